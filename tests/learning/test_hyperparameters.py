@@ -90,6 +90,23 @@ def test_a_plateau_of_the_subset_does_not_hide_the_maximum():
     assert found.best.vector[0] == pytest.approx(1.0, abs=1e-3)
 
 
+def test_a_valley_beside_a_plateau_does_not_hide_the_maximum():
+    """The first subset is flat, and all others have a maximum of 300 at 0.5 behind a valley at 4."""
+
+    def hill(vector):
+        u = vector[0]
+        high, low = 300.0 * np.exp(-2 * (u - 0.5) ** 2), -5.0 * np.exp(-((u - 4.0) ** 2))
+        return high + low, np.array([-4 * (u - 0.5) * high - 2 * (u - 4.0) * low])
+
+    def flat(vector):
+        return -1e-4 * (vector[0] - 9.0) ** 2, -2e-4 * (vector - 9.0)
+
+    # So that moving back to where the gradient is seen costs more than is allowed.
+    strayed = [Maximum(np.array([9.0]), 1.0, 1, True, (np.array([9.0]),), np.zeros(1))]
+    found = search(lambda _: hill, [np.zeros(1)], subsets=[(lambda _: flat, 9.0), (lambda _: hill, 3.0)], ends=strayed)
+    assert found.best.vector[0] == pytest.approx(0.5, abs=1e-3)
+
+
 def test_a_small_gradient_on_a_plateau_resumes_the_search():
     """Value 100·s·e^(−s) with s = e^(−2u): flat at u = 9, where its slope of 10⁻⁶ tells of 0.6 nats at 2.5."""
     s = np.exp(-18.0)

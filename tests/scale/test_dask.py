@@ -8,19 +8,23 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from tests.scale.test_logistic_parts import table as labelled
 from tests.scale.test_parts import table
 
 from credo import (
     BaggingRegressor,
     BayesianLinearRegression,
+    BayesianLogisticRegression,
+    GPRegressor,
     Lasso,
     LinearRegression,
     LogisticRegression,
     Ridge,
     SpikeSlabRegressor,
 )
-from credo.scale import PartError, predict, predict_dist
+from credo.kernels import RBF
+from credo.scale import PartError, _sample, predict, predict_dist
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -110,6 +114,8 @@ def test_classes_of_frames(threads):
     np.testing.assert_array_equal(found.predict(rows).compute(), whole.predict(X))
     np.testing.assert_allclose(found.predict_proba(rows).compute(), whole.predict_proba(X), atol=1e-8)
     assert list(predict(found, rows).columns) == ["mode", "a", "b", "c"]
+    sure = BayesianLogisticRegression().fit(rows, lazy["y"])
+    np.testing.assert_allclose(sure.coef_std_, BayesianLogisticRegression().fit(X, y).coef_std_, rtol=1e-3)
 
 
 def test_errors_name_the_partition(threads):
@@ -165,6 +171,24 @@ def test_a_cluster_gives_the_same_fits_although_a_worker_dies(client, tmp_path):
     found = LogisticRegression().fit(lazy, target > 0)
     np.testing.assert_allclose(found.coef_, LogisticRegression().fit(X, y > 0).coef_, rtol=1e-7)
     np.testing.assert_allclose(found.predict_proba(lazy)[:10].compute(), found.predict_proba(X[:10]), rtol=1e-12)
+
+
+def limit_sample(n):
+    _sample._MOST_ROWS = _sample._LEAST_ROWS = n
+
+
+@pytest.mark.slow
+def test_a_process_is_summed_by_the_workers(client, tmp_path, monkeypatch):
+    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+        monkeypatch.setattr(_sample, name, 300)
+    client.run(limit_sample, 300)
+    X, y = in_memory()
+    model = GPRegressor(RBF(np.ones(4)), noise=0.1, hyperparameters="fixed", n_inducing=50, random_state=0)
+    found = model.fit(*in_parts("", tmp_path / "none"))
+    here = clone(model).fit([(X[k : k + 1000], y[k : k + 1000]) for k in range(0, 8000, 1000)])
+    assert found.row_sums_.weight == 8000 and len(found.X_train_) == 300
+    assert found.log_evidence_ == pytest.approx(here.log_evidence_)
+    np.testing.assert_allclose(found.predict(X[:20]), here.predict(X[:20]), rtol=1e-6)
 
 
 def test_a_partition_that_always_fails_is_named(client, tmp_path):

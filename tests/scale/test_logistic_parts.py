@@ -1,11 +1,12 @@
 """Logistic regression of chunks equals that of all rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from tests.scale.test_parts import cut
 
-from credo import LogisticRegression
+from credo import BayesianLogisticRegression, LogisticRegression
 from credo.estimator import ConvergenceWarning
 
 
@@ -72,3 +73,37 @@ def test_an_iterator_is_not_enough():
         LogisticRegression().fit(cut(X, np.full(600, "a")))
     with pytest.raises(ValueError, match="text in some parts and numbers"):
         LogisticRegression().fit([(X[:9], y[:9]), (X[9:], np.arange(591) % 2)])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"prior_precision": "evidence"}, {"fit_intercept": False}, {"class_weight": "balanced"}],
+    ids=["given", "learned", "no intercept", "balanced"],
+)
+def test_bayesian_chunks_equal_the_whole(n_classes, arguments):
+    X, y, weight = table(300, n_classes=n_classes)
+    order = np.argsort(y[:200], kind="stable")
+    X[:200], y[:200], weight[:200] = X[order], y[order], weight[order]
+    whole = BayesianLogisticRegression(**arguments).fit(X, y, weight)
+    found = BayesianLogisticRegression(**arguments).fit(cut(X, y, weight, sizes=(30, 1, 200, 69)))
+    # Both Gaussians are within 1e-4 standard deviations of the best one.
+    np.testing.assert_allclose(found.coef_, whole.coef_, rtol=0, atol=5e-4 * whole.coef_std_.max())
+    np.testing.assert_allclose(found.coef_std_, whole.coef_std_, rtol=1e-3)
+    np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X), atol=1e-4)
+    assert found.log_evidence_ == pytest.approx(whole.log_evidence_, abs=1e-3)
+    assert found.n_observations_ == pytest.approx(whole.n_observations_)
+    assert found.classes_.tolist() == whole.classes_.tolist()
+
+
+def test_bayesian_chunks_of_collinear_sparse_and_named_columns():
+    X, y, _ = table(200)
+    X = np.column_stack([X, X[:, 0], np.full(200, 3.0)])
+    whole = BayesianLogisticRegression().fit(X, y)
+    found = BayesianLogisticRegression().fit(cut(pd.DataFrame(X, columns=list("pqrst")), y, sizes=(90, 110)))
+    np.testing.assert_allclose(found.coef_std_, whole.coef_std_, rtol=1e-3)
+    assert found.feature_names_in_.tolist() == list("pqrst")
+    light = [(sparse.csr_array(rows), labels) for rows, labels in cut(X, y, sizes=(90, 110))]
+    np.testing.assert_allclose(BayesianLogisticRegression().fit(light).coef_std_, whole.coef_std_, rtol=1e-3)
+    with pytest.raises(ValueError, match="BayesianLogisticRegression needs at least two classes"):
+        BayesianLogisticRegression().fit(cut(X, np.full(200, "a"), sizes=(90, 110)))

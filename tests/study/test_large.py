@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import credo
 from credo.cli._group import credo as group
+from credo.io import Preparation, TableModel
 from credo.io.tables import parquet
 from credo.io.tables.parquet import LargeTable
 from credo.study import _large, analyze
@@ -55,11 +56,28 @@ def test_the_selected_model_is_fitted_to_all_rows(path):
 
 def test_by_default_models_that_can_be_fitted_in_parts(path, monkeypatch):
     study = analyze(path, "dear", folds=2, progress=False)
-    assert {score.name for score in study.comparison.scores} == {"baseline", "logistic"}
+    assert {score.name for score in study.comparison.scores} == {"baseline", "logistic", "bayes-logistic"}
     assert study.model.estimator_.n_observations_ == 6000
     small = analyze(path, "dear", models=["discriminant"], folds=2, progress=False)
     assert "can't be fitted in parts" in " ".join(map(str, small.notes))
-    assert _large.names_in_parts(Size(1000, 5)) == ("linear", "ridge", "bayes", "lasso", "spike-slab", "polynomial")
+    in_parts = ("linear", "ridge", "bayes", "lasso", "spike-slab", "polynomial", "gp")
+    assert _large.names_in_parts(Size(1000, 5)) == in_parts
+
+
+def test_a_process_is_fitted_to_all_rows(path, monkeypatch):
+    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+        monkeypatch.setattr(f"credo.scale._sample.{name}", 200)
+    frame = table()
+    estimator = credo.GPRegressor("rbf", n_inducing=60, n_restarts=0, max_evaluations=15)
+    sample = TableModel(Preparation(standardize=True), estimator, "price").fit(frame[:100], frame.price[:100])
+    found, notes = _large.fitted_to_all(sample, LargeTable.of(path))
+    model = found.estimator_
+    assert "fitted to all 6,000 rows" in notes[0]
+    assert model.method_ == "inducing" and model.row_sums_.weight == 6000
+    # The levels of the city share a length scale.
+    assert len(set(model.column_groups_)) < model.n_features_in_
+    rows = table(seed=1)[:200]
+    np.testing.assert_allclose(found.predict(rows), rows.price, atol=0.6)
 
 
 @pytest.mark.parametrize("name", ["ridge", "polynomial"])

@@ -51,5 +51,5 @@ def wrong() -> None:
     credo.GPRegresor()  # type: ignore[attr-defined]
     credo.GPRegressor(kernl=None)  # type: ignore[call-arg]
     credo.GPRegressor(noise=None)  # type: ignore[arg-type]
-    credo.GPRegressor().fit(X)  # type: ignore[call-arg]
+    credo.KernelRidge().fit(X)  # type: ignore[call-arg]
     credo.Normal(0.0, 1.0).intervall(0.9)  # type: ignore[attr-defined]

@@ -11,9 +11,9 @@ function by `expected_improvement`. `GPClassifier` is for labels: a latent proce
 inference or MCMC. Where no kernel is given, the evidence chooses one.
 
 Both estimators compose an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters) and a
-predictor. `NoiseProcess`, `Tails`, `SitePredictor`, `SiteMixturePredictor`, `SoftmaxPredictor` and `DrawsPredictor` are
-exported because model files contain them. What does not belong here: kernels (`kernels`), conditioning (`inference`),
-optimisation and sampling (`learning`).
+predictor. `NoiseProcess`, `Tails`, `SitePredictor`, `SiteMixturePredictor`, `SoftmaxPredictor`, `DrawsPredictor` and
+`RowSums` are exported because model files contain them. What does not belong here: kernels (`kernels`), conditioning
+(`inference`), optimisation and sampling (`learning`).
 """
 
 from credo.gp._class_predictors import DrawsPredictor as DrawsPredictor
@@ -21,6 +21,7 @@ from credo.gp._class_predictors import SiteMixturePredictor as SiteMixturePredic
 from credo.gp._class_predictors import SitePredictor as SitePredictor
 from credo.gp._class_predictors import SoftmaxPredictor as SoftmaxPredictor
 from credo.gp._heteroscedastic import NoiseProcess as NoiseProcess
+from credo.gp._row_sums import RowSums as RowSums
 from credo.gp._tails import Tails as Tails
 from credo.gp.acquisition import expected_improvement, log_expected_improvement
 from credo.gp.classifier import GPClassifier

@@ -25,7 +25,7 @@ from credo.estimator import (
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import Candidate, result, search_hyperparameters
-from credo.inference import REPRESENTATIONS, choose
+from credo.inference import REPRESENTATIONS, choose, default_points
 from credo.kernels import (
     RBF,
     Columns,
@@ -41,6 +41,7 @@ from credo.kernels import (
     require_kernel,
 )
 from credo.params import Parameter
+from credo.scale import in_parts
 
 Array = NDArray[np.float64]
 
@@ -86,6 +87,8 @@ class GaussianProcess(Estimator):
     inducing_points_: Array | None
     _held_objective: EvidenceObjective | None
     _reason: str
+    # The number of rows of a table in parts, of which `X_train_` is a sample.
+    _rows_in_parts: int | None = None
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("optimize", "fixed", "sample")
@@ -137,6 +140,15 @@ class GaussianProcess(Estimator):
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
             )
 
+    def _require_memory(self, X: Any, y: Any) -> None:
+        """Raise an error if X is a table in parts."""
+        if in_parts(X, y):
+            raise ValueError(
+                f"{type(self).__name__} needs all rows in memory, and the table comes in parts: fit it to a sample of "
+                "the rows, or use BayesianLogisticRegression, on features such as credo.features.Radial if the classes "
+                "aren't linear in the columns"
+            )
+
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         """The representations that can do what the arguments ask for, and what that is."""
         raise NotImplementedError
@@ -148,12 +160,16 @@ class GaussianProcess(Estimator):
         kernel = self._named_kernel("matern52") if series else self._first_kernel()
         allowed, purpose = self._possible_methods()
         self.method_, self._reason = choose(self.method, self.X_train_, kernel, allowed=allowed, purpose=purpose)
+        if self._rows_in_parts is not None:
+            self.method_, self._reason = "inducing", f"{self._rows_in_parts:,} rows come in parts"
         self.inducing_points_ = None
 
     def _representation_settings(self) -> tuple[str, Array | None, int | None]:
         """Its name, with inducing points if they are chosen already, and how many may be; files of earlier versions
         know none."""
         n_points = self._n_inducing if self.n_inducing is None else self.n_inducing
+        if n_points is None and self._rows_in_parts is not None:
+            n_points = default_points(self._rows_in_parts)
         return getattr(self, "method_", "exact"), getattr(self, "inducing_points_", None), n_points
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:

@@ -25,12 +25,13 @@ from credo.estimator import (
     choice,
     numeric,
 )
-from credo.gp._data import targets
+from credo.gp._data import Group, targets
 from credo.gp._gaussian_process import GaussianProcess, process_base
 from credo.gp._heteroscedastic import BOUND_SUBSET, HeteroscedasticObjective, NoiseProcess
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Process
 from credo.gp._predictor import Predictor
+from credo.gp._row_sums import RowSums, features_of
 from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
@@ -42,6 +43,7 @@ from credo.learning import Draws, integrate
 from credo.learning.hyperparameters import curvature_at
 from credo.linalg import one_blas_thread
 from credo.notices import warn
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
@@ -52,7 +54,7 @@ _POINTS = ((300, 32), (700, 16), (1500, 8))
 
 
 class RegressorCore(Regressor, GaussianProcess):
-    """The base class of `GPRegressor`, which adds the arguments and what users call.
+    """The base class of `GPRegressor`, which adds the arguments, tables in parts, and what users call.
 
     The training table is kept in fitted attributes. Objective and predictor are made from it, and aren't saved.
     """
@@ -78,6 +80,7 @@ class RegressorCore(Regressor, GaussianProcess):
     thetas_: Array
     theta_weights_: Array
     tails_: tuple[Tails, ...]
+    row_sums_: RowSums | None
 
     _held_predictor: Predictor | None
 
@@ -106,6 +109,12 @@ class RegressorCore(Regressor, GaussianProcess):
             raise ValueError(
                 f'noise_df_ must be more than {MIN_DF:g}, and finite with noise="student" only; it is {self.noise_df_}'
             )
+        sums = getattr(self, "row_sums_", None)
+        if sums is not None:
+            width = 1 + self._table().basis(self.X_train_[:1]).shape[1]
+            points = () if self.inducing_points_ is None else self.inducing_points_
+            if sums.summary.cross.shape != (len(points), width) or sizes["t"] != 1 or len(self.thetas_) != 1:
+                raise ValueError("row_sums_ belong to other inducing points, targets or means")
         if self.noise_process_ is not None and self.noise_process_.X.shape[1] != self.n_features_in_:
             raise ValueError("noise_process_ belongs to another table")
         # The objective is made again from these.
@@ -156,6 +165,24 @@ class RegressorCore(Regressor, GaussianProcess):
         )
         self.X_train_, self.y_train_, self.weight_ = table.X, table.y, table.weight
         self.center_, self.scale_, self.known_noise_ = table.center, table.scale, table.row_noise
+        self.row_sums_ = None
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, column_groups: Any) -> None:
+        """Fit to rows in memory."""
+        self._keep_table(X, y, sample_weight)
+        self._keep_groups(column_groups)
+        self._choose_method()
+        self._held_objective = self._held_predictor = None
+        rng = generator(self.random_state)
+        with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
+            curvature = self._learn(rng, from_data=self.standardize, n_subset=self._n_subset())
+            self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
+            integrated = None
+            if self.hyperparameters == "sample" and self.theta_names_:
+                self._sample_hyperparameters(rng)
+            elif self.hyperparameters == "integrate" and self.theta_names_:
+                integrated = self._integrate_hyperparameters(curvature)
+            self._finish(integrated)
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         known = known_noise(self.noise)
@@ -190,7 +217,7 @@ class RegressorCore(Regressor, GaussianProcess):
         """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
         objective = self._objective()
         n = next((n for rows, n in _POINTS if objective.n_rows <= rows), 1)
-        if n == 1 or self._has_bound() or not self.hyperpriors:
+        if n == 1 or self._has_bound() or not self.hyperpriors or self._rows_in_parts is not None:
             return None
         if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)
@@ -296,6 +323,12 @@ class RegressorCore(Regressor, GaussianProcess):
         table = self._table()
         kernel = self._standard_kernel()
         observations = table.observations(kernel)
+        sums: RowSums | None = getattr(self, "row_sums_", None)
+        if sums is not None:
+            assert self.inducing_points_ is not None
+            posterior = sums.posterior(features_of(kernel, self.inducing_points_), table.basis)
+            every = Group(np.arange(len(self.X_train_)), np.zeros(1, dtype=np.intp))
+            return (Process(observations, kernel, self.train_noise_, ((every, posterior),)),)
         if table.points is None:
             observations = observations.adapted(kernel)
         if len(self.thetas_) == 1:

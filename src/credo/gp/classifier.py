@@ -184,7 +184,7 @@ class GPClassifier(Classifier, GaussianProcess):
     def fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         column_groups: Sequence[str] | Sequence[int] | None = None,
     ) -> Self:
@@ -201,6 +201,7 @@ class GPClassifier(Classifier, GaussianProcess):
             Columns with the same label share a length scale, as in `GPRegressor`.
         """
         self._check_arguments()
+        self._require_memory(X, y)
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self._keep_groups(column_groups)
@@ -212,8 +213,7 @@ class GPClassifier(Classifier, GaussianProcess):
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 return self._fit_members(rows, codes, weight)
             if self.inference == "mcmc":
-                advice = 'use multiclass="one_vs_rest", or inference="laplace"'
-                raise ValueError(f'inference="mcmc" is for two classes, and y has {len(self.classes_)}: {advice}')
+                raise ValueError('inference="mcmc" is for two classes: use multiclass="one_vs_rest", or "laplace"')
         weight = np.ones(len(codes)) if weight is None else weight
         kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
         self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
@@ -15,24 +14,20 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, MultivariateNormal
-from credo.estimator import (
-    numeric,
-    positive_integer,
-)
+from credo.estimator import numeric, positive_integer
 from credo.frames import Table
 from credo.gp._data import targets
-from credo.gp._regressor_core import RegressorCore
+from credo.gp._parts import RegressorInParts
 from credo.gp._sampling import drawn_summary
-from credo.gp._search import FEW
 from credo.inference import Paths
 from credo.kernels import Kernel
-from credo.linalg import one_blas_thread
+from credo.scale import in_parts, parts_of
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
 
-class GPRegressor(RegressorCore):
+class GPRegressor(RegressorInParts):
     """Gaussian-process regression, averaged over the posterior of its hyperparameters.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
@@ -159,8 +154,8 @@ class GPRegressor(RegressorCore):
 
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         column_groups: Sequence[str] | Sequence[int] | None = None,
     ) -> Self:
@@ -168,7 +163,10 @@ class GPRegressor(RegressorCore):
 
         Parameters
         ----------
-        X : array or frame of shape (n_samples, n_features)
+        X : array or frame of shape (n_samples, n_features), or a table in parts
+            A table in parts (see `credo.scale`) is an iterable of chunks, (X, y) or (X, y, weight), or a Dask array or
+            frame. Hyperparameters and inducing points come from a random sample of 20,000 rows; one more pass over all
+            rows gives the posterior and its lower bound.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             NaN marks a missing entry.
         sample_weight : array of shape (n_samples,), optional
@@ -179,25 +177,17 @@ class GPRegressor(RegressorCore):
         """
         self._check_arguments()
         self._forget()
-        self._keep_table(X, y, sample_weight)
-        self._keep_groups(column_groups)
-        self._choose_method()
-        self._held_objective = self._held_predictor = None
-        rng = generator(self.random_state)
-        with one_blas_thread() if len(self.X_train_) <= FEW else nullcontext():
-            curvature = self._learn(rng, from_data=self.standardize, n_subset=self._n_subset())
-            self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
-            integrated = None
-            if self.hyperparameters == "sample" and self.theta_names_:
-                self._sample_hyperparameters(rng)
-            elif self.hyperparameters == "integrate" and self.theta_names_:
-                integrated = self._integrate_hyperparameters(curvature)
-            self._finish(integrated)
+        self._rows_in_parts = None
+        if in_parts(X, y):
+            self._fit_parts(parts_of(X, y, sample_weight), column_groups)
+        else:
+            self._fit_rows(X, y, sample_weight, column_groups)
         return self
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
         """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
         check_is_fitted(self)
+        self._need_rows("log_evidence")
         value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         natural = self._table().in_units_of_y(value)
         return (natural, slope) if gradient else natural
@@ -227,7 +217,7 @@ class GPRegressor(RegressorCore):
             f"Gaussian process, {self.kernel_!r}",
             {"parameter": names, "estimate": values, "sd": [None] * len(names)},
             notes=(
-                f"log evidence {bound}{self.log_evidence_:.2f} on {self.weight_.sum():g} rows",
+                f"log evidence {bound}{self.log_evidence_:.2f} on {self._n_observations():g} rows",
                 self.result_.message,
             ),
         )
@@ -305,6 +295,7 @@ class GPRegressor(RegressorCore):
         Several columns of y give a list.
         """
         check_is_fitted(self)
+        self._need_rows("loo")
         return self._outputs(self._predictor().left_out(self.train_index_))
 
     def _left_out(self, X: ArrayLike, y: ArrayLike) -> Distribution:
@@ -324,6 +315,7 @@ class GPRegressor(RegressorCore):
             raise ValueError(
                 "update needs a single noise variance, and the noise of the new rows isn't known: fit again on all rows"
             )
+        self._need_rows("update")
         self._mode_process("update")
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)

@@ -6,6 +6,7 @@ Two things can be chosen independently (`protocols` has the contract between the
 
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
   points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours.
+  `InducingFeatures` sums over rows that needn't be in one place, and `SummaryPosterior` is the process given the sums.
   `representation(method, X, kernel)` looks it up by the name that estimators know it by, and `choose` says which one
   "auto" is.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
@@ -21,7 +22,9 @@ from credo.inference._mixing import Mixing
 from credo.inference.approximation import Approximation
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
-from credo.inference.inducing import Inducing
+from credo.inference.inducing import Inducing, default_points
+from credo.inference.inducing_features import InducingFeatures, InducingSummary
+from credo.inference.inducing_observed import SummaryPosterior
 from credo.inference.laplace import laplace
 from credo.inference.mcmc import Chain, annealed_evidence, elliptical_slice
 from credo.inference.paths import Paths
@@ -49,6 +52,8 @@ __all__ = [
     "Dense",
     "Gradient",
     "Inducing",
+    "InducingFeatures",
+    "InducingSummary",
     "LatentPosterior",
     "LatentPrior",
     "Mixing",
@@ -58,9 +63,11 @@ __all__ = [
     "SitePosterior",
     "SoftmaxApproximation",
     "StateSpace",
+    "SummaryPosterior",
     "Vecchia",
     "annealed_evidence",
     "choose",
+    "default_points",
     "elliptical_slice",
     "ep",
     "laplace",

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from credo.estimator import check_positive, check_shapes
 from credo.kernels import Kernel
 from credo.linalg import Factor, pivoted_factor
 
@@ -37,6 +38,11 @@ class InducingSummary:
     square: Array
     log_noise: float
     residual: float
+
+    def _check_state(self) -> None:
+        check_shapes(self, gram="m m", cross="m b", square="b b", log_noise="", residual="")
+        check_positive(self, "n")
+        check_positive(self, "residual", zero=True)
 
     def merge(self, other: InducingSummary) -> InducingSummary:
         """The summary of both parts of the rows."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+_NO_ROWS = "the rows of a table in parts aren't kept, which this needs: fit the model to rows in memory, or to a sample"
+
+
 class SummaryPosterior:
     """f given the summary of rows that needn't be there any more; see `ObservedPosterior` for what the methods give."""
 
@@ -68,6 +71,27 @@ class SummaryPosterior:
         sums = self._summary
         collapsed = self._mean.log_evidence(self._factor.logdet + sums.log_noise, sums.n)
         return collapsed - 0.5 * self.n_targets * sums.residual
+
+    @property
+    def mean(self) -> Array:
+        raise ValueError(_NO_ROWS)
+
+    @property
+    def variance(self) -> Array:
+        raise ValueError(_NO_ROWS)
+
+    def gradient(self) -> Gradient:
+        raise ValueError(_NO_ROWS)
+
+    def by_noise(self) -> Array:
+        raise ValueError(_NO_ROWS)
+
+    def left_out(self) -> tuple[Array, Array]:
+        raise ValueError(_NO_ROWS)
+
+    def extended(self, rows: Array, Y: Array, noise: Array) -> SummaryPosterior:
+        more = self.features.summarize(rows, np.hstack([Y, self.basis(rows)]), noise)
+        return SummaryPosterior(self.features, self._summary.merge(more), self.n_targets, self.basis)
 
     def expected(self, rows: Array) -> Array:
         mean = self.basis(rows) @ self._mean.coefficients

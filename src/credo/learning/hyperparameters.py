@@ -34,6 +34,8 @@ _TRIAL, _CONTINUED = 30, 1 / 3
 # Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to this distance
 # where that costs less than so many nats.
 _FAR, _SMALL_LOSS = 2.5, 0.2
+# Parameters on a plateau that are tried at the origin.
+_MOST_TRIED = 20
 # Expected gains in nats for which a search is resumed: smaller ones aren't worth it, and larger ones not credible.
 _MIN_GAIN, _MAX_GAIN = 0.01, 3.0
 # A gradient below this, in nats for an e-folding of a parameter, or below this share of the value, counts as zero.
@@ -219,11 +221,11 @@ def search(
         curvature = curvature_at(few, begin)
     trace = ends[0].trace
     for subset, left in subsets[1:]:
-        metric = _root(curvature, growth / left)
-        end = maximize(
-            subset(begin), begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric
-        )
+        metric, part = _root(curvature, growth / left), subset(begin)
+        end = maximize(part, begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
         begin, trace = end.vector, trace + end.trace
+    if len(subsets) > 1:
+        begin = _beyond_valley(part, end, starts[0])
     metric = _root(curvature, growth)
     run = partial(maximize, objective(begin), tolerance=tolerance, metric=metric)
     best = run(begin, max_evaluations=max_evaluations)
@@ -318,6 +320,22 @@ def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
         back[i] = origin[i] + np.clip(vector[i] - origin[i], -_FAR, _FAR)
         if objective(back)[0] > end.value - _SMALL_LOSS:
             vector = back
+    return vector
+
+
+def _beyond_valley(objective: Objective, end: Maximum, origin: Array) -> Array:
+    """The result of a run, with each parameter on a plateau moved back to the origin where that is higher.
+
+    A column that the first subset found irrelevant may be worth hundreds of nats on more rows, but between its plateau
+    and that maximum the objective can be lower than on both.
+    """
+    vector, value = end.vector, end.value
+    for i in np.flatnonzero(np.abs(vector - origin) > _FAR + 1.0)[:_MOST_TRIED]:
+        back = vector.copy()
+        back[i] = origin[i]
+        found = objective(back)[0]
+        if found > value:
+            vector, value = back, found
     return vector
 
 

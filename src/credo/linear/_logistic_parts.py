@@ -1,21 +1,23 @@
-"""The logistic objective of a table in parts: a sum over the chunks, one pass over the table for each evaluation."""
+"""The objectives of logistic regression for a table in parts: sums over the chunks, one pass for each evaluation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import add
+from operator import add, methodcaller
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import is_sparse, labelled_rows, require_squares
+from credo.estimator import LinearClassifier, is_sparse, labelled_rows, require_squares
 from credo.linear._ascent import COLLINEAR, Optimum, newton
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import Objective, Point, Sums, contrasts
-from credo.scale import Chunk, Parts, RowSample
+from credo.linear._spectrum import Spectrum
+from credo.linear._variational import LogPosterior, require_storable
+from credo.scale import Chunk, Parts, RowSample, RowSummary, row_summary
 
 Array = NDArray[np.float64]
 
@@ -53,14 +55,18 @@ class Survey:
         return np.array(sorted(self.totals), dtype=self.dtype)
 
 
-def survey(parts: Parts) -> Survey:
-    """The survey of all rows, in one pass."""
-    found: Survey = parts.map_reduce(_surveyed, Survey.merge)
-    return found
+def surveyed(model: LinearClassifier, parts: Parts, class_weight: Any) -> tuple[Survey, Labels]:
+    """The survey of all rows, in one pass, and their classes; the model gets classes and columns from it."""
+    found: Survey = parts.map_reduce(partial(_survey, caller=type(model).__name__), Survey.merge)
+    labels = Labels.of(model, found, class_weight)
+    model.classes_, model.n_features_in_ = labels.classes, found.sample.rows.shape[1]
+    if found.names is not None:
+        model.feature_names_in_, model.names_carried_ = np.array(found.names, dtype=object), True
+    return found, labels
 
 
-def _surveyed(chunk: Chunk) -> Survey:
-    rows, labels, weight, names = labelled_rows("LogisticRegression", chunk.X, chunk.y, chunk.weight)
+def _survey(chunk: Chunk, *, caller: str) -> Survey:
+    rows, labels, weight, names = labelled_rows(caller, chunk.X, chunk.y, chunk.weight)
     require_squares(rows, weight)
     weight = np.ones(len(labels)) if weight is None else weight
     found, codes = np.unique(labels, return_inverse=True)
@@ -76,16 +82,60 @@ def _surveyed(chunk: Chunk) -> Survey:
 
 
 @dataclass(frozen=True)
-class PartsObjective(Objective):
-    """L(Θ) for rows in parts; X, codes and weight are a sample of them, with the weight of all rows.
+class Labels:
+    """The classes of a table in parts, the factor of each one's weights, and their total weights with it."""
 
-    `factors` multiplies the weights of each class, and `totals` is its weight with this factor.
-    """
+    caller: str
+    classes: NDArray[Any]
+    factors: Array
+    totals: Array
+
+    @classmethod
+    def of(cls, model: LinearClassifier, found: Survey, class_weight: Any) -> Labels:
+        """The classes of positive weight."""
+        caller, classes = type(model).__name__, found.classes
+        totals, factors = np.array([found.totals[label] for label in classes.tolist()]), np.ones(len(classes))
+        if class_weight is not None:
+            model.classes_ = classes
+            factors = model._class_factors(class_weight, classes, np.arange(len(classes)), totals)
+        used = factors > 0
+        if used.sum() < 2:
+            every = f"every label is {classes[used].tolist()[0]!r}" if used.any() else "no row has any weight"
+            raise ValueError(f"{caller} needs at least two classes, but {every} (1 class)")
+        return cls(caller, classes[used], factors[used], (totals * factors)[used])
+
+    def read(self, chunk: Chunk) -> tuple[Any, NDArray[np.intp], Array]:
+        """The rows of a chunk, the places of their labels among the classes, and their weights."""
+        rows, labels, weight, _ = labelled_rows(self.caller, chunk.X, chunk.y, chunk.weight)
+        return self._coded(rows, labels, weight)
+
+    def read_sample(self, sample: RowSample) -> tuple[Array, NDArray[np.intp], Array]:
+        """The same for a sample of all rows, with the weight of all rows."""
+        labels, weight = sample.extra
+        rows, codes, weight = self._coded(sample.rows, labels, np.asarray(weight, dtype=np.float64))
+        return rows, codes, weight * (self.totals.sum() / weight.sum())
+
+    def start(self, objective: Objective) -> Array:
+        """No weights, and the intercepts at the log frequencies of the classes."""
+        theta = np.zeros(objective.shape)
+        if objective.intercept:
+            level = np.log(self.totals / self.totals.sum())
+            theta[:, -1] = level[1] - level[0] if len(level) == 2 else level @ objective.contrasts
+        return theta
+
+    def _coded(self, rows: Any, labels: NDArray[Any], weight: Array | None) -> tuple[Any, NDArray[np.intp], Array]:
+        known = np.isin(labels, self.classes)
+        codes = np.searchsorted(self.classes, labels[known])
+        weight = self.factors[codes] if weight is None else weight[known] * self.factors[codes]
+        return rows if known.all() else rows[known], codes, weight
+
+
+@dataclass(frozen=True)
+class PartsObjective(Objective):
+    """L(Θ) for rows in parts; X, codes and weight are a sample of them, with the weight of all rows."""
 
     parts: Parts = field(kw_only=True)
-    classes: NDArray[Any] = field(kw_only=True)
-    factors: Array = field(kw_only=True)
-    totals: Array = field(kw_only=True)
+    labels: Labels = field(kw_only=True)
     row_count: int = field(kw_only=True)
 
     @property
@@ -93,24 +143,13 @@ class PartsObjective(Objective):
         return self.total / self.row_count
 
     def start(self) -> Array:
-        theta = np.zeros(self.shape)
-        if self.intercept:
-            level = np.log(self.totals / self.totals.sum())
-            theta[:, -1] = level[1] - level[0] if self.n_classes == 2 else level @ self.contrasts
-        return theta
+        return self.labels.start(self)
 
     def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
         """The objective at Θ, in one pass over the table."""
-        sums = partial(
-            _sums,
-            theta=theta,
-            curvature=curvature,
-            classes=self.classes,
-            factors=self.factors,
-            center=self.center,
-            intercept=self.intercept,
-        )
-        return self._penalized(theta, self.parts.map_reduce(sums, add))
+        ask = methodcaller("evaluate", theta, curvature=curvature)
+        rows = Objective(**_EMPTY, n_classes=self.n_classes, center=self.center, intercept=self.intercept)
+        return self._penalized(theta, self.parts.map_reduce(partial(_asked, ask, rows, None, self.labels), add))
 
     @property
     def sample(self) -> Objective:
@@ -118,76 +157,127 @@ class PartsObjective(Objective):
         return Objective(self.X, self.codes, self.weight, self.n_classes, self.center, self.penalty, self.intercept)
 
 
-def _sums(
-    chunk: Chunk,
-    *,
-    theta: Array,
-    curvature: bool,
-    classes: NDArray[Any],
-    factors: Array,
-    center: Array,
-    intercept: bool,
-) -> Sums:
-    """What a chunk adds to the objective."""
-    rows, labels, weight, _ = labelled_rows("LogisticRegression", chunk.X, chunk.y, chunk.weight)
-    known = np.isin(labels, classes)
-    codes = np.searchsorted(classes, labels[known])
-    weight = factors[codes] if weight is None else weight[known] * factors[codes]
-    rows = rows if known.all() else rows[known]
-    part = Objective(rows, codes, weight, len(classes), center, 0.0, intercept).evaluate(theta, curvature=curvature)
-    return Sums(part.log_likelihood, part.gradient, part.curvature, part.min_margin)
+@dataclass(frozen=True)
+class PartsLogPosterior(LogPosterior):
+    """The log posterior for rows in parts, in their singular basis; X, codes and weight are as in `PartsObjective`."""
+
+    parts: Parts = field(kw_only=True)
+    labels: Labels = field(kw_only=True)
+    basis: Spectrum = field(kw_only=True)
+    row_count: int = field(kw_only=True)
+
+    @property
+    def mean_weight(self) -> float:
+        return self.total / self.row_count
+
+    def start(self) -> Array:
+        return self.labels.start(self)
+
+    def near(self) -> Array:
+        """The mode for the sample."""
+        own = {name: value for name, value in vars(self).items() if name in LogPosterior.__dataclass_fields__}
+        return start_of_sample(LogPosterior(**own), self.start())
+
+    def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
+        """The log posterior at Θ, in one pass over the table."""
+        return self._penalized(theta, self._total(methodcaller("evaluate", theta, curvature=curvature)))
+
+    def expected(self, theta: Array, S: Array) -> Point:
+        return self._penalized(theta, self._total(methodcaller("expected", theta, S)))
+
+    def expected_log_likelihood(self, theta: Array, S: Array) -> float:
+        return float(self._total(methodcaller("expected_log_likelihood", theta, S)))
+
+    def _total(self, ask: Callable[[Objective], Any]) -> Any:
+        rows = LogPosterior(
+            **_EMPTY, n_classes=self.n_classes, center=self.center, intercept=self.intercept, level_penalty=0.0
+        )
+        return self.parts.map_reduce(partial(_asked, ask, rows, self.basis, self.labels), add)
+
+
+# What a chunk has in place of its own rows, and of penalties, which are added once for all chunks.
+_EMPTY: dict[str, Any] = {"X": np.empty((0, 0)), "codes": np.empty(0, np.intp), "weight": np.empty(0), "penalty": 0.0}
+
+
+def _asked(
+    ask: Callable[[Objective], Any], empty: Objective, basis: Spectrum | None, labels: Labels, chunk: Chunk
+) -> Any:
+    """What a chunk adds: the answer of the objective of its rows."""
+    rows, codes, weight = labels.read(chunk)
+    found = ask(replace(empty, X=rows if basis is None else basis.coordinates(rows), codes=codes, weight=weight))
+    if isinstance(found, Point):
+        return Sums(found.log_likelihood, found.gradient, found.curvature, found.min_margin)
+    return found
 
 
 def objective_in_parts(
     parts: Parts,
     found: Survey,
-    class_factors: Callable[[NDArray[Any], Array], Array],
+    labels: Labels,
     *,
     penalty: float,
     intercept: bool,
     center_of: Callable[[Array], Array],
 ) -> PartsObjective:
     """The objective of the parts that were surveyed."""
-    classes = found.classes
-    totals = np.array([found.totals[label] for label in classes.tolist()])
-    factors = class_factors(classes, totals)
-    classes, totals, factors = classes[factors > 0], (totals * factors)[factors > 0], factors[factors > 0]
-    if len(classes) < 2:
-        every = f"every label is {classes.tolist()[0]!r}" if len(classes) else "no row has any weight"
-        raise ValueError(f"LogisticRegression needs at least two classes, but {every} (1 class)")
-    labels, weight = found.sample.extra
-    known = np.isin(labels, classes)
-    X, codes = found.sample.rows[known], np.searchsorted(classes, labels[known])
-    weight = np.asarray(weight[known], dtype=np.float64) * factors[codes]
-    n_parameters = contrasts(len(classes)).shape[1] * (X.shape[1] + intercept)
+    X, codes, weight = labels.read_sample(found.sample)
+    n_classes = len(labels.classes)
+    n_parameters = contrasts(n_classes).shape[1] * (X.shape[1] + intercept)
     if n_parameters > _MOST_PARAMETERS:
         raise ValueError(
             f"{n_parameters} parameters are too many for a table in parts, whose curvature is stored: at most "
             f"{_MOST_PARAMETERS}. Use fewer columns, or a sample of the rows that fits into memory"
         )
+    center = center_of(X) if intercept else np.zeros(X.shape[1])
     return PartsObjective(
-        X,
-        codes,
-        weight * (totals.sum() / weight.sum()),
-        len(classes),
-        center_of(X) if intercept else np.zeros(X.shape[1]),
-        penalty,
-        intercept,
-        parts=parts,
-        classes=classes,
-        factors=factors,
-        totals=totals,
-        row_count=found.n_rows,
+        X, codes, weight, n_classes, center, penalty, intercept, parts=parts, labels=labels, row_count=found.n_rows
     )
+
+
+def log_posterior_in_parts(
+    parts: Parts, found: Survey, labels: Labels, *, intercept: bool, level_penalty: float
+) -> tuple[PartsLogPosterior, Spectrum]:
+    """The posterior of the parts that were surveyed, in the singular basis of all rows, and that basis."""
+    summary: RowSummary = parts.map_reduce(partial(_summarized, labels=labels), RowSummary.merge)
+    basis = Spectrum.of(summary, center=intercept)
+    n_classes = len(labels.classes)
+    require_storable(len(basis.s), n_classes, intercept)
+    X, codes, weight = labels.read_sample(found.sample)
+    return PartsLogPosterior(
+        basis.coordinates(X),
+        codes,
+        weight,
+        n_classes,
+        np.zeros(len(basis.s)),
+        1.0,
+        intercept,
+        level_penalty,
+        parts=parts,
+        labels=labels,
+        basis=basis,
+        row_count=found.n_rows,
+    ), basis
+
+
+def _summarized(chunk: Chunk, *, labels: Labels) -> RowSummary:
+    rows, codes, weight = labels.read(chunk)
+    if not len(codes):
+        return RowSummary.empty(rows.shape[1])
+    return row_summary(rows, codes.astype(np.float64), weight)
+
+
+def start_of_sample(sample: Objective, start: Array) -> Array:
+    """The maximum for a sample from this start; the start itself, where the sample has none or lacks a class."""
+    if np.unique(sample.codes).size < sample.n_classes:
+        return start
+    near = newton(sample, start=start, tol=_SAMPLE_TOL, max_iter=_SAMPLE_ITER)
+    found = near.converged and not near.failure and near.point.min_margin <= 0
+    return near.point.theta if found else start
 
 
 def maximize_in_parts(objective: PartsObjective, *, tol: float, max_iter: int) -> Optimum:
     """The maximum by Newton's method, started at that of the sample."""
-    start, sample = objective.start(), objective.sample
-    if np.unique(objective.codes).size == objective.n_classes:
-        near = newton(sample, start=start, tol=_SAMPLE_TOL, max_iter=_SAMPLE_ITER)
-        if near.converged and not near.failure and near.point.min_margin <= 0:
-            start = near.point.theta
+    start = start_of_sample(objective.sample, objective.start())
     monitor = SeparationMonitor(exact=False) if objective.penalty == 0 else None
     end = newton(objective, start=start, tol=tol, max_iter=max_iter, monitor=monitor)
     if end.failure == COLLINEAR:

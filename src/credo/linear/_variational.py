@@ -78,6 +78,10 @@ class LogPosterior(Objective):
     def n_parameters(self) -> int:
         return self.shape[0] * self.shape[1]
 
+    def near(self) -> Array | None:
+        """Where a search for the mode starts; None leaves it to Newton's method."""
+        return None
+
     def prior(self) -> Array:
         """The prior precisions λ of one contrast's parameters."""
         return np.array([self.penalty] * self.X.shape[1] + [self.level_penalty] * self.intercept)
@@ -179,13 +183,7 @@ def log_posterior(
     """The posterior of these rows in their singular basis, and that basis."""
     data = spectrum(X, codes.astype(np.float64), weight, center=intercept)
     rank = len(data.s)
-    n_parameters = (rank + intercept) * (n_classes - 1)
-    if n_parameters > _MOST_PARAMETERS:
-        raise ValueError(
-            f"{rank} directions of X and {n_classes} classes make {n_parameters} parameters, whose covariance would "
-            f"need {8e-9 * n_parameters**2:.0f} GB. Use fewer columns or classes, or LogisticRegression, which gives "
-            "probabilities without their uncertainty."
-        )
+    require_storable(rank, n_classes, intercept)
     stored = X.shape[0] * rank <= _STORED_ENTRIES
     posterior = LogPosterior(
         X=data.coordinates(X) if stored else Rotated(X, data),
@@ -200,9 +198,20 @@ def log_posterior(
     return posterior, data
 
 
+def require_storable(rank: int, n_classes: int, intercept: bool) -> None:
+    """Raise an error if there are too many parameters for a covariance matrix."""
+    n_parameters = (rank + intercept) * (n_classes - 1)
+    if n_parameters > _MOST_PARAMETERS:
+        raise ValueError(
+            f"{rank} directions of X and {n_classes} classes make {n_parameters} parameters, whose covariance would "
+            f"need {8e-9 * n_parameters**2:.0f} GB. Use fewer columns or classes, or LogisticRegression, which gives "
+            "probabilities without their uncertainty."
+        )
+
+
 def posterior_mode(posterior: LogPosterior, *, start: Array | None = None) -> Optimum:
     """The mode by Newton's method; the posterior is strictly log-concave, so there is one maximum."""
-    return newton(posterior, start=start, tol=_MODE_TOL, independent=True)
+    return newton(posterior, start=posterior.near() if start is None else start, tol=_MODE_TOL, independent=True)
 
 
 @dataclass(frozen=True)
@@ -236,6 +245,9 @@ class Gaussian:
         prior = np.tile(self.posterior.prior(), len(self.mean))
         spread = float(prior @ np.diagonal(self.covariance)) - float(np.log(prior).sum()) + self.curvature.logdet
         spread += float(prior @ np.square(self.mean.ravel()))
+        if self.posterior.n_classes == 2:
+            # Known from the averages, without another pass over the rows.
+            return self.average.log_likelihood - 0.5 * (spread - len(prior))
         return self.posterior.expected_log_likelihood(self.mean, self.covariance) - 0.5 * (spread - len(prior))
 
     @property

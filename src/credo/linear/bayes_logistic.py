@@ -25,11 +25,13 @@ from credo.estimator import (
 )
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
+from credo.linear._logistic_parts import log_posterior_in_parts, surveyed
 from credo.linear._logit_posterior import LogitPosterior, triangular_roots
 from credo.linear._precision import PosteriorFit, given_precision, integrated_precision
 from credo.linear._spectrum import Spectrum
-from credo.linear._variational import log_posterior
+from credo.linear._variational import LogPosterior, log_posterior
 from credo.notices import warn
+from credo.scale import in_parts, parts_of
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -117,6 +119,7 @@ class BayesianLogisticRegression(LinearClassifier):
     """
 
     _accepts_sparse = True
+    _accepts_parts = True
     _title = "Bayesian logistic regression"
 
     posterior_: LogitPosterior
@@ -141,38 +144,44 @@ class BayesianLogisticRegression(LinearClassifier):
         self.n_draws = n_draws
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
+        X : array, frame or sparse matrix of shape (n_samples, n_features), or a table in parts
+            A table in parts (see `credo.scale`) is an iterable of chunks, (X, y) or (X, y, weight), without further
+            arguments, or a Dask array or frame. Each step of the search reads all of them once.
         y : array of shape (n_samples,)
             Labels of any kind.
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         """
+        choice("predictive", self.predictive, _PREDICTIVES)
         self._forget()
+        if in_parts(X, y):
+            parts = parts_of(X, y, sample_weight)
+            found, labels = surveyed(self, parts, self.class_weight)
+            self._learn(*log_posterior_in_parts(parts, found, labels, **self._intercept_settings()))
+            return self._warned()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         require_squares(rows, weight)
-        choice("predictive", self.predictive, _PREDICTIVES)
         small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
         with one_blas_thread() if small else nullcontext():
-            self._learn(rows, codes, weight)
+            self._learn(*log_posterior(rows, codes, weight, n_classes=len(self.classes_), **self._intercept_settings()))
+        return self._warned()
+
+    def _intercept_settings(self) -> dict[str, Any]:
+        level = positive("intercept_precision", self.intercept_precision)
+        return {"intercept": bool(self.fit_intercept), "level_penalty": level}
+
+    def _warned(self) -> Self:
         if not self.result_.converged:
-            warn(self.result_.message, ConvergenceWarning, stacklevel=2)
+            warn(self.result_.message, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _learn(self, rows: Any, codes: NDArray[np.intp], weight: Array | None) -> None:
-        """Fit to validated rows."""
-        posterior, data = log_posterior(
-            rows,
-            codes,
-            weight,
-            n_classes=len(self.classes_),
-            intercept=bool(self.fit_intercept),
-            level_penalty=positive("intercept_precision", self.intercept_precision),
-        )
+    def _learn(self, posterior: LogPosterior, data: Spectrum) -> None:
+        """Fit to the posterior of the rows, which are in their singular basis."""
         if isinstance(self.prior_precision, str) and self.prior_precision == "evidence":
             found = integrated_precision(posterior, data)
         else:
@@ -180,7 +189,7 @@ class BayesianLogisticRegression(LinearClassifier):
             found = given_precision(posterior, precision)
         self._keep(found, data)
         self.n_observations_ = data.weight
-        self.n_parameters_ = (len(self.classes_) - 1) * (rows.shape[1] + posterior.intercept)
+        self.n_parameters_ = (len(self.classes_) - 1) * (len(data.x_mean) + posterior.intercept)
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Central posterior interval of each class's probability.

@@ -22,7 +22,7 @@ from credo.estimator import (
     require_squares,
 )
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
-from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts, survey
+from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts, surveyed
 from credo.linear._rows import EPS, collinear, column_norms, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
@@ -161,26 +161,17 @@ class LogisticRegression(LinearClassifier):
     def _maximum_in_parts(self, parts: Parts) -> Maximum:
         if self.solver != "newton":
             raise ValueError(f"solver={self.solver!r} needs all rows in memory: use solver='newton'")
-        found = survey(parts)
+        found, labels = surveyed(self, parts, self.class_weight)
         objective = objective_in_parts(
             parts,
             found,
-            self._factors_of,
+            labels,
             penalty=float(self.alpha),
             intercept=bool(self.fit_intercept),
             center_of=_center,
         )
-        self.classes_, self.n_features_in_ = objective.classes, objective.X.shape[1]
-        if found.names is not None:
-            self.feature_names_in_, self.names_carried_ = np.array(found.names, dtype=object), True
         end = maximize_in_parts(objective, tol=float(self.tol), max_iter=int(self.max_iter))
         return Maximum(objective, end, objective.center)
-
-    def _factors_of(self, classes: NDArray[Any], totals: Array) -> Array:
-        if self.class_weight is None:
-            return np.ones(len(classes))
-        self.classes_ = classes
-        return self._class_factors(self.class_weight, classes, np.arange(len(classes)), totals)
 
     def _keep(self, top: Maximum) -> Self:
         optimum = top.optimum

@@ -2,11 +2,13 @@
 
     statistic(all rows) = merge(statistic(part 1), merge(statistic(part 2), …))
 
-`fit` of `LinearRegression`, `Ridge`, `BayesianLinearRegression`, `Lasso`, `ElasticNet`, `LassoCV`, `SpikeSlabRegressor`
-and `LogisticRegression` accepts, besides arrays and frames:
+`fit` of `LinearRegression`, `Ridge`, `BayesianLinearRegression`, `Lasso`, `ElasticNet`, `LassoCV`,
+`SpikeSlabRegressor`, `LogisticRegression`, `BayesianLogisticRegression` and `GPRegressor` accepts, besides arrays and
+frames:
 
 - chunks, `fit(chunks)`: an iterable of tuples (X, y) or (X, y, weight), or a function that returns one. An iterator is
-  enough for models that read the rows once; `LogisticRegression` reads them once for each Newton step.
+  enough for models that read the rows once; logistic models read them once for each step of their search, and
+  `GPRegressor` twice.
 - Dask arrays or frames, `fit(X, y)`, with the same partitions in both: computed by the current Dask client if there is
   one. The fitted model is an ordinary one.
 

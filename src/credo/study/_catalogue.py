@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from credo.study._size import (
+    EXACT_ROWS,
     Size,
     Times,
     dense,
@@ -55,6 +56,8 @@ class Card:
     always: bool = False
     # A fit takes time that grows with at least this power of the rows.
     growth: float = 0.8
+    # Beyond so many rows it takes time in proportion to them, because another method is used.
+    linear_from: int | None = None
 
     def limit(self, size: Size) -> str | None:
         """Why a table of this size can't be used, or None."""
@@ -198,16 +201,19 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             varied=False,
         ),
         Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
-        Card("gp", "Gaussian process", 6, (matrices(3), dense), _KERNELS),
+        Card("gp", "Gaussian process", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
         # "gp" chooses this kernel by itself where it is better.
-        Card("gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (matrices(3), dense), _KERNELS, by_default=False),
         Card(
-            "gp-heteroscedastic", "Gaussian process, noise that varies with the inputs", 7,
-            (few_lengthscales, matrices(6), dense), _KERNELS, transformable=False, for_varying_spread=True,
+            "gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (dense,), _KERNELS, by_default=False,
+            linear_from=EXACT_ROWS,
         ),
         Card(
-            "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, matrices(4), dense), _KERNELS,
-            standardize=False,
+            "gp-heteroscedastic", "Gaussian process, noise that varies with the inputs", 7,
+            (few_lengthscales, dense), _KERNELS, transformable=False, for_varying_spread=True, linear_from=EXACT_ROWS,
+        ),
+        Card(
+            "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, dense), _KERNELS,
+            standardize=False, linear_from=EXACT_ROWS,
         ),
         Card("experts", "Mixture of linear experts", 4, (dense, not_too_wide), transformable=False),
         Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False, growth=_TREE_GROWTH),
@@ -229,7 +235,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         ),
         Card("polynomial", "Quadratic terms, Bayesian logistic regression", 2, (not_too_wide,)),
         Card("neighbours", "Soft nearest neighbours: votes of all rows", 4, (dense,), _KERNELS),
-        Card("gp", "Gaussian process", 6, (matrices(4, per_class=1), dense), _KERNELS),
+        Card("gp", "Gaussian process", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
         Card("experts", "Mixture of logistic experts", 4, (dense, not_too_wide)),
         Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES, growth=_TREE_GROWTH),
         Card("forest", "Bagged trees", 4, (dense,), _TREES, growth=_TREE_GROWTH),

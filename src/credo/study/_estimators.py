@@ -34,7 +34,7 @@ from credo.linear import (
 )
 from credo.penalized import LassoCV, SparseLogisticRegressionCV
 from credo.study._catalogue import AVERAGE
-from credo.study._size import Size
+from credo.study._size import EXACT_ROWS, Size
 from credo.subsets import SpikeSlabClassifier, SpikeSlabRegressor
 from credo.trees import (
     BoostedTreesClassifier,
@@ -45,6 +45,9 @@ from credo.trees import (
 
 # Every fold pays for the restarts; with half as many, the best of several maxima of the evidence is often missed.
 RESTARTS = 4
+# Inducing points of processes of many rows, so that all folds take a minute or two, and fewer for labels; columns up to
+# which there are better methods.
+POINTS, LABEL_POINTS, FEW_COLUMNS = 200, 150, 3
 # The penalty of logistic regression is a prior under which the log odds of a row of p standardized columns have this
 # standard deviation: p/α = 5². It keeps the weights finite where the classes are linearly separable.
 LOG_ODDS_STD = 5.0
@@ -86,10 +89,10 @@ def _regressors(size: Size) -> dict[str, Any]:
         "nadaraya-watson": NadarayaWatson(),
         "kernel-ridge": KernelRidge(alpha="loo", fit_intercept=True),
         # A kernel given by name gets one length scale for each column in `fit`; folds may differ in their columns.
-        "gp": GPRegressor(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS),
-        "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), n_restarts=RESTARTS),
-        "gp-heteroscedastic": GPRegressor(noise="heteroscedastic", n_restarts=RESTARTS),
-        "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", n_restarts=1),
+        "gp": GPRegressor(None if size.has_lengthscales else RBF(), **_scale(size, RESTARTS)),
+        "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), **_scale(size, RESTARTS)),
+        "gp-heteroscedastic": GPRegressor(noise="heteroscedastic", **_scale(size, RESTARTS)),
+        "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", **_scale(size, 1)),
         "experts": MixtureOfExpertsRegressor(max_experts=EXPERTS, random_state=0),
         "forest": BaggingRegressor(
             DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES, random_state=0
@@ -122,7 +125,9 @@ def _classifiers(size: Size) -> dict[str, Any]:
             Polynomial(degree=2, extrapolation="linear"), BayesianLogisticRegression("evidence")
         ),
         "neighbours": SoftNeighborsClassifier(),
-        "gp": GPClassifier(None if size.has_lengthscales else RBF(), n_restarts=RESTARTS if size.classes == 2 else 0),
+        "gp": GPClassifier(
+            None if size.has_lengthscales else RBF(), **_scale(size, RESTARTS if size.classes == 2 else 0)
+        ),
         "experts": MixtureOfExpertsClassifier(max_experts=EXPERTS, random_state=0),
         "adaboost": AdaBoostClassifier(early_stopping=True),
         "forest": BaggingClassifier(
@@ -131,6 +136,17 @@ def _classifiers(size: Size) -> dict[str, Any]:
         "boosting": Conformal(BoostedTreesClassifier(), cv=5),
         AVERAGE: ModelAverage([("logistic", LogisticRegression())], weights="stacking"),
     }
+
+
+def _scale(size: Size, n_restarts: int) -> dict[str, Any]:
+    """Arguments of a Gaussian process: of many rows, fewer inducing points than by default and a single start.
+
+    A method that is named is the same in all folds.
+    """
+    if size.rows <= EXACT_ROWS:
+        return {"n_restarts": n_restarts}
+    method = "auto" if size.columns <= FEW_COLUMNS else "inducing"
+    return {"method": method, "n_inducing": LABEL_POINTS if size.classes else POINTS, "n_restarts": 0}
 
 
 def _in_time(size: Size) -> Kernel:

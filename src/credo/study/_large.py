@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from credo.estimator import dask_module
 from credo.io import TableModel
@@ -108,7 +109,7 @@ def fitted_to_all(
         last.set_params(alpha=_last(fitted).alpha_)
     try:
         with collected() as warnings, _client(engine, scheduler):
-            last.fit(_parts(table, Prepared(model), engine))
+            last.fit(_parts(table, Prepared(model), engine), **_groups_of(model, last))
     except KeyboardInterrupt:
         return model, ["Stopped by Ctrl-C: the selected model is the fit to the sample of the rows, not to all."]
     found = copy(model)
@@ -117,6 +118,11 @@ def fitted_to_all(
         found.estimator_ = Pipeline([*fitted.steps[:-1], (fitted.steps[-1][0], last)])
     note = f"The selected model was fitted to all {table.n_rows:,} rows, the others to the sample."
     return found, [note, *map(on_one_line, warnings)]
+
+
+def _groups_of(model: TableModel, estimator: Any) -> dict[str, Any]:
+    """The columns that share a length scale, for an estimator that wants to know."""
+    return {"column_groups": model.preparation_.groups()} if has_fit_parameter(estimator, "column_groups") else {}
 
 
 def _parts(table: LargeTable, prepared: Prepared, engine: str) -> Parts:

@@ -39,6 +39,8 @@ _HOPELESS = 2.0
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
 _INTERRUPTED = "stopped by Ctrl-C"
+# Of the time of a fit that grows in proportion to the rows, at least this share does.
+_LEAST_SLOPE = 0.5
 # The time of a fit grows with at most this power of the rows.
 _MOST_GROWTH = 3.2
 
@@ -186,6 +188,8 @@ class Run:
             with until(allowed), collected(), _threads(card):
                 # The first fit may compile, so it isn't timed.
                 self._timed(card, rows[:_WARM_UP_ROWS])
+                if card.linear_from is not None and n > card.linear_from:
+                    return self._linear_time(card, rows[: card.linear_from + 1], sizes)
                 first = self._timed(card, rows[: large // 2])
                 at_least = float(sum(first * (size / (large // 2)) ** card.growth for size in sizes))
                 if at_least > _HOPELESS * left:
@@ -198,6 +202,13 @@ class Run:
             return 0.0
         growth = np.clip(np.log2(second / max(first, 1e-3)), card.growth, _MOST_GROWTH)
         return float(sum(second * (size / large) ** growth for size in sizes))
+
+    def _linear_time(self, card: Card, rows: Any, sizes: Sequence[int]) -> float:
+        """Estimated seconds of fits that take a + b·n for n rows, from those of a quarter of some rows and of all."""
+        n = len(rows)
+        first, second = self._timed(card, rows[: n // 4]), self._timed(card, rows)
+        slope = max((second - first) / (n - n // 4), _LEAST_SLOPE * second / n)
+        return float(sum(second + slope * (size - n) for size in sizes))
 
     def _timed(self, card: Card, rows: Any) -> float:
         rows = np.sort(rows)

@@ -12,6 +12,8 @@ MAX_POLYNOMIAL_CELLS = 20_000_000
 # With more length scales, or fewer rows for each, the evidence doesn't determine them.
 MAX_LENGTHSCALES = 50
 ROWS_PER_LENGTHSCALE = 3
+# Up to so many rows, Gaussian processes keep all covariances, as `GPRegressor(method="auto")` does.
+EXACT_ROWS = 5000
 # A label carries less information than a number.
 LABELS_PER_LENGTHSCALE = 30
 # Subsets times rows: beyond this, a classifier over subsets samples them.
@@ -106,15 +108,14 @@ def two_classes(size: Size) -> str | None:
     return f"it needs two classes, and there are {size.classes:,}" if size.classes > 2 else None
 
 
-def matrices(count: int, *, per_class: int = 0) -> Callable[[Size], str | None]:
+def matrices(count: int) -> Callable[[Size], str | None]:
     """A limit for models that store so many n × n matrices."""
 
     def limit(size: Size) -> str | None:
-        total = count + per_class * (size.classes if size.classes > 2 else 0)
-        needed, there = 8 * total * size.rows**2, memory()
+        needed, there = 8 * count * size.rows**2, memory()
         if there is not None and needed > there:
             return (
-                f"{total} matrices of {size.rows:,} × {size.rows:,} numbers need {needed / 1e9:.0f} GB, and this "
+                f"{count} matrices of {size.rows:,} × {size.rows:,} numbers need {needed / 1e9:.0f} GB, and this "
                 f"machine has {there / 1e9:.0f} GB of memory"
             )
         return None

@@ -1,0 +1,113 @@
+"""A table in parts: hyperparameters and inducing points from a sample of its rows, the posterior from all of them.
+
+Everything that a process with inducing points needs of its rows is a sum over them (`inference.InducingSummary`), so
+that one pass over the parts, in memory O(m²) beside a part, gives the posterior that all rows in one place would give
+for the same kernel, noise and points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.estimator import check_positive, training_rows
+from credo.inference import Basis, InducingFeatures, InducingSummary, SummaryPosterior
+from credo.kernels import Kernel
+from credo.linalg import factorize
+from credo.scale import Chunk, Parts, RowSample
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What must be known of the rows first: their number, and a sample with targets and weights."""
+
+    sample: RowSample
+    n_rows: int
+    names: tuple[str, ...] | None
+
+    def merge(self, other: Survey) -> Survey:
+        names = self.names if other.names is None else other.names
+        return Survey(self.sample.merge(other.sample), self.n_rows + other.n_rows, names)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the sample has all rows."""
+        return len(self.sample.keys) == self.n_rows
+
+
+def survey(caller: str, parts: Parts) -> Survey:
+    """The survey of all rows, in one pass; messages name the caller."""
+    found: Survey = parts.map_reduce(partial(_surveyed, caller), Survey.merge)
+    return found
+
+
+def _surveyed(caller: str, chunk: Chunk) -> Survey:
+    rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    weight = np.ones(len(y)) if weight is None else weight
+    sample = RowSample.of(rows, y, weight, number=chunk.number)
+    return Survey(sample, len(y), None if _plain(names) else tuple(names))
+
+
+def _plain(names: Sequence[str]) -> bool:
+    return list(names) == [f"x{i}" for i in range(len(names))]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSums:
+    """Sums over all rows: those of the inducing points, the weights, and the logarithms of the weights."""
+
+    summary: InducingSummary
+    weight: float
+    log_weight: float
+
+    def _check_state(self) -> None:
+        check_positive(self, "weight")
+
+    def merge(self, other: RowSums) -> RowSums:
+        return RowSums(
+            self.summary.merge(other.summary), self.weight + other.weight, self.log_weight + other.log_weight
+        )
+
+    def posterior(self, features: InducingFeatures, basis: Basis) -> SummaryPosterior:
+        """f given all rows."""
+        return SummaryPosterior(features, self.summary, 1, basis)
+
+    def copies(self, noise: float) -> float:
+        """What weights w of observations with this noise add to ln p(y), as `Observations` has it for single rows."""
+        return -0.5 * ((self.weight - self.summary.n) * math.log(2 * math.pi * noise) + self.log_weight)
+
+
+def row_sums(
+    caller: str, parts: Parts, features: InducingFeatures, basis: Basis, *, center: float, scale: float, noise: float
+) -> RowSums:
+    """The sums over all rows, in one pass; y = center + scale·(standardised targets), and the noise is theirs."""
+    one = partial(_summed, caller, features, basis, center, scale, noise)
+    found: RowSums = parts.map_reduce(one, RowSums.merge)
+    return found
+
+
+def _summed(
+    caller: str, features: InducingFeatures, basis: Basis, center: float, scale: float, noise: float, chunk: Chunk
+) -> RowSums:
+    rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    weight = np.ones(len(y)) if weight is None else weight
+    targets = np.column_stack([(y - center) / scale, basis(rows)])
+    summary = features.summarize(rows, targets, noise / weight)
+    return RowSums(summary, float(weight.sum()), float(np.log(weight).sum()))
+
+
+def independent_points(kernel: Kernel, points: Array) -> Array:
+    """The points that don't nearly depend on others, in an order in which K_uu has a Cholesky factor."""
+    return InducingFeatures.of(kernel, points).points
+
+
+def features_of(kernel: Kernel, points: Array) -> InducingFeatures:
+    """The features of independent points in their order, to which sums belong."""
+    return InducingFeatures(kernel, points, factorize(kernel.gram(points), overwrite=True, assume_symmetric=True))
