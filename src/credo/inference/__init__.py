@@ -19,6 +19,7 @@ What does not belong here: the search for hyperparameters, which is in `learning
 
 from credo.inference._mixing import Mixing
 from credo.inference.approximation import Approximation
+from credo.inference.committee import Committee
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
 from credo.inference.inducing import Inducing
@@ -46,6 +47,7 @@ __all__ = [
     "Approximation",
     "Basis",
     "Chain",
+    "Committee",
     "Dense",
     "Gradient",
     "Inducing",
