@@ -11,6 +11,7 @@ SUITES = {
     "classification": "Classifiers",
     "sparse": "Sparse models",
     "boosting": "Boosted stumps",
+    "scaling": "Time and memory against rows",
     "honesty": "Calibration of default models",
 }
 
