@@ -82,12 +82,30 @@ def test_predictions_by_the_formula_of_liu_et_al():
         return found[0][:, 0], found[1]
 
     m, s2 = exact(ROWS.shared)
-    experts = [exact(np.union1d(ROWS.shared, rows)) for rows in ROWS.blocks]
-    beta = [np.ones(40)] + [0.5 * np.log(s2 / own) for _, own in experts[1:]]
-    precision = sum(b / own for b, (_, own) in zip(beta, experts, strict=True)) + (1 - sum(beta)) / s2
-    location = sum(b * mu / own for b, (mu, own) in zip(beta, experts, strict=True)) + (1 - sum(beta)) * m / s2
+    means, own = (
+        np.array(part) for part in zip(*[exact(np.union1d(ROWS.shared, rows)) for rows in ROWS.blocks], strict=True)
+    )
+    beta = np.where(own == own.min(axis=0), 1.0, 0.5 * np.log(s2 / own))
+    precision = (beta / own).sum(axis=0) + (1 - beta.sum(axis=0)) / s2
+    location = (beta * means / own).sum(axis=0) + (1 - beta.sum(axis=0)) * m / s2
     np.testing.assert_allclose(variance, 1 / precision, rtol=1e-9)
     np.testing.assert_allclose(mean[:, 0], location / precision, rtol=1e-8)
+
+
+def test_predictions_use_the_blocks_around_a_row(monkeypatch):
+    """The nearest by bounding boxes; with all blocks little changes."""
+    rows = Committee(X, size=10)
+    assert len(rows.blocks) == 16
+    near = rows.nearest(NEW)
+    Z = NEW[5] / rows.scales
+    boxes = [X[block] / rows.scales for block in rows.blocks]
+    gaps = [np.linalg.norm(Z - np.clip(Z, box.min(axis=0), box.max(axis=0))) for box in boxes]
+    np.testing.assert_allclose(np.sort(np.array(gaps)[near[5]]), np.sort(gaps)[:8])
+    some = rows.prior(KERNEL).observe(Y, NOISE).latent(NEW)
+    monkeypatch.setattr(module, "_NEAREST", 16)
+    every = rows.prior(KERNEL).observe(Y, NOISE).latent(NEW)
+    assert np.abs(some[0] - every[0]).max() < 0.05
+    np.testing.assert_allclose(np.sqrt(some[1]), np.sqrt(every[1]), rtol=0.1)
 
 
 def test_predictions_are_close_to_the_exact_ones_and_to_the_prior_far_away():

@@ -5,9 +5,9 @@
 Two things can be chosen independently (`protocols` has the contract between them):
 
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
-  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours.
-  `representation(method, X, kernel)` looks it up by the name that estimators know it by, and `choose` says which one
-  "auto" is.
+  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours;
+  `Committee`, those within blocks of rows. `representation(method, X, kernel)` looks it up by the name that estimators
+  know it by, and `choose` says which one "auto" is.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.

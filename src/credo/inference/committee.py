@@ -3,13 +3,14 @@
     ln p(y) = Σₖ ln N(yₖ | Hₖb, Kₖ + Σₖ),    k over blocks of rows that are independent a priori
 
 The kernel, the noise and the coefficients b of the mean are shared (Deisenroth & Ng 2015). A prediction combines the
-blocks, each together with the same rows c, drawn from all blocks, through which they know of each other (the
-generalized robust Bayesian committee machine: Liu, Cai, Wang & Ong 2018). With σ² the variance given c alone and σₖ²
-that given c and block k,
+blocks around the new row, each together with the same rows c, taken from all blocks, through which they know of each
+other (the generalized robust Bayesian committee machine: Liu, Cai, Wang & Ong 2018). With σ² the variance given c alone
+and σₖ² that given c and block k,
 
-    1/v = Σ βₖ/σₖ² + (1 − Σ βₖ)/σ²,    μ = v(Σ βₖμₖ/σₖ² + (1 − Σ βₖ)μ/σ²),    βₖ = ½ ln(σ²/σₖ²) but β₁ = 1
+    1/v = Σ βₖ/σₖ² + (1 − Σ βₖ)/σ²,    μ = v(Σ βₖμₖ/σₖ² + (1 − Σ βₖ)μ/σ²),    βₖ = ½ ln(σ²/σₖ²)
 
-so that a block counts for as much as it tells beyond c. Far from all rows the prior is left, and one block is exact.
+but β = 1 for the block that knows most, so that the others count for as much as they tell beyond c. Far from all rows
+the prior is left, and one block is exact.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ Index = NDArray[np.intp]
 
 # Rows of a block at most.
 SIZE = 500
+# Blocks that a prediction combines.
+_NEAREST = 8
+# Distances between rows and blocks that are held at a time.
+_DISTANCES = 2**22
 # Factors that are kept for predictions take at most so many numbers (512 MB); beyond, they are made again.
 _HELD = 2**26
 # The share of a prior variance that differences of covariances can't tell from zero.
@@ -90,6 +95,29 @@ class Committee(Representation):
         return _halved(self.X / self.scales, np.arange(len(self.X)), self.size)
 
     @cached_property
+    def _corners(self) -> tuple[Array, Array]:
+        """The smallest and the largest value of each column in each block."""
+        Z = self.X / self.scales
+        return np.stack([Z[rows].min(axis=0) for rows in self.blocks]), np.stack(
+            [Z[rows].max(axis=0) for rows in self.blocks]
+        )
+
+    def nearest(self, rows: Array) -> Index:
+        """The numbers of the blocks around each new row: (n_rows, at most 8)."""
+        (lower, upper), n_blocks = self._corners, len(self.blocks)
+        if n_blocks <= _NEAREST:
+            return np.tile(np.arange(n_blocks), (len(rows), 1))
+        found, step = np.empty((len(rows), _NEAREST), dtype=np.intp), max(1, _DISTANCES // n_blocks)
+        for start in range(0, len(rows), step):
+            Z = (rows[start : start + step] / self.scales)[:, None]
+            gaps = sum(
+                np.square(np.maximum(lower[:, j] - Z[..., j], 0.0) + np.maximum(Z[..., j] - upper[:, j], 0.0))
+                for j in range(rows.shape[1])
+            )
+            found[start : start + step] = np.argpartition(gaps, _NEAREST - 1, axis=1)[:, :_NEAREST]
+        return found
+
+    @cached_property
     def shared(self) -> Index:
         """The rows that every block knows in a prediction, evenly from all blocks; none where there is one block."""
         n = self.size if len(self.blocks) > 1 else 0
@@ -139,7 +167,7 @@ class CommitteePosterior:
 
     def __init__(self, prior: CommitteePrior, Y: Array, noise: Array, basis: Basis) -> None:
         self.prior, self.Y, self.noise, self.basis = prior, Y, noise, basis
-        self._held: list[DensePosterior] | None = None
+        self._held: dict[int, DensePosterior] = {}
 
     @property
     def _rows(self) -> Committee:
@@ -189,19 +217,25 @@ class CommitteePosterior:
         prior = np.maximum(self.prior.kernel.diagonal(rows), np.finfo(float).tiny / _ROUNDING)
         # What is known before the blocks: the shared rows, or nothing.
         base, precision = np.zeros((len(rows), n_targets + H.shape[1])), 1.0 / prior
-        found = _each(DensePosterior.projected, self._experts, rows)
         if len(self._rows.shared):
-            base, spread = next(found)
+            base, spread = self._expert(-1).projected(rows)
             precision = 1.0 / np.maximum(spread, _ROUNDING * prior)
-        total, weighted = precision.copy(), precision[:, None] * base
-        for k, (values, spread) in enumerate(found):
-            # More rows know more, but for rounding errors.
-            own = np.maximum(1.0 / np.maximum(spread, _ROUNDING * prior), precision)
-            share = 0.5 * np.log(own / precision) if k else np.ones(len(rows))
-            total += share * (own - precision)
-            weighted += (share * own)[:, None] * values - (share * precision)[:, None] * base
+        near = self._rows.nearest(rows)
+        values, own = np.empty((*near.shape, base.shape[1])), np.empty(near.shape)
+        places = {int(block): np.nonzero(near == block) for block in np.unique(near)}
+        tasks = ((self._expert(block), rows[place[0]]) for block, place in places.items())
+        for place, (mean, spread) in zip(places.values(), _each(DensePosterior.projected, tasks), strict=True):
+            values[place], own[place] = mean, 1.0 / np.maximum(spread, _ROUNDING * prior[place[0]])
+        # More rows know more, but for rounding errors.
+        own = np.maximum(own, precision[:, None])
+        share = 0.5 * np.log(own / precision[:, None])
+        share[np.arange(len(rows)), own.argmax(axis=1)] = 1.0
+        total = precision + (share * (own - precision[:, None])).sum(axis=1)
+        weighted = np.einsum("ij,ijk->ik", share * own, values)
+        weighted += ((1.0 - share.sum(axis=1)) * precision)[:, None] * base
         weighted /= total[:, None]
-        mean, variance = weighted[:, :n_targets] + H @ self._mean.coefficients, 1.0 / total
+        mean = weighted[:, :n_targets] + H @ self._mean.coefficients
+        variance = 1.0 / total
         if self._mean.factor is not None:
             root = self._mean.factor.half_solve((H - weighted[:, n_targets:]).T)
             variance = variance + np.einsum("ij,ij->j", root, root)
@@ -225,7 +259,7 @@ class CommitteePosterior:
 
     @cached_property
     def _white(self) -> list[_Whitened]:
-        return list(_each(_whitened, (self._given(rows) for rows in self._rows.blocks)))
+        return list(_each(_whitened, ((self._given(rows),) for rows in self._rows.blocks)))
 
     @cached_property
     def _mean(self) -> FlatMean:
@@ -239,18 +273,18 @@ class CommitteePosterior:
     def _by_block(self, function: Callable[..., Any]) -> Iterator[tuple[Index, Any]]:
         """What each block says, with the mean that is estimated from all."""
         blocks, mean = self._rows.blocks, self._mean.coefficients_only()
-        return zip(blocks, _each(function, (self._given(rows, mean) for rows in blocks)), strict=True)
+        return zip(blocks, _each(function, ((self._given(rows, mean),) for rows in blocks)), strict=True)
 
-    @property
-    def _experts(self) -> Iterable[DensePosterior]:
-        """What predictions combine: the shared rows, and these with each block; kept, where there is room."""
-        shared, blocks, mean = self._rows.shared, self._rows.blocks, self._mean.coefficients_only()
-        known = [shared] * bool(len(shared)) + [np.union1d(shared, rows) for rows in blocks]
-        if sum(len(rows) ** 2 for rows in known) > _HELD:
-            return (self._given(rows, mean) for rows in known)
-        if self._held is None:
-            self._held = [self._given(rows, mean) for rows in known]
-        return self._held
+    def _expert(self, block: int) -> DensePosterior:
+        """Given a block and the shared rows, or these alone for −1; kept, where there is room for all."""
+        if block in self._held:
+            return self._held[block]
+        shared = self._rows.shared
+        rows = shared if block < 0 else np.union1d(shared, self._rows.blocks[block])
+        found = self._given(rows, self._mean.coefficients_only())
+        if len(self._rows.blocks) * (len(shared) + self._rows.size) ** 2 <= _HELD:
+            self._held[block] = found
+        return found
 
     @property
     def _only(self) -> DensePosterior:
@@ -260,8 +294,7 @@ class CommitteePosterior:
                 'method="committee" predicts each row by itself, without the covariances that joint predictions, draws '
                 'and functions need; use method="inducing"'
             )
-        (only,) = self._experts
-        return only
+        return self._expert(0)
 
 
 @dataclass(frozen=True)
@@ -278,9 +311,9 @@ def _whitened(block: DensePosterior) -> _Whitened:
     return _Whitened(*block.whitened, block.logdet, block.jitter)
 
 
-def _each(function: Callable[..., Any], items: Iterable[Any], *arguments: Any) -> Iterator[Any]:
-    """function(item, *arguments) of all items in turn by joblib: in threads, or as `joblib.parallel_config` says."""
+def _each(function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """function(*task) of all tasks in turn by joblib: in threads, or as `joblib.parallel_config` says."""
     n_jobs = n_threads() if get_active_backend()[1] is None else None
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
     with one_blas_thread():
-        yield from parallel(delayed(function)(item, *arguments) for item in items)
+        yield from parallel(delayed(function)(*task) for task in tasks)
