@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
-import json
 import math
+import multiprocessing
 import os
 import pickle
 import resource
-import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 
 from benchmarks.scaling.cases import CASES, Case
+from credo.linalg import one_blas_thread, one_openmp_thread
+
+_PROCESSES: Any = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
 
 # Each number of rows is so many times the one before.
 _STEP = 4
-# A case ends where the next number of rows would bring its sum of seconds beyond this.
-_BUDGET = 10.0
 # The exponent is fitted to at most so many of the largest numbers of rows.
 _UPPER = 3
 # Jobs shorter than this are repeated, and the shortest counts.
@@ -82,24 +85,33 @@ def measure(case: Case) -> Curve:
             f"{case.name:<28}{n:>9} rows {point.seconds:9.3f} s {point.megabytes:8.0f} MB", file=sys.stderr, flush=True
         )
         exponent = _slope([(p.n, p.seconds) for p in points[-2:]]) if len(points) > 1 else 1.0
-        if spent + point.seconds * _STEP ** max(exponent, 0.7) > _BUDGET:
+        if spent + point.seconds * _STEP ** max(exponent, 0.7) > case.budget:
             break
         n *= _STEP
     return Curve(case.name, case.group, case.n_columns, points)
 
 
 def _in_a_process(case: Case, n: int) -> Point | None:
-    """Measured with one thread, so that CPU time is what one core takes whatever else runs."""
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    command = [sys.executable, "-c", f"from benchmarks.scaling.measure import show; show({case.name!r}, {n})"]
+    """Measured in a process of its own, which is a copy of this one where the system can fork, in one thread."""
+    receiver, sender = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=_send, args=(case.name, n, sender))
+    process.start()
+    sender.close()
     try:
-        done = subprocess.run(
-            command, env=os.environ | one, capture_output=True, text=True, timeout=_TIMEOUT, check=True
-        )
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        print(f"{case.name} stopped at {n} rows: {(error.stderr or '')[-500:]}", file=sys.stderr)
+        return receiver.recv() if receiver.poll(_TIMEOUT) else None
+    except EOFError:
+        print(f"{case.name} failed at {n} rows", file=sys.stderr)
         return None
-    return Point(**json.loads(done.stdout.splitlines()[-1]))
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _send(name: str, n: int, sender: Connection) -> None:
+    # With one thread, CPU time is what one core takes, whatever else runs.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with one_blas_thread(), one_openmp_thread():
+        sender.send(_here(next(case for case in CASES if case.name == name), n))
 
 
 def _here(case: Case, n: int) -> Point:
@@ -122,7 +134,9 @@ def _here(case: Case, n: int) -> Point:
 def _resident(*, peak: bool = False, reset: bool = False) -> float:
     """Megabytes of memory now, or at most since the last reset (since the start, where the system can't reset)."""
     if reset:
-        with suppress(OSError):
+        # Memory that was freed goes back to the system first.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
             Path("/proc/self/clear_refs").write_text("5")
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -135,9 +149,3 @@ def _resident(*, peak: bool = False, reset: bool = False) -> float:
 def summary_sizes() -> dict[str, float]:
     """Bytes of a summary as it is sent, by the name of its case."""
     return {case.name: float(len(pickle.dumps(case.job(20_000)()))) for case in CASES if case.group == "mergeable"}
-
-
-def show(name: str, n: int) -> None:
-    """What a process of its own prints."""
-    chosen = next(case for case in CASES if case.name == name)
-    print(json.dumps(vars(_here(chosen, n))))
