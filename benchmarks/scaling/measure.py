@@ -30,7 +30,7 @@ _STEP = 4
 # The exponent is fitted to at most so many of the largest numbers of rows.
 _UPPER = 3
 # Jobs shorter than this are repeated, and the shortest counts.
-_SHORT, _REPEATS = 0.5, 3
+_SHORT, _REPEATS = 2.0, 3
 _TIMEOUT = 600
 
 

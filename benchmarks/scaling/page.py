@@ -25,7 +25,7 @@ _ROWS, _PARTITION, _CORES = 10**9, 10**6, 100
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
     """Seconds above, memory below, one column of panels for each group."""
-    figure = Figure(figsize=(14, 8.2), layout="constrained")
+    figure = Figure(figsize=(14, 9.6), layout="constrained")
     axes = figure.subplots(2, 3, sharex="col")
     for (above, below), (group, title) in zip(axes.T, _TITLES.items(), strict=True):
         own = [curve for curve in curves if curve.group == group and curve.points]
@@ -37,7 +37,7 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
         above.set_title(title, fontsize=10)
         below.set_xlabel("rows")
         for axis in (above, below):
-            axis.legend(fontsize=7, frameon=False)
+            axis.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
             axis.grid(alpha=0.2)
             axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("seconds of one core")
