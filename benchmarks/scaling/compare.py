@@ -24,7 +24,7 @@ def compare(directory: Path) -> Iterator[dict[str, str]]:
     """One line for each table in NAME.csv.gz, whose last column is the target, and each method."""
     for name in SETS:
         table = pd.read_csv(directory / f"{name}.csv.gz").to_numpy(dtype=float)
-        table = np.random.default_rng(0).permutation(table)
+        table = table[np.random.default_rng(0).permutation(len(table))]
         n = int(0.9 * len(table))
         X, y = table[:, :-1], table[:, -1]
         for label, how in METHODS.items():
@@ -33,7 +33,7 @@ def compare(directory: Path) -> Iterator[dict[str, str]]:
             )
             start = process_time()
             model.fit(X[:n], y[:n])
-            fitted = process_time()
+            seconds = process_time() - start
             dist = model.predict_dist(X[n:])
             score, error = dist.log_prob(y[n:]).mean(), np.sqrt(np.mean((dist.mean - y[n:]) ** 2))
             yield {
@@ -41,6 +41,5 @@ def compare(directory: Path) -> Iterator[dict[str, str]]:
                 "method": label,
                 "log score": f"{score:.3f}",
                 "RMSE": f"{error:.4g}",
-                "seconds to fit": f"{fitted - start:.0f}",
-                "ms to predict a row": f"{1000 * (process_time() - fitted) / (len(y) - n):.2g}",
+                "seconds to fit": f"{seconds:.0f}",
             }
