@@ -16,10 +16,11 @@ SUITES = {
     "sparse": "Sparse models",
     "boosting": "Boosted stumps",
     "serve": "Model server",
+    "scaling": "Time and memory against rows",
     "honesty": "Calibration of default models",
 }
 # What takes minutes at any size.
-LONG = {"honesty"}
+LONG = {"honesty", "scaling"}
 
 
 def main(arguments: list[str]) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.timing import Line, below
+from benchmarks.harness import Line, below
 
 # One case ends after so many requests, or seconds.
 REQUESTS, SECONDS = 2000, 15.0

@@ -26,6 +26,7 @@ KERNEL = Matern52([0.9, 1.4], variance=1.3)
 @pytest.fixture(autouse=True)
 def several_chunks(monkeypatch):
     monkeypatch.setattr(inducing_features, "_CHUNK", 200)
+    monkeypatch.setattr(inducing_features, "_FEWEST", 16)
 
 
 def constant(rows):
@@ -232,3 +233,16 @@ def test_the_method_that_auto_chooses():
     assert choose("auto", many, KERNEL, allowed=("exact",))[0] == "exact"
     with pytest.raises(ValueError, match='this needs method="exact"; got method="inducing"'):
         choose("inducing", few, KERNEL, allowed=("exact",), purpose="this")
+
+
+def test_the_digits_do_not_depend_on_the_number_of_threads(monkeypatch):
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-2, 2, size=(3000, 2))
+    y = np.sin(2 * rows[:, :1]) + 0.1 * rng.normal(size=(3000, 1))
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr("credo.linalg._parallel.n_threads", lambda threads=threads: threads)
+        posterior = Inducing(rows, rows[:40]).prior(RBF([1.0, 1.5])).observe(y, 0.1)
+        gradient = posterior.gradient()
+        found.append([posterior.log_evidence, *gradient.by_kernel, *gradient.by_noise])
+    np.testing.assert_array_equal(*found)

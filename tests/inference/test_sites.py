@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from credo.inference import Dense, ep, laplace, softmax_laplace, vi
-from credo.kernels import RBF, Linear
-from credo.likelihoods import Bernoulli
+from credo.inference import Dense, Inducing, StateSpace, ep, laplace, softmax_laplace, vi
+from credo.kernels import RBF, Linear, Matern32
+from credo.likelihoods import Bernoulli, Poisson
 
 RULES = {"laplace": laplace, "ep": ep, "vi": vi}
 each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -70,6 +70,46 @@ def test_two_rows_by_brute_force(link):
     assert found["vi"].log_evidence < truth
     errors = {name: np.abs(part.posterior.mean - mean).max() for name, part in found.items()}
     assert errors["ep"] < errors["vi"] < errors["laplace"]
+
+
+def test_counts_by_brute_force():
+    """As above, for one small and one large count."""
+    K, y, likelihood = np.array([[1.5, 0.9], [0.9, 2.0]]), np.array([0.0, 6.0]), Poisson()
+    axis = np.linspace(-9, 6, 400)
+    f = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    logs = likelihood.log_prob(y, f).sum(axis=-1) + stats.multivariate_normal(cov=K).logpdf(f)
+    cell = (axis[1] - axis[0]) ** 2
+    truth = np.log(np.exp(logs).sum() * cell)
+    mean = (np.exp(logs - truth)[..., None] * f).sum(axis=(0, 1)) * cell
+    found = {name: rule(prior_with(K), y, likelihood, weight=np.ones(2)) for name, rule in RULES.items()}
+    assert found["ep"].log_evidence == pytest.approx(truth, abs=5e-3)
+    assert truth - 0.1 < found["vi"].log_evidence < truth
+    errors = {name: np.abs(part.posterior.mean - mean).max() for name, part in found.items()}
+    assert errors["ep"] < errors["vi"] < errors["laplace"] < 0.3
+
+
+@each_rule
+@pytest.mark.parametrize("other", [StateSpace, Inducing], ids=["state space", "inducing points"])
+def test_counts_in_other_representations(rule, other):
+    """Rates from 0.05 to 150, and counts of weight two."""
+    rng = np.random.default_rng(2)
+    X = np.sort(rng.uniform(0, 6, size=(40, 1)), axis=0)
+    y = rng.poisson(np.exp(1 + 4 * np.sin(X[:, 0]))).astype(float)
+    kernel, weight = Matern32(1.5, variance=6.0), np.where(np.arange(40) % 7, 1.0, 2.0)
+    new = np.array([[-1.0], [2.2], [X[5, 0]]])
+    dense, found = (rule(make(X).prior(kernel), y, Poisson(), weight=weight) for make in (Dense, other))
+    assert dense.converged and found.converged
+    assert found.log_evidence == pytest.approx(dense.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(found.gradient().by_kernel, dense.gradient().by_kernel, rtol=1e-5, atol=1e-5)
+    for one, own in zip(found.posterior.latent(new), dense.posterior.latent(new), strict=True):
+        np.testing.assert_allclose(one, own, rtol=1e-5, atol=1e-6)
+    step = 1e-5
+    ends = [
+        rule(other(X).prior(kernel.with_params(variance=6.0 + s)), y, Poisson(), weight=weight).log_evidence
+        for s in (step, -step)
+    ]
+    place = kernel.names.index("variance")
+    assert found.gradient().by_kernel[place] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4)
 
 
 @pytest.mark.parametrize("rule", [laplace, vi])

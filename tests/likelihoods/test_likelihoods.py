@@ -5,15 +5,16 @@ import pytest
 from scipy import integrate, stats
 
 from credo import GPClassifier
-from credo.likelihoods import Bernoulli, Gaussian, StudentT, Tempered
+from credo.likelihoods import Bernoulli, Gaussian, Poisson, StudentT, Tempered
 
-EXAMPLES = [Gaussian(0.7), StudentT(0.7, 3.0), StudentT(0.4, 40.0), Bernoulli("logit"), Bernoulli("probit")]
-TEMPERED = [Tempered(Bernoulli("probit"), np.array([0.3])), Tempered(Gaussian(0.7), np.array([0.3]))]
+EXAMPLES = [Gaussian(0.7), StudentT(0.7, 3.0), StudentT(0.4, 40.0), Bernoulli("logit"), Bernoulli("probit"), Poisson()]
+TEMPERED = [Tempered(part, np.array([0.3])) for part in (Bernoulli("probit"), Gaussian(0.7), Poisson())]
 each = pytest.mark.parametrize("likelihood", EXAMPLES, ids=str)
 
 
 def outcomes(likelihood):
-    return np.array([-1.0, 1.0])
+    inner = likelihood.likelihood if isinstance(likelihood, Tempered) else likelihood
+    return np.array([0.0, 2.0, 7.0] if isinstance(inner, Poisson) else [-1.0, 1.0])
 
 
 @each
@@ -25,6 +26,9 @@ def test_it_sums_to_one(likelihood):
             for f in f
             for parts in [[(-np.inf, f - 2), (f - 2, f + 2), (f + 2, np.inf)]]
         ]
+    elif isinstance(likelihood, Poisson):
+        f = np.array([-30.0, -1.0, 0.0, 2.0, 5.0])
+        total = np.exp(likelihood.log_prob(np.arange(400.0)[:, None], f)).sum(axis=0)
     else:
         total = sum(np.exp(likelihood.log_prob(y, f)) for y in (-1.0, 1.0))
     np.testing.assert_allclose(total, 1.0, rtol=1e-7)

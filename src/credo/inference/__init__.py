@@ -5,10 +5,10 @@
 Two things can be chosen independently (`protocols` has the contract between them):
 
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
-  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours.
-  `InducingFeatures` sums over rows that needn't be in one place, and `SummaryPosterior` is the process given the sums.
-  `representation(method, X, kernel)` looks it up by the name that estimators know it by, and `choose` says which one
-  "auto" is.
+  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours;
+  `Committee`, those within blocks of rows. `InducingFeatures` sums over rows that needn't be in one place, and
+  `SummaryPosterior` is the process given the sums. `representation(method, X, kernel)` looks it up by the name that
+  estimators know it by, and `choose` says which one "auto" is.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
@@ -20,6 +20,7 @@ What does not belong here: the search for hyperparameters, which is in `learning
 
 from credo.inference._mixing import Mixing
 from credo.inference.approximation import Approximation
+from credo.inference.committee import Committee
 from credo.inference.dense import Dense
 from credo.inference.ep import ep
 from credo.inference.inducing import Inducing, default_points
@@ -49,6 +50,7 @@ __all__ = [
     "Approximation",
     "Basis",
     "Chain",
+    "Committee",
     "Dense",
     "Gradient",
     "Inducing",

@@ -41,9 +41,16 @@ class DensePosterior:
     """
 
     def __init__(
-        self, prior: DensePrior, Y: Array, noise: Array, basis: Basis, *, extended: Factor | None = None
+        self,
+        prior: DensePrior,
+        Y: Array,
+        noise: Array,
+        basis: Basis,
+        *,
+        extended: Factor | None = None,
+        mean: FlatMean | None = None,
     ) -> None:
-        self.prior, self.Y, self.noise, self.basis = prior, Y, noise, basis
+        self.prior, self.Y, self.noise, self.basis, self._given_mean = prior, Y, noise, basis, mean
         self._workspace: Workspace | None = None
         if extended is not None:
             self._factor = extended
@@ -54,7 +61,9 @@ class DensePosterior:
             self.prior.representation.give_back(workspace)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With a copy of the factor, whose memory will be used again."""
+        """With a copy of the factor, if there is one: its memory will be used again."""
+        if self._workspace is None and "_factor" not in vars(self):
+            return vars(self)
         factor = Factor(self._factor.L.copy(order="F"), jitter=self.jitter)
         return vars(self) | {"_factor": factor, "_workspace": None}
 
@@ -70,9 +79,14 @@ class DensePosterior:
     def jitter(self) -> float:
         return self._solver.jitter
 
+    @property
+    def logdet(self) -> float:
+        """ln|C|."""
+        return self._solver.logdet
+
     @cached_property
     def log_evidence(self) -> float:
-        return self._mean.log_evidence(self._solver.logdet)
+        return self._mean.log_evidence(self.logdet)
 
     def gradient(self) -> Gradient:
         n_targets = self.Y.shape[1]
@@ -101,6 +115,16 @@ class DensePosterior:
             mean[block] = cross @ self.alpha + H @ self._mean.coefficients
             variance[block] = self._variance(prior, cross, H)
         return mean, variance
+
+    def projected(self, rows: Array) -> tuple[Array, Array]:
+        """KC⁻¹ of the residuals and of the basis at new rows, side by side, and var f given the mean's coefficients."""
+        columns = np.hstack([self._mean.residual, self._mean.basis])
+        values, variance = np.empty((len(rows), columns.shape[1])), np.empty(len(rows))
+        for block, cross, prior in self.prior.blocks(rows):
+            half = self._factor.half_solve(cross.T)
+            values[block] = half.T @ columns
+            variance[block] = prior - np.einsum("ij,ij->j", half, half)
+        return values, variance
 
     def covariance(self, rows: Array, others: Array | None = None) -> Array:
         half, root = self._roots(self.prior.cross(rows), self.basis(rows))
@@ -185,10 +209,16 @@ class DensePosterior:
         """α = C⁻¹(Y − Hb̂)."""
         return self._solver.half_solve(self._mean.residual, transpose=True)
 
+    @property
+    def whitened(self) -> tuple[Array, Array]:
+        """L⁻¹Y and L⁻¹H."""
+        solver = self._solver
+        return solver.half_solve(self.Y), solver.half_solve(self.basis(self.prior.X))
+
     @cached_property
     def _mean(self) -> FlatMean:
-        solver = self._solver
-        return FlatMean.of(solver.half_solve(self.Y), solver.half_solve(self.basis(self.prior.X)))
+        """With coefficients that are estimated from these rows, or given."""
+        return FlatMean.of(*self.whitened) if self._given_mean is None else self._given_mean.at(*self.whitened)
 
     @property
     def _solver(self) -> Workspace | Factor:

@@ -42,6 +42,14 @@ class FlatMean:
         coefficients = factor.solve(H.T @ Y)
         return cls(coefficients, Y - H @ coefficients, H, factor)
 
+    def at(self, Y: Array, H: Array) -> FlatMean:
+        """The same coefficients, for other whitened targets and their basis."""
+        return FlatMean(self.coefficients, Y - H @ self.coefficients, H, self.factor)
+
+    def coefficients_only(self) -> FlatMean:
+        """The same coefficients, for no targets."""
+        return self.at(np.empty((0, self.residual.shape[1])), np.empty((0, self.basis.shape[1])))
+
     def log_evidence(self, logdet: float, n: int | None = None) -> float:
         """ln p(Y), from ln|C|; n is the number of rows, where the whitened vectors have another one."""
         n_rows, n_targets = self.residual.shape

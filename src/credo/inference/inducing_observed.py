@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dgemm
 
 from credo.estimator import positive_integer
 from credo.inference.dense_observed import UNDETERMINED, input_gradient
@@ -27,7 +28,7 @@ from credo.inference.flat_mean import FlatMean
 from credo.inference.inducing_features import InducingFeatures, InducingSummary
 from credo.inference.paths import Paths, prior_paths
 from credo.inference.protocols import Basis, Gradient
-from credo.linalg import Factor, factorize
+from credo.linalg import Factor, factorize, one_blas_thread, parallel_map
 
 if TYPE_CHECKING:
     from credo.inference.inducing import InducingPrior
@@ -231,13 +232,16 @@ class InducingPosterior(SummaryPosterior):
         # Rows of (I − B⁻¹)L⁻¹, and of (α_u, G_u)ᵀL⁻¹.
         inner = np.ascontiguousarray(features.factor.half_solve(shrinkage, transpose=True).T)
         pulled = self._with_roots(self.weights, self._basis_weights)
-        outer, solved = features.factor.half_solve(pulled, transpose=True).T, self._solved
+        outer = np.ascontiguousarray(features.factor.half_solve(pulled, transpose=True).T)
+        solved = self._solved
         # Ψᵀb = K_fu(L⁻ᵀb) saves a triangular solve for each row, if it doesn't lose digits.
         quick = features.is_well_conditioned
         if quick:
             inner, solved = (features.factor.half_solve(b, transpose=True) for b in (inner, solved))
-        by_kernel, by_noise = np.zeros(len(kernel.names)), np.empty(len(X))
-        for part in features.slices(X):
+        by_noise = np.empty(len(X))
+
+        def pulled_back(part: slice) -> Array:
+            """The derivatives by the kernel's parameters from some rows, of which `by_noise` is set."""
             rows, noise = np.ascontiguousarray(X[part]), self.noise[part]
             cross = kernel.cross(rows, features.points)
             psi = cross if quick else features.factor.half_solve(cross.T).T
@@ -245,11 +249,15 @@ class InducingPosterior(SummaryPosterior):
             explained = np.einsum("ij,ij->i", W, cross)
             W *= (n_targets / noise)[:, None]
             left = self._left(part, psi @ solved)
-            W += left @ outer
-            by_kernel += kernel.pullback_cross(rows, features.points, W)
-            by_kernel += kernel.pullback_diagonal(rows, -0.5 * n_targets / noise)
+            # W += left·outer, in place.
+            dgemm(1.0, outer.T, left.T, beta=1.0, c=W.T, overwrite_c=1)
             rest = (kernel.diagonal(rows) - explained) / noise - 1.0
             by_noise[part] = 0.5 * (np.einsum("ij,ij->i", left, left) + n_targets * rest / noise)
+            diagonal = kernel.pullback_diagonal(rows, -0.5 * n_targets / noise)
+            return kernel.pullback_cross(rows, features.points, W) + diagonal
+
+        with one_blas_thread():
+            by_kernel = np.sum(parallel_map(pulled_back, features.slices(X)), axis=0)
         V = np.tril(self._summary.gram) + np.tril(self._summary.gram, -1).T - shrinkage
         V = pulled @ pulled.T + n_targets * V
         V = features.factor.half_solve(features.factor.half_solve(V, transpose=True).T, transpose=True)

@@ -45,7 +45,7 @@ class Representation(Protocol):
     """The training rows X, and how covariances between them are stored and factored."""
 
     X: Array
-    # What the log evidence of `observe` is: "exact", a lower bound ("elbo"), or that of Vecchia's approximation.
+    # What the log evidence of `observe` is: "exact", a lower bound ("elbo"), or that of an approximate prior.
     evidence_method: str = "exact"
     # What a model file has to keep beside the rows.
     points: Array | None = None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import choice
+from credo.inference.committee import Committee
 from credo.inference.dense import Dense
 from credo.inference.inducing import Inducing
 from credo.inference.protocols import Representation
@@ -23,6 +24,7 @@ REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
     "state_space": StateSpace,
     "inducing": Inducing,
     "vecchia": Vecchia,
+    "committee": Committee,
 }
 # From so many rows of one column on, "auto" prefers the state space, which is exact as well.
 _MANY = 1000

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 from credo.linalg._threads import n_threads
@@ -26,6 +26,8 @@ _FEW_ROWS = 200
 # over parts have the same digits on every machine.
 _N_PARTS = 32
 
+# Whether all cores are at work on the items of a `parallel_map`, of which the calling thread has one.
+_busy: ContextVar[bool] = ContextVar("busy", default=False)
 _pool: ThreadPoolExecutor | None = None
 # Where the system has it: the number of the core that the calling thread is on.
 _core = getattr(ctypes.CDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
@@ -42,6 +44,7 @@ def parallel_map(
 
     Deadlines and collected warnings of the calling thread (its context variables) hold in the threads as well. After
     an error or an interrupt, items that haven't begun are dropped, and `cancel` is called, which may end the others.
+    Where items take all cores, `parallel_rows` stays in their threads.
 
     >>> parallel_map(abs, [-1, 2])
     [1, 2]
@@ -50,8 +53,15 @@ def parallel_map(
     n_jobs = min(n_threads() if n_jobs is None else n_jobs, len(items))
     if n_jobs <= 1:
         return [function(item) for item in items]
+    busy = n_jobs >= n_threads()
+
+    def work(item: Item) -> Value:
+        if busy:
+            _busy.set(True)
+        return function(item)
+
     with ThreadPoolExecutor(n_jobs, thread_name_prefix="credo-map") as pool:
-        futures = [pool.submit(copy_context().run, function, item) for item in items]
+        futures = [pool.submit(copy_context().run, work, item) for item in items]
         try:
             return [future.result() for future in futures]
         except BaseException:
@@ -70,6 +80,8 @@ def parallel_rows(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> lis
     """
     if n_rows <= _FEW_ROWS:
         return [loop(0, 1, *arguments)]
+    if _busy.get():
+        return [loop(part, _N_PARTS, *arguments) for part in range(_N_PARTS)]
     waiting, results = deque(range(_N_PARTS)), [None] * _N_PARTS
 
     def work(cores: set[int] | None = None) -> None:
