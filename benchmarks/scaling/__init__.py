@@ -5,8 +5,8 @@
 compares committees with inducing points on kin8nm and protein.
 """
 
-from benchmarks.scaling.measure import Curve, measure_all
 from benchmarks.harness import Line, below
+from benchmarks.scaling.measure import Curve, measure_all
 
 # The steepest that time may grow with the rows, as a power of their number: what the method says, and a margin for
 # parts that grow otherwise and for noise.
