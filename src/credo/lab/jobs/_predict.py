@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from credo.io import Days, Levels, Numbers, TableModel, Texts, load, read_table
+from credo.io import predictions as predicting
 from credo.io.errors import plural, shown
 from credo.io.extras import pandas
 from credo.metrics import predictive
 from credo.notices import collected
-from credo.study import _study
 from credo.study._large import large_table
 
 LEVEL = 0.95
@@ -73,7 +73,7 @@ def predict(model: str, row: Mapping[str, Any], level: float = LEVEL) -> dict[st
     with collected() as notices:
         outside = found.outside(frame).reasons[0]
         dist = predictive(found, frame)
-        table = _study.distribution_frame(dist, level=level, classes=getattr(found, "classes_", None))
+        table = predicting.distribution_frame(dist, level=level, classes=getattr(found, "classes_", None))
     notes = [str(notice) for notice in notices]
     if is_classifier(found):
         labels = [str(label) for label in np.asarray(found.classes_).tolist()]
@@ -126,7 +126,7 @@ def predictions(path: str, name: str, model: str, output: str) -> dict[str, Any]
 def _predicted(model: TableModel, table: Any, start: int) -> Any:
     """The predictions of a table's rows, with their numbers and the columns that identify them."""
     frame = table.drop(columns=[model.target]) if model.target in table.columns else table
-    found = _study.predictions(model, frame, level=LEVEL)
+    found = predicting.predictions(model, frame, level=LEVEL)
     for column in reversed(model.preparation_.columns_):
         if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
             found.insert(0, column.name, frame[column.name])
