@@ -1,7 +1,7 @@
 """Makes the README's pictures: ``python docs/pictures.py``.
 
-Figures come from running the README's own examples, the report from running ``credo demo``. Its picture is a screenshot
-by a headless Chromium and is skipped where there is none.
+Figures come from running the README's own examples, the report from running ``credo demo``, the page of the lab from
+``credo lab``. Pages are screenshots by a headless Chromium and are skipped where there is none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BLOCK = re.compile(r"```python\n(.*?)```(?:\s*!\[[^\]]*\]\(docs/images/(\w+)\.pn
 # Width and height of figures in inches, and axis labels that the examples leave out.
 SIZES = {"band": (7.2, 3.6), "inclusions": (7.2, 4.0)}
 AXES = {"band": {"xlabel": "x", "ylabel": "y"}}
-# Width and height of the screenshot in pixels: the page down to the end of the leaderboard.
-PAGE = {"report": (1000, 1160)}
+# Width, height and scale of the screenshots: the report down to the end of the leaderboard, the first view of the lab.
+PAGE = {"report": (1000, 1160, 1.5), "lab": (1440, 900, 1)}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -46,20 +46,34 @@ def figures() -> None:
             figure.savefig(IMAGES / f"{name}.png", dpi=160, bbox_inches="tight")
 
 
-def report(folder: Path) -> None:
-    """Run ``credo demo``, and take a screenshot of its report."""
+def screenshot(name: str, address: str, folder: Path) -> None:
+    """A picture of a page, once its scripts have had two seconds."""
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
-        sys.stderr.write("No Chromium found: the picture of the report was not made.\n")
+        sys.stderr.write(f"No Chromium found: the picture of {name} was not made.\n")
         return
-    subprocess.run([sys.executable, "-m", "credo", "demo", "--out", folder], check=True)
-    width, height = PAGE["report"]
+    width, height, scale = PAGE[name]
     options = [
         "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-        "--disable-background-networking", "--force-device-scale-factor=1.5", f"--window-size={width},{height}",
-        f"--user-data-dir={folder / 'user'}", f"--screenshot={IMAGES / 'report.png'}",
+        "--disable-background-networking", f"--force-device-scale-factor={scale}", f"--window-size={width},{height}",
+        f"--user-data-dir={folder / 'user'}", "--timeout=4000", f"--screenshot={IMAGES / name}.png",
     ]  # fmt: skip
-    subprocess.run([browser, *options, (folder / "report.html").as_uri()], check=True)
+    subprocess.run([browser, *options, address], check=True)
+
+
+def report(folder: Path) -> None:
+    """The report of ``credo demo``."""
+    subprocess.run([sys.executable, "-m", "credo", "demo", "--out", folder], check=True)
+    screenshot("report", (folder / "report.html").as_uri(), folder)
+
+
+def lab(folder: Path) -> None:
+    """The playground of ``credo lab``."""
+    command = [sys.executable, "-m", "credo", "lab", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        screenshot("lab", server.stdout.readline().strip(), folder)
+        server.terminate()
 
 
 if __name__ == "__main__":
@@ -68,3 +82,4 @@ if __name__ == "__main__":
         os.chdir(place)
         figures()
         report(Path(place))
+        lab(Path(place))
