@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports unit slow fuzz bench format clean
+.PHONY: help demo test lint types imports unit slow docs fuzz bench format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q
+
+docs: $(STAMP)  ## these pages as a site in docs/_build/html, its examples run; without a network
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -j 2 -W --keep-going docs docs/_build/html
 
 SECONDS ?= 60
 
