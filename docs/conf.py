@@ -36,7 +36,7 @@ suppress_warnings = ["config.cache", "ref.python"]
 
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_default_options = {"show-inheritance": True}
+autodoc_class_signature = "mixed"
 numpydoc_show_class_members = False
 numpydoc_validate = False
 
