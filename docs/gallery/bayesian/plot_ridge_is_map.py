@@ -33,7 +33,7 @@ def log_posterior(w):
 ax = credo.plots.weight_posterior(bayes, log_posterior=log_posterior, names=["x₁", "x₂"])
 ax.plot(*path.T, color="C1", linewidth=1.5, zorder=3)
 ax.plot(*path[0], "s", color="C1", label="least squares")
-ax.set(xlim=(-0.8, 2), ylim=(-2, 1))
+ax.set(xlim=(-0.8, 2), ylim=(-1.2, 1.2))
 ax.legend()
 assert np.abs(path[-1]).max() < 0.01
 

@@ -35,6 +35,11 @@ draws = rng.multivariate_normal(mode, S, size=4000)
 laplace = np.mean(1 / (1 + np.exp(-far @ draws.T)))
 print(f"at {far[0]}: plug-in {plug_in.predict_proba(far)[0, 1]:.3f}, Monte Carlo {bayes.predict_proba(far)[0, 1]:.3f},"
       f" Laplace's posterior {laplace:.3f}")  # fmt: skip
+grid = np.stack(np.meshgrid(np.linspace(-2, 9, 200), np.linspace(-3, 6, 200)), axis=-1).reshape(-1, 2)
+density = np.exp(log_posterior(grid) - log_posterior(mode[None]))
+mean = density @ grid / density.sum()
+print(f"posterior mean: exact {mean.round(2)}, closest Gaussian {bayes.coef_[0].round(2)}, Laplace {mode.round(2)}")
+assert np.linalg.norm(bayes.coef_[0] - mean) < 0.3 * np.linalg.norm(mode - mean)
 assert abs(bayes.predict_proba(far)[0, 1] - 0.5) < abs(plug_in.predict_proba(far)[0, 1] - 0.5)
 
 # %%
@@ -52,12 +57,12 @@ for ax, model, title in ((axes[1], plug_in, "plug-in"), (axes[2], bayes, "Monte-
     surface = model.predict_proba(plane)[:, 1].reshape(120, 120)
     shown = ax.contourf(side, side, surface, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.6)
     ax.contour(side, side, surface, levels=[0.1, 0.25, 0.5, 0.75, 0.9], colors="k", linewidths=0.7)
-    ax.scatter(*X.T, c=y, cmap="RdBu_r", edgecolor="k", s=25)
+    ax.scatter(*X.T, c=np.where(y > 0, "tab:red", "tab:blue"), edgecolor="w", s=35)
     ax.set(title=title)
 figure.colorbar(shown, ax=axes[2], label="probability")
 
 # %%
-# **What to see.** Left: the exact posterior is skewed towards large weights; Laplace's ellipses, centred at the mode,
-# miss that side, and the variational ones are wider. Middle: the plug-in's contours are parallel, as certain far away
-# as the data are dense. Right: averaged over the weights they fan out, and far from the data probabilities stay
-# moderate.
+# **What to see.** Left: the exact posterior (dashed) is skewed towards large weights. Laplace's ellipses (orange),
+# centred at the mode, lie too close to zero; those of the closest Gaussian have nearly the right centre. Middle: the
+# plug-in's contours are parallel, however far from the data. Right: averaged over the weights they fan out, and
+# between the classes probabilities stay moderate.
