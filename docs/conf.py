@@ -31,8 +31,8 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery", "images"]
 # In docstrings `name` is code, and a link where there is such a name.
 default_role = "py:obj"
-# The gallery's settings hold classes, which Sphinx can't cache, and some names stand for methods of several classes.
-suppress_warnings = ["config.cache", "ref.python"]
+# The gallery's settings hold classes, which Sphinx can't cache; some names stand for methods of several classes.
+suppress_warnings = ["config.cache", "ref.python", "toc.empty_glob"]
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -78,7 +78,7 @@ html_theme_options = {
     "navigation_depth": 2,
     "show_nav_level": 1,
     "collapse_navigation": True,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
