@@ -34,9 +34,9 @@ $(STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 	$(BIN)/credo demo --out demo
 
-# Types and import rules need one core for a minute: they run beside the tests, and speak after them.
+# Types, import rules and the documentation need one core for minutes: they run beside the tests, and speak after them.
 test: lint  ## everything that must pass before a change lands
-	@$(MAKE) --no-print-directory types imports >$(VENV)/checks.log 2>&1 & checks=$$!; \
+	@$(MAKE) --no-print-directory types imports docs >$(VENV)/checks.log 2>&1 & checks=$$!; \
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/checks.log; exit $$((unit || checks))
 
@@ -75,4 +75,4 @@ format: $(STAMP)  ## fix and format with ruff, and write the stub of public name
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets above made
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo docs/_build docs/auto_examples docs/reference build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -32,7 +32,7 @@ exclude_patterns = ["_build", "gallery", "images"]
 # In docstrings `name` is code, and a link where there is such a name.
 default_role = "py:obj"
 # The gallery's settings hold classes, which Sphinx can't cache; some names stand for methods of several classes.
-suppress_warnings = ["config.cache", "ref.python", "toc.empty_glob"]
+suppress_warnings = ["config.cache", "ref.python"]
 
 autosummary_generate = True
 autodoc_typehints = "none"

@@ -42,8 +42,8 @@ plane = np.stack(np.meshgrid(side, side), axis=-1)
 p = classes.predict_proba(plane.reshape(-1, 2))[:, 1].reshape(200, 200)
 right.contourf(side, side, p, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.6)
 right.contour(side, side, p, levels=[0.5], colors="k")
-right.scatter(*Z.T, c=inside, cmap="RdBu_r", s=12, edgecolor="k", linewidth=0.3)
-right.set(xlabel="x₁", ylabel="x₂", aspect="equal")
+right.scatter(*Z.T, c=np.where(inside, "tab:red", "tab:blue"), s=16, edgecolor="w", linewidth=0.4)
+right.set(xlabel="x₁", ylabel="x₂", aspect="equal", xlim=(-3, 3), ylim=(-3, 3))
 
 # %%
 # **What to see.** Left: a straight line plus a cosine, fitted by linear regression in φ(x) = (x, cos x). Right: the
