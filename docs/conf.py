@@ -85,7 +85,8 @@ html_theme_options = {
     "footer_end": [],
     "pygments_light_style": "tango",
 }
-html_sidebars = {"index": []}
+# Pages without others below them have no menu at the left.
+html_sidebars = {page.stem: [] for page in DOCS.glob("*.md")}
 
 # Pages that the repository keeps outside of docs/, and where the site has them.
 ELSEWHERE = {"(../CONTRIBUTING.md": "(contributing.md", "(../README.md": "(index.md"}
