@@ -11,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lint types imports unit slow fuzz bench bench-quick format clean
+.PHONY: help demo test test-browser lint types imports unit slow docs fuzz bench bench-quick format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,9 +34,9 @@ $(STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 	$(BIN)/credo demo --out demo
 
-# Types and import rules need one core for a minute: they run beside the tests, and speak after them.
+# Types, import rules and the documentation need one core for minutes: they run beside the tests, and speak after them.
 test: lint  ## everything that must pass before a change lands
-	@$(MAKE) --no-print-directory types imports >$(VENV)/checks.log 2>&1 & checks=$$!; \
+	@$(MAKE) --no-print-directory types imports docs >$(VENV)/checks.log 2>&1 & checks=$$!; \
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/checks.log; exit $$((unit || checks))
 
@@ -66,6 +66,9 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q -m 'not browser'
 
+docs: $(STAMP)  ## these pages as a site in docs/_build/html, its examples run; without a network
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -j 2 -W --keep-going docs docs/_build/html
+
 SECONDS ?= 60
 
 fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
@@ -92,4 +95,5 @@ format: $(STAMP)  ## fix and format with ruff, and write the stub of public name
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets above made
-	rm -rf $(VENV) $(BENCH) demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) demo docs/_build docs/auto_examples docs/reference build dist .pytest_cache .mypy_cache .ruff_cache \
+	  .import_linter_cache .hypothesis

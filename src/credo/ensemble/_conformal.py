@@ -51,8 +51,8 @@ class Conformal(Ensemble):
     `latent=True`, `predict_dist` is normal with the jackknife's standard error, from the differences of these models.
 
     With `spread="learn"`, a second model s_k(x) of the size of residuals makes intervals wide where errors are large:
-    the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ln |residual| on the columns, if
-    they are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were
+    the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ``ln |residual|`` on the columns,
+    if they are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were
     fitted without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits. (From 1,000 rows on,
     where fold k hardly changes the other residuals, those of the folds' models are used, without further fits.)
 
@@ -69,7 +69,7 @@ class Conformal(Ensemble):
         Which rows are held out together, each row once. By default ten random folds, five from 1,000 rows on, and with
         at most 20 rows (without `spread`) one row each. Rows with equal inputs share a fold.
     spread : None, "learn" or regressor, default None
-        The model of the size of residuals; a regressor is fitted to ln |residual| on X.
+        The model of the size of residuals; a regressor is fitted to ``ln |residual|`` on X.
     method : {"auto", "none", "temperature", "sigmoid", "isotonic"}, default "auto"
         How a classifier is calibrated.
     random_state : int, default 0

@@ -31,7 +31,7 @@ class Fourier(Basis):
 
     Attributes
     ----------
-    periods_, origins_ : arrays of shape (n_features_in_,)
+    periods_, origins_ : arrays of shape (n_features,)
     sine_ : bool
     n_features_in_ : int
 

@@ -51,18 +51,18 @@ class Polynomial(Basis):
         False none. Centre and half-range are rounded to three digits of the half-range,
         and the names show them in full, so that the names are exact.
     extrapolation : {"continue", "linear"}, default "continue"
-        What the terms are beyond the bounds [low_, high_] of the training rows, where a power of a single unusual
+        What the terms are beyond the bounds `low_`, `high_` of the training rows, where a power of a single unusual
         value makes a prediction absurd. "continue" evaluates them as they are. "linear" leaves the columns
         themselves (degree 1) as they are and evaluates higher terms at the bound, so that predictions continue
         without a jump and grow at most linearly.
 
     Attributes
     ----------
-    low_, high_ : arrays of shape (n_features_in_,)
+    low_, high_ : arrays of shape (n_features,)
         The bounds of each column: the range of the training rows. A value counts as an outlier, and the bound lies
         below it, when it is further from the range of the other rows than that range is wide (0.5 % of the rows at
         either end, at least one, may be such outliers; from 20 rows on).
-    centers_, half_ranges_ : arrays of shape (n_features_in_,)
+    centers_, half_ranges_ : arrays of shape (n_features,)
         The map of each column; 0 and 1 where the column stays as it is.
     n_features_in_ : int
 

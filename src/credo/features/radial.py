@@ -36,7 +36,7 @@ class Radial(Basis):
 
     Attributes
     ----------
-    centers_ : array of shape (n_centers, n_features_in_)
+    centers_ : array of shape (n_centers, n_features)
     width_ : float
     n_features_in_ : int
 

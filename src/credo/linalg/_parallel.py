@@ -73,7 +73,7 @@ def parallel_map(
 
 
 def parallel_rows(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> list[Any]:
-    """The results of a compiled loop(start, step, *arguments) over all rows, in as many threads as there are cores.
+    """The results of a compiled ``loop(start, step, *arguments)`` over all rows, in as many threads as there are cores.
 
     For some hundredths of a second after a call, BLAS threads still spin on their cores, and the system may wake ours
     on the core of their caller, so they move to other cores first.

@@ -120,9 +120,9 @@ def calibration_error(y: ArrayLike, dist: Distribution) -> float:
     """Mean difference between predicted probabilities and observed frequencies.
 
     Rows are put into ten groups of about equal size by the probability of an event (fewer below 200 rows): with two
-    classes the second one, with more that the most probable one is correct. The result is Σ (rows of a group / n) |mean
-    probability − share of events|. It is not zero for calibrated probabilities: by chance a group of m rows differs by
-    about √(p(1 − p)/m).
+    classes the second one, with more that the most probable one is correct. The result is
+    ``Σ (rows of a group / n) |mean probability − share of events|``. It is not zero for calibrated probabilities: by
+    chance a group of m rows differs by about √(p(1 − p)/m).
 
     Parameters
     ----------

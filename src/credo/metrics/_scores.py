@@ -34,7 +34,7 @@ def log_score(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | No
 def crps(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean continuous ranked probability score; lower is better, in the units of y.
 
-    ∫ (F(t) − 1{t ≥ y})² dt = E|Y − y| − ½ E|Y − Y′|: the mean absolute error of a distribution. For a
+    ``∫ (F(t) − 1{t ≥ y})² dt = E|Y − y| − ½ E|Y − Y′|``: the mean absolute error of a distribution. For a
     point mass it is the absolute error.
 
     Parameters

@@ -37,7 +37,7 @@ _PARAMETERS = """
 _ATTRIBUTES = """
     weights_ : π_k, the largest first
     means_ : μ_k, (n_components, n_features)
-    components_ : the components in standardized units, (x − center_)/scale_
+    components_ : the components, in units of the standardized columns
     log_likelihood_, n_parameters_, n_observations_ : at the estimate
     log_evidence_, evidence_method_, evidence_base_ : ln p(X), by the Laplace approximation, with K! for the ways to
         number the components; too large where components overlap so much that these aren't separate modes

@@ -253,7 +253,7 @@ class Lasso(ElasticNet):
         min (1/2n)‖y − b − Xw‖² + α‖w‖₁
 
     Equivalent to scikit-learn's `Lasso`, and to `ElasticNet` with l1_ratio=1: the MAP estimate under Laplace priors of
-    the coefficients. All of them are zero for α ≥ max_j |x_jᵀ(y − ȳ)|/n (x_j centred); α = 0 is least squares. The
+    the coefficients. All of them are zero for α ≥ ``max_j |x_jᵀ(y − ȳ)|/n`` (x_j centred); α = 0 is least squares. The
     penalty depends on the units of the columns: standardize them first, for example with StandardScaler.
 
     Parameters

@@ -86,7 +86,7 @@ class SparseLogisticRegression(PenalizedClassifier):
     Parameters
     ----------
     alpha : float, default 0.01
-        The penalty, positive. All coefficients are zero for α ≥ max_j |x_jᵀ(y − ȳ)|/n (two classes).
+        The penalty, positive. All coefficients are zero for α ≥ ``max_j |x_jᵀ(y − ȳ)|/n`` (two classes).
         `SparseLogisticRegressionCV` selects it. For no penalty use `credo.linear.LogisticRegression`.
     fit_intercept : bool, default True
     class_weight : "balanced", dict or None, default None

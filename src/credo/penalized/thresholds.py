@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def soft_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
-    """S(a, δ) = sign(a) max(|a| − δ, 0), the w that minimises ½(w − a)² + δ|w|.
+    """``S(a, δ) = sign(a) max(|a| − δ, 0)``, the w that minimises ``½(w − a)² + δ|w|``.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def soft_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
 
 
 def hard_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
-    """H(a, δ) = a where |a| > δ and 0 elsewhere, the w that minimises ½(w − a)² + ½δ²·[w ≠ 0].
+    """``H(a, δ) = a`` where ``|a| > δ`` and 0 elsewhere, the w that minimises ½(w − a)² + ½δ²·[w ≠ 0].
 
     Parameters
     ----------

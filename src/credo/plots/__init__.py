@@ -5,7 +5,8 @@
 Without `ax` a new pyplot figure is made. matplotlib's own settings stay as they are, and figures may be drawn in
 several threads. Colours are safe for colour-blind readers, and what is marked by colour is also marked by shape.
 
-Members
+Members:
+
     held-out numbers      `predicted_vs_actual`, `residuals`, `over_time`, `calibration` (PIT histogram)
     held-out classes      `reliability`, `roc`, `confusion`
     functions             `band` (a model of one input), `prior_draws` (a kernel), `next_points` (where to measure),
