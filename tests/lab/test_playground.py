@@ -251,6 +251,7 @@ def test_sliders_follow_the_plot(client):
         ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "os"}]]}}}, "RBF"),
         ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "RBF"}] * 4]}}}, "1 to 3"),
         ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "RBF", "period": 1.0}]]}}}, "'period'"),
+        ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "RBF", "variance": None}]]}}}, "Variance"),
         ({"model": {"id": "ridge", "settings": {"basis": "wavelet"}}}, "Basis"),
         ({"model": {"id": "ridge", "settings": {"degree": 99}}}, "Degree"),
         ({"want": {"grid": 401}}, "grid"),
@@ -289,6 +290,7 @@ def degenerate(task):
             "copies": [[0.3, 0.4]] * 12,
             "pairs": [[0.2, 0.1], [0.2, 0.1], [0.7, 0.5], [0.7, 0.5], [0.9, -0.5], [0.9, -0.4]],
             "far": [[0.1, 0.2], [0.5, 0.1], [0.9, 1e9], [-1e9, 0.3], [0.3, -1e9], [1e9, 0.0]],
+            "tiny": [[5e-324, 0.0], [1e-310, 1e-323]],
             "many": points(task, 500),
         }
     else:
