@@ -47,6 +47,27 @@ def test_large_bodies_are_refused(client):
     assert answer.status_code == 413
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"target": "y", "seconds": NaN}', b'{"target": "\\ud800"}', b'{"target": "y", "models": ["\\ud800"]}', b"\xff"],
+)
+def test_values_that_answers_cannot_hold_are_refused(client, body):
+    made = client.post("/api/jobs", content=b"x,y\n1,2\n3,4\n", headers=TOKEN)
+    address = f"/api/jobs/{made.json()['id']}"
+    kind = "application/json" if body.isascii() else "text/plain"
+    answer = client.post(f"{address}/run", content=body, headers=TOKEN | {"content-type": kind})
+    assert answer.status_code == 422 and isinstance(answer.json()["detail"], str)
+    assert client.delete(address, headers=TOKEN).status_code == 204
+
+
+def test_only_tables_may_be_large(client):
+    """A JSON value is parsed in this process."""
+    for path in ("/api/jobs/x/run", "/api/jobs/x/predict", "/api/jobs/x/predictions/"):
+        assert client.post(path, content=b"x" * (JSON_BYTES + 1), headers=TOKEN).status_code == 413
+    for path in ("/api/jobs/x/predictions",):
+        assert client.post(path, content=b"x" * (JSON_BYTES + 1), headers=TOKEN).status_code == 404
+
+
 def test_pages_and_scripts_name_nothing_outside_and_nothing_inline():
     """The policy forbids both, so that they would be dead code in a browser."""
     files = [path for path in STATIC.rglob("*") if path.suffix in {".html", ".js", ".css"}]
