@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from scipy.stats import multivariate_normal
 
-from credo.lab.playground import router
+from credo.lab.playground import _answer, router
 from credo.lab.playground._catalogue import MODELS
 from credo.lab.playground._controls import log_slider
 
@@ -275,6 +275,14 @@ def test_bodies_that_are_no_json_objects_are_refused(client):
     for content in (b"[]", b"null", b"3", b'{"task": NaN}', b"{"):
         reply = client.post("/api/playground/answer", content=content, headers={"content-type": "application/json"})
         assert reply.status_code == 422
+
+
+def test_an_answer_that_takes_too_long_is_a_note(client, monkeypatch):
+    monkeypatch.setattr(_answer, "SECONDS", 0.0)
+    want = {"curve": "prior_std"}
+    body = {"task": "classification", "points": [[0.1, 0.2, 0], [0.3, 0.1, 1]], "model": {"id": "bayes_logistic"}}
+    reply = client.post("/api/playground/answer", json=body | {"want": want})
+    assert reply.status_code == 200 and "seconds and was stopped" in reply.json()["notes"][0]
 
 
 def degenerate(task):
