@@ -7,9 +7,11 @@ import pytest
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 
+import uvicorn  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
 
-from credo.lab.server import JSON_BYTES, PAGES, STATIC, application  # noqa: E402
+from credo.lab.server import JSON_BYTES, PAGES, STATIC, application, run  # noqa: E402
+from credo.serve.server import _Protocol  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +68,17 @@ def test_only_tables_may_be_large(client):
         assert client.post(path, content=b"x" * (JSON_BYTES + 1), headers=TOKEN).status_code == 413
     for path in ("/api/jobs/x/predictions",):
         assert client.post(path, content=b"x" * (JSON_BYTES + 1), headers=TOKEN).status_code == 404
+
+
+def test_the_server_has_the_limits_of_the_model_server(monkeypatch):
+    """Half a header is given up there; `tests/serve/test_process.py` tests that."""
+    made = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: made.append(self.config))
+    run(ready=lambda address: made.append(address))
+    address, config = made
+    assert address.startswith("http://127.0.0.1:")
+    assert issubclass(config.http, _Protocol) and 0 < config.http.seconds <= 30
+    assert config.ws == "none" and not config.proxy_headers
 
 
 def test_pages_and_scripts_name_nothing_outside_and_nothing_inline():

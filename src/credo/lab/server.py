@@ -20,6 +20,7 @@ from credo.lab.jobs import router as jobs
 from credo.lab.playground import router as playground
 from credo.serve import BodyLimit, guarded
 from credo.serve.guard import App, Receive, Scope, Send
+from credo.serve.server import configured
 
 STATIC = Path(str(files("credo.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
@@ -66,7 +67,7 @@ def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
     Port 0 takes a free one.
     """
     token = secrets.token_urlsafe(24)
-    config = uvicorn.Config(application(token), log_config=None, timeout_graceful_shutdown=5)
+    config = configured(application(token), seconds=JSON_SECONDS, shutdown=5)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((LOOPBACK, port))
