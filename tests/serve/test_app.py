@@ -139,7 +139,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("form", ["twice", "object", "list"])
     def test_many_names_are_refused_in_linear_time(self, client, form):
-        names = ",".join(f'"ag{i}":1' for i in range(30_000))
+        names = ",".join(f'"ag{i}":1' for i in range(30_000 if form == "twice" else 150_000))
         body = {
             "twice": f'{{{names},"ag29999":2}}',
             "object": f"[{{{names}}}]",
@@ -148,8 +148,8 @@ class TestRefusals:
         served, start = client("growth"), time.process_time()
         reply = served.post("/predict", content=body.encode())
         assert reply.status_code == (400 if form == "twice" else 422)
-        # Comparing the names with each other, or all with those of the model, takes at least five times as long.
-        assert time.process_time() - start < 1.0
+        # It takes 0.2 seconds; comparing the names with each other took 15, and all with those of the model 4.
+        assert time.process_time() - start < 2.0
 
     def test_a_row_that_overflows(self, client):
         reply = client("plain").post("/predict", json=[{"x0": 0, "x1": 0, "x2": x} for x in (1, 2, 1e308, 3)])
