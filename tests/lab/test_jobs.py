@@ -5,6 +5,8 @@ import io
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from credo.lab.jobs import router
-from credo.lab.jobs._jobs import Limits, shown_name
+from credo.lab.jobs._jobs import Limits, Refused, shown_name
+from credo.lab.jobs._routes import jobs_of
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 BUSY = ("reading", "waiting", "running", "stopping")
@@ -166,6 +169,36 @@ def test_rows_of_a_file_are_predicted_into_a_table(client, finished):
     client.post(f"{address}/predictions?name=new.csv", content=b"z\n1\n2\n")
     job = wait(client, finished["id"], until=lambda job: job["predictions"]["state"] != "running")
     assert job["predictions"]["state"] == "failed" and "'x'" in job["predictions"]["error"]
+
+
+def test_rows_that_do_not_arrive_leave_nothing_and_only_one_table_is_taken_at_a_time(client, finished, app):
+    address, job = f"/api/jobs/{finished['id']}", app.state.jobs[finished["id"]]
+    before, files = job.predictions, set(job.folder.iterdir())
+
+    def broken():
+        yield b"x\n1\n"
+        # While the rows arrive, the job takes no others.
+        with pytest.raises(Refused, match="at work"):
+            app.state.jobs.expect_rows(job, "others.csv")
+        raise RuntimeError("the client is gone")
+
+    with pytest.raises(RuntimeError, match="gone"):
+        client.post(f"{address}/predictions", content=broken())
+    assert client.post(f"{address}/predictions", content=b"x" * 3_000_001).status_code == 413
+    assert client.post(f"{address}/predictions", content=b"").status_code == 422
+    assert set(job.folder.iterdir()) == files and job.predictions == before
+
+
+def test_the_first_requests_share_their_jobs():
+    """Made in several threads, they would lose each other's tables."""
+    request = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(jobs=None, job_limits=None)))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(jobs_of, [request] * 8))
+    try:
+        assert len(set(map(id, found))) == 1
+    finally:
+        for jobs in found:
+            jobs.close()
 
 
 def test_corrected_kinds_and_task_are_used_and_bad_ones_explained(client):

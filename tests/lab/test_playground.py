@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from scipy.stats import multivariate_normal
 
-from credo.lab.playground import router
+from credo.lab.playground import _answer, router
 from credo.lab.playground._catalogue import MODELS
 from credo.lab.playground._controls import log_slider
 
@@ -251,6 +251,7 @@ def test_sliders_follow_the_plot(client):
         ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "os"}]]}}}, "RBF"),
         ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "RBF"}] * 4]}}}, "1 to 3"),
         ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "RBF", "period": 1.0}]]}}}, "'period'"),
+        ({"model": {"id": "gp", "settings": {"kernel": [[{"name": "RBF", "variance": None}]]}}}, "Variance"),
         ({"model": {"id": "ridge", "settings": {"basis": "wavelet"}}}, "Basis"),
         ({"model": {"id": "ridge", "settings": {"degree": 99}}}, "Degree"),
         ({"want": {"grid": 401}}, "grid"),
@@ -276,6 +277,14 @@ def test_bodies_that_are_no_json_objects_are_refused(client):
         assert reply.status_code == 422
 
 
+def test_an_answer_that_takes_too_long_is_a_note(client, monkeypatch):
+    monkeypatch.setattr(_answer, "SECONDS", 0.0)
+    want = {"curve": "prior_std"}
+    body = {"task": "classification", "points": [[0.1, 0.2, 0], [0.3, 0.1, 1]], "model": {"id": "bayes_logistic"}}
+    reply = client.post("/api/playground/answer", json=body | {"want": want})
+    assert reply.status_code == 200 and "seconds and was stopped" in reply.json()["notes"][0]
+
+
 def degenerate(task):
     """Points that are hard on models, by name."""
     rng = np.random.default_rng(1)
@@ -289,6 +298,7 @@ def degenerate(task):
             "copies": [[0.3, 0.4]] * 12,
             "pairs": [[0.2, 0.1], [0.2, 0.1], [0.7, 0.5], [0.7, 0.5], [0.9, -0.5], [0.9, -0.4]],
             "far": [[0.1, 0.2], [0.5, 0.1], [0.9, 1e9], [-1e9, 0.3], [0.3, -1e9], [1e9, 0.0]],
+            "tiny": [[5e-324, 0.0], [1e-310, 1e-323]],
             "many": points(task, 500),
         }
     else:

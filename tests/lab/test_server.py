@@ -7,9 +7,11 @@ import pytest
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 
+import uvicorn  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
 
-from credo.lab.server import JSON_BYTES, PAGES, STATIC, application  # noqa: E402
+from credo.lab.server import JSON_BYTES, PAGES, STATIC, application, run  # noqa: E402
+from credo.serve.server import _Protocol  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,38 @@ def test_other_hosts_and_origins_are_refused(client, headers):
 def test_large_bodies_are_refused(client):
     answer = client.post("/api/playground/answer", content=b"x" * (JSON_BYTES + 1), headers=TOKEN)
     assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"target": "y", "seconds": NaN}', b'{"target": "\\ud800"}', b'{"target": "y", "models": ["\\ud800"]}', b"\xff"],
+)
+def test_values_that_answers_cannot_hold_are_refused(client, body):
+    made = client.post("/api/jobs", content=b"x,y\n1,2\n3,4\n", headers=TOKEN)
+    address = f"/api/jobs/{made.json()['id']}"
+    kind = "application/json" if body.isascii() else "text/plain"
+    answer = client.post(f"{address}/run", content=body, headers=TOKEN | {"content-type": kind})
+    assert answer.status_code == 422 and isinstance(answer.json()["detail"], str)
+    assert client.delete(address, headers=TOKEN).status_code == 204
+
+
+def test_only_tables_may_be_large(client):
+    """A JSON value is parsed in this process."""
+    for path in ("/api/jobs/x/run", "/api/jobs/x/predict", "/api/jobs/x/predictions/"):
+        assert client.post(path, content=b"x" * (JSON_BYTES + 1), headers=TOKEN).status_code == 413
+    for path in ("/api/jobs/x/predictions",):
+        assert client.post(path, content=b"x" * (JSON_BYTES + 1), headers=TOKEN).status_code == 404
+
+
+def test_the_server_has_the_limits_of_the_model_server(monkeypatch):
+    """Half a header is given up there; `tests/serve/test_process.py` tests that."""
+    made = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: made.append(self.config))
+    run(ready=lambda address: made.append(address))
+    address, config = made
+    assert address.startswith("http://127.0.0.1:")
+    assert issubclass(config.http, _Protocol) and 0 < config.http.seconds <= 30
+    assert config.ws == "none" and not config.proxy_headers
 
 
 def test_pages_and_scripts_name_nothing_outside_and_nothing_inline():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import secrets
 import socket
 from collections.abc import Callable
@@ -9,7 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import uvicorn
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
@@ -17,15 +20,18 @@ from credo.lab.jobs import router as jobs
 from credo.lab.playground import router as playground
 from credo.serve import BodyLimit, guarded
 from credo.serve.guard import App, Receive, Scope, Send
+from credo.serve.server import configured
 
 STATIC = Path(str(files("credo.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
 LOOPBACK = "127.0.0.1"
 
 
-# Tables are uploaded to the jobs; everything else that a page sends is a small JSON value.
-UPLOADS, UPLOAD_BYTES, UPLOAD_SECONDS = "/api/jobs", 250_000_000, 600.0
+# Tables are uploaded to these paths; everything else that a page sends is a small JSON value.
+UPLOADS, UPLOAD_BYTES, UPLOAD_SECONDS = re.compile("/api/jobs(/[^/]+/predictions)?"), 250_000_000, 600.0
 JSON_BYTES, JSON_SECONDS = 1_000_000, 30.0
+# The most problems of a request that an answer names.
+_LISTED = 5
 
 
 def application(token: str) -> App:
@@ -36,6 +42,7 @@ def application(token: str) -> App:
 def routes() -> FastAPI:
     """The pages and interfaces of the lab, without the guard."""
     app = FastAPI(title="Credo lab", docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_exception_handler(RequestValidationError, _invalid)
     app.include_router(_pages())
     app.include_router(playground)
     app.include_router(jobs)
@@ -50,7 +57,7 @@ class _Limits:
         self.uploads, self.small = app, BodyLimit(app, JSON_BYTES, JSON_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self.uploads if scope.get("path", "").startswith(UPLOADS) else self.small
+        app = self.uploads if UPLOADS.fullmatch(scope.get("path", "")) else self.small
         await app(scope, receive, send)
 
 
@@ -60,12 +67,19 @@ def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
     Port 0 takes a free one.
     """
     token = secrets.token_urlsafe(24)
-    config = uvicorn.Config(application(token), log_config=None, timeout_graceful_shutdown=5)
+    config = configured(application(token), seconds=JSON_SECONDS, shutdown=5)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((LOOPBACK, port))
         ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}")
         uvicorn.Server(config).run(sockets=[listener])
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """What is wrong, without the values: they may be ones that JSON can't have."""
+    assert isinstance(error, RequestValidationError)
+    sentences = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()[:_LISTED]]
+    return Response(json.dumps({"detail": "; ".join(sentences)}), 422, media_type="application/json")
 
 
 def _pages() -> APIRouter:

@@ -95,7 +95,7 @@ class Inputs:
             elif row.keys() != expected:
                 for name in row:
                     if name not in expected and name not in self.ignored:
-                        problems.add(i, name, self._unknown(name))
+                        problems.add(i, name, self._unknown(name, problems))
                 for name in self.names:
                     if name not in row:
                         problems.add(i, name, "the column is missing")
@@ -123,7 +123,7 @@ class Inputs:
         return self._table({name: columns[name] for name in self.names})
 
     def _check_names(self, names: list[Any]) -> None:
-        problems = Problems()
+        problems, expected = Problems(), set(self.names)
         seen: set[str] = set()
         for name in names:
             if not isinstance(name, str):
@@ -131,16 +131,18 @@ class Inputs:
                 continue
             if name in seen:
                 problems.add(None, name, "the column occurs more than once")
-            elif name not in self.names and name not in self.ignored:
-                problems.add(None, name, self._unknown(name))
+            elif name not in expected and name not in self.ignored:
+                problems.add(None, name, self._unknown(name, problems))
             seen.add(name)
         for name in self.names:
             if name not in seen:
                 problems.add(None, name, "the column is missing")
         problems.refuse()
 
-    def _unknown(self, name: str) -> str:
-        near = nearest(name, self.names[:_COUNTED], most=1) if len(name) <= _LONGEST_NAME else []
+    def _unknown(self, name: str, problems: Problems) -> str:
+        # The search takes long, and a request may have a million names: only for those that the answer lists.
+        wanted = len(name) <= _LONGEST_NAME and len(problems.listed) < _LISTED
+        near = nearest(name, self.names[:_COUNTED], most=1) if wanted else []
         return "the model has no such column" + (f"; did you mean {near[0]!r}?" if near else "")
 
     def _table(self, cells: dict[str, list[Any]]) -> Any:

@@ -102,18 +102,21 @@ def run(app: App, listener: socket.socket, *, seconds: float, started: Callable[
     started : called before the first request is taken
     """
     log_to_stderr(*_LOGGERS)
-    protocol = type("Protocol", (_Protocol,), {"seconds": min(seconds, _HEADER_SECONDS)})
-    config = uvicorn.Config(
+    server = _Server(configured(app, seconds=seconds, shutdown=math.ceil(seconds + _SHUTDOWN_SECONDS)))
+    started()
+    server.run(sockets=[listener])
+    return server.stopped_by
+
+
+def configured(app: App, *, seconds: float, shutdown: int) -> uvicorn.Config:
+    """HTTP alone, with so many seconds for the headers of a request, and for those in flight when the server stops."""
+    return uvicorn.Config(
         app,
-        http=protocol,
+        http=type("Protocol", (_Protocol,), {"seconds": min(seconds, _HEADER_SECONDS)}),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=math.ceil(seconds + _SHUTDOWN_SECONDS),
+        timeout_graceful_shutdown=shutdown,
     )
-    server = _Server(config)
-    started()
-    server.run(sockets=[listener])
-    return server.stopped_by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from http import HTTPStatus
 from typing import Any, NoReturn
 
@@ -50,8 +51,7 @@ def _refuse(sentence: str) -> NoReturn:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
+        repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
         _refuse(f"an object has the name {repeated[:100]!r} more than once")
     return found
 

@@ -124,6 +124,17 @@ def test_a_damaged_manifest(entry, good, path):
     refused(path, forged(members(good), manifest=entry), "manifest is damaged: an entry is missing or of the wrong")
 
 
+def test_a_manifest_without_target(good, path):
+    parts = members(good)
+    page = json.loads(parts["manifest.json"])
+    del page["target"]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in (parts | {"manifest.json": json.dumps(page).encode()}).items():
+            archive.writestr(name, content)
+    refused(path, buffer.getvalue(), "manifest is damaged: an entry is missing")
+
+
 def test_foreign_files(path):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

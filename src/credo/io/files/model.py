@@ -167,7 +167,8 @@ def _manifest(page: Any) -> Manifest:
     strings = [page.get("class_name"), page.get("credo_version"), page.get("sklearn_version")]
     if (
         not all(isinstance(text, str) for text in strings)
-        or not isinstance(page.get("target"), str | None)
+        or "target" not in page
+        or not isinstance(page["target"], str | None)
         or not (names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)))
         or not (isinstance(members, dict) and all(map(_is_entry, members.values())))
     ):

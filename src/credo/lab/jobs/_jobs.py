@@ -220,15 +220,24 @@ class Jobs:
         except WorkerEnded as end:
             return {"error": str(end)}
 
-    def predict_table(self, job: Job, path: Path, name: str) -> None:
-        """Predict the rows of an uploaded table."""
+    def expect_rows(self, job: Job, name: str) -> dict[str, Any]:
+        """Reserve the job for one table of new rows, which may arrive now."""
+        with self._lock:
+            if job.is_busy:
+                raise Refused("This job is at work. Try again when it has finished.")
+            if job.file("model") is None:
+                raise Refused("This job has no model yet.")
+            job.predictions = {"state": "running", "name": shown_name(name)}
+            return job.predictions
+
+    def predict_table(self, job: Job, path: Path, expected: dict[str, Any]) -> None:
+        """Predict the rows of an uploaded table that was expected."""
         model = job.file("model")
-        if model is None:
-            raise Refused("This job has no model yet.")
-        job.predictions = {"state": "running", "name": shown_name(name)}
+        if model is None or job.predictions is not expected:
+            raise Refused("The models of this job were run again.")
         output = str(job.outputs / PREDICTIONS)
-        request = {"path": str(path), "name": shown_name(name), "model": str(model), "output": output}
-        self._table_lane.submit(self._guarded, job, lambda job: self._predict_table(job, request))
+        request = {"path": str(path), "name": expected["name"], "model": str(model), "output": output}
+        self._table_lane.submit(self._guarded, job, lambda job: self._predict_table(job, request, expected))
 
     def close(self) -> None:
         """End the workers and delete all files."""
@@ -300,14 +309,17 @@ class Jobs:
         what = f"{at} The {len(done)} finished models are kept, and {state['best']}, the best of them, can be used."
         return {**result, **kept, "target": target}, what.strip()
 
-    def _predict_table(self, job: Job, request: dict[str, Any]) -> None:
+    def _predict_table(self, job: Job, request: dict[str, Any], expected: dict[str, Any]) -> None:
         named = {"name": request["name"]}
         try:
             answer = self.tables.ask({"do": "predictions", **request}, seconds=self.limits.read_seconds)
         except WorkerEnded as end:
             answer = {"error": f"{request['name']!r} could not be predicted. {end}"}
         Path(request["path"]).unlink(missing_ok=True)
-        job.predictions = {**named, "state": "failed" if "error" in answer else "done", **answer}
+        with self._lock:
+            # A later run has other models.
+            if job.predictions is expected:
+                job.predictions = {**named, "state": "failed" if "error" in answer else "done", **answer}
 
 
 def shown_name(name: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 from starlette.requests import ClientDisconnect
 
 from credo.lab.jobs._jobs import FILES, Job, Jobs, Refused
@@ -29,7 +31,21 @@ Kind = Literal["number", "category", "text", "date", "leave out"]
 Name = Annotated[str, Query(max_length=500)]
 
 
-class Settings(BaseModel):
+class _Sent(BaseModel):
+    """A JSON value of the page."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_text(cls, value: Any) -> Any:
+        """Half of a surrogate pair could not be written into an answer."""
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text has half of a surrogate pair") from None
+        return value
+
+
+class Settings(_Sent):
     """What to run: the target, the task unless it is inferred, corrected kinds of columns, and the time budget."""
 
     target: str = Field(max_length=10_000)
@@ -40,14 +56,14 @@ class Settings(BaseModel):
     shuffle: bool = False
 
 
-class Row(BaseModel):
+class Row(_Sent):
     """One row of the prediction form."""
 
     row: dict[str, str | float | None] = Field(max_length=5000)
     level: float = Field(0.95, ge=0.01, le=0.999)
 
 
-class Ending(BaseModel):
+class Ending(_Sent):
     """How to stop a run: finished models are compared first, or at once."""
 
     now: bool = False
@@ -65,12 +81,17 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 router = APIRouter(prefix="/api/jobs", lifespan=_lifespan)
 
 
+_lock = threading.Lock()
+
+
 def jobs_of(request: Request) -> Jobs:
     """The jobs of this server, made on the first request."""
     state = request.app.state
-    if getattr(state, "jobs", None) is None:
-        state.jobs = Jobs(getattr(state, "job_limits", None))
-    found: Jobs = state.jobs
+    # Requests are answered in several threads.
+    with _lock:
+        if getattr(state, "jobs", None) is None:
+            state.jobs = Jobs(getattr(state, "job_limits", None))
+        found: Jobs = state.jobs
     return found
 
 
@@ -171,12 +192,19 @@ def predict(row: Row, job: One, jobs: All) -> dict[str, Any]:
 @router.post("/{key}/predictions", status_code=202)
 async def predictions(request: Request, job: One, jobs: All, name: Name = "rows.csv") -> dict[str, Any]:
     """Predict the rows of a file; the job's record has the outcome."""
-    if job.is_busy:
-        raise HTTPException(409, "This job is at work. Try again when it has finished.")
-    path = job.folder / f"rows-{token_hex(8)}"
-    await _received(request, path, jobs.limits.upload)
+    before = job.predictions
     with _refusals():
-        jobs.predict_table(job, path, name)
+        expected = jobs.expect_rows(job, name)
+    path = job.folder / f"rows-{token_hex(8)}"
+    try:
+        await _received(request, path, jobs.limits.upload)
+        with _refusals():
+            jobs.predict_table(job, path, expected)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        if job.predictions is expected:
+            job.predictions = before
+        raise
     return job.record()
 
 
@@ -213,7 +241,7 @@ class _refusals:
 
 
 async def _received(request: Request, path: Path, limit: int) -> None:
-    """Write the body of a request to a file, up to the limit."""
+    """Write the body of a request to a file, up to the limit; whoever asks for it removes the file after an error."""
     too_large = HTTPException(413, f"The file is larger than {limit / 2**20:.0f} MB, the most that the lab takes.")
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limit:
@@ -233,6 +261,5 @@ async def _received(request: Request, path: Path, limit: int) -> None:
         raise HTTPException(408, "The file took too long to arrive.") from None
     except ClientDisconnect:
         raise HTTPException(400, "The file did not arrive completely.") from None
-    finally:
-        if not size or size > limit:
-            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HTTPException(507, f"The file can't be kept: {error.strerror}.") from None

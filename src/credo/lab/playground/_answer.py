@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 import numpy as np
 
+from credo.deadlines import TimeUp, until
 from credo.lab.playground import _source
 from credo.lab.playground._catalogue import MODELS
 from credo.lab.playground._controls import Control
@@ -19,6 +20,8 @@ from credo.notices import collected, on_one_line
 CURVE, CLASS_CURVE, MOST_COLUMNS = 40, 20, 80
 # With more points than this, a curve of a classifier has half as many values.
 MANY = 150
+# The most that an answer may take.
+SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,15 @@ def answer(problem: Problem, model: Model, settings: Settings, want: Want) -> di
     """Fit the model and say what to draw; what goes wrong with the points becomes a note."""
     start = perf_counter()
     shown = _empty(settings)
-    with collected() as warnings:
+    with collected() as warnings, until(monotonic() + SECONDS):
         try:
             shown |= _shown(problem, model, settings, want)
+        except TimeUp:
+            shown |= _failed(f"This took more than {SECONDS:.0f} seconds and was stopped; use fewer points.")
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             if isinstance(error, Refused):
                 raise
-            reason = on_one_line(error)
-            shown |= {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
+            shown |= _failed(on_one_line(error))
     shown["notes"] = list(dict.fromkeys([*shown["notes"], *(" ".join(str(each).split()) for each in warnings)]))
     shown["seconds"] = rounded(perf_counter() - start, 3)
     return shown
@@ -74,10 +78,15 @@ def _empty(settings: Settings) -> dict[str, Any]:
     }
 
 
+def _failed(reason: str) -> dict[str, Any]:
+    """What is shown where there is no fit."""
+    return {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
+
+
 def _shown(problem: Problem, model: Model, settings: Settings, want: Want) -> dict[str, Any]:
     reason = lacking(problem, model)
     if reason:
-        return {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
+        return _failed(reason)
     fitted = model.fit(problem, settings)
     evidence = fitted.evidence()
     shown: dict[str, Any] = {"notes": list(fitted.notes), "evidence": _evidence(evidence)}

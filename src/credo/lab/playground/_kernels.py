@@ -85,8 +85,9 @@ class KernelControl(Control):
         made = {"name": factor["name"]}
         for id, control in controls.items():
             default = control.default if first else control.more.get("factor_default", control.default)
-            given = factor.get(id, None if id == "lengthscale2" else default)
-            if given is not None:
+            # A second length scale may be left out.
+            given = factor.get(id, default)
+            if given is not None or id != "lengthscale2":
                 made[id] = control.resolve(given)
         return made
 

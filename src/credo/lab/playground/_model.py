@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from credo.deadlines import check
 from credo.distributions import Distribution
 from credo.lab.playground._controls import Control, resolve
 from credo.lab.playground._mathml import Math
@@ -150,6 +151,7 @@ class Model:
         """The log evidence at several values of one control; NaN where it can't be computed."""
 
         def at(value: float) -> float:
+            check()
             try:
                 return self.log_evidence(problem, self.with_value(settings, control, value))
             except (ValueError, ArithmeticError, np.linalg.LinAlgError):

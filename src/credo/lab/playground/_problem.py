@@ -121,7 +121,8 @@ def numbers(values: Any, digits: int = 6) -> Any:
     largest = float(np.abs(array).max(initial=0.0))
     if largest == 0.0:
         return array.tolist()
-    return np.round(array, digits - 1 - math.floor(math.log10(largest))).tolist()
+    # 10 to the power of more decimals isn't finite.
+    return np.round(array, min(digits - 1 - math.floor(math.log10(largest)), 300)).tolist()
 
 
 def _digits(value: float, resolution: float) -> int:
