@@ -107,7 +107,7 @@ def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
     return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
 
 
-def agreement_sentence(r2: float | None, fact: Coverage, *, target: str) -> str:
+def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time: bool = False) -> str:
     """What the figure of predicted and actual values shows."""
     missed = fact.n - fact.inside
     bars = (
@@ -116,6 +116,10 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str) -> str:
     )
     if r2 is None:
         return bars
+    if in_time:
+        # The baseline is the mean of earlier rows, which may be far from the later ones.
+        ahead = f"{whole_percent(r2)} below" if r2 > 0 else "not below"
+        return f"The squared error of the predictions is {ahead} that of the mean of earlier rows. {bars}"
     share = whole_percent(r2) if r2 > 0 else "none"
     return f"The predictions explain {share} of the variance of {target} in held-out rows. {bars}"
 
@@ -208,7 +212,7 @@ def _mean_signs(trend: ResidualTrend, *, useful: bool) -> list[str]:
     return []
 
 
-def held_out_figures(held: Predicted, *, target: str, baseline: float | None) -> list[Figure]:
+def held_out_figures(held: Predicted, *, target: str, baseline: float | None, in_time: bool = False) -> list[Figure]:
     """Predicted versus actual, calibration and residuals of the selected model; `baseline` is the baseline's RMSE."""
     residual = held.y - held.mean
     r2 = None if baseline is None else 1 - (float(np.sqrt(np.mean(residual**2))) / baseline) ** 2
@@ -221,7 +225,7 @@ def held_out_figures(held: Predicted, *, target: str, baseline: float | None) ->
             "agreement",
             "How close are the predictions?",
             lambda ax: plots.predicted_vs_actual(held.y, held.mean, interval=held.interval, ax=ax, **options),
-            agreement_sentence(r2, held.coverage, target=shorten(target)),
+            agreement_sentence(r2, held.coverage, target=shorten(target), in_time=in_time),
             f"Held-out predictions with 95 % intervals; exact predictions lie on the diagonal.{some}",
         ),
         figure(

@@ -72,8 +72,10 @@ def regression(
         "answer": answer,
         "tiles": _tiles(rmse, guess, held, found, best),
         "figures": [
-            *time_figure(held, frame, n_folds=comparison.n_folds, target=target),
-            *held_out_figures(held, target=target, baseline=guess),
+            *(over_time := time_figure(held, frame, n_folds=comparison.n_folds, target=target)),
+            *held_out_figures(
+                held, target=target, baseline=guess, in_time=bool(over_time) and len(held.y) < len(frame)
+            ),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],

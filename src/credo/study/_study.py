@@ -188,10 +188,12 @@ class Study:
             covered = coverage_test(np.arange(n) < round(n * score["coverage"]))
             verdict = ", too few" if covered.inside < covered.low else ""
             verdict = ", more than needed" if covered.inside > covered.high else verdict
-            return (
-                f"On {n:,} held-out rows it explains {100 * max(0.0, explained):.0f} % of the variance, and its 95 % "
-                f"intervals contain {100 * score['coverage']:.1f} %{verdict}."
-            )
+            # Of rows in time order, the baseline is the mean of earlier rows, which may be far from the later ones.
+            said = f"it explains {100 * max(0.0, explained):.0f} % of the variance"
+            if self.data.time is not None:
+                said = f"its squared error is {100 * max(0.0, explained):.0f} % below that of the mean of earlier rows"
+            inside = f"its 95 % intervals contain {100 * score['coverage']:.1f} %{verdict}"
+            return f"On {n:,} held-out rows {said}, and {inside}."
         return (
             f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} % (log loss "
             f"{score['log_loss']:.3f}); always predicting the most frequent class has {100 * base['accuracy']:.1f} % "

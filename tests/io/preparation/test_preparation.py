@@ -108,21 +108,34 @@ def test_a_part_of_the_rows_is_taken_for_the_same_as_all_of_them():
 
 
 def test_numbers_stay_in_their_units_and_gaps_are_marked():
-    columns, notes = prepared(pd.DataFrame({"age": [30.0, np.nan, 50.0, 90.0], "b": [1, 2, 3, 5]}))
-    np.testing.assert_array_equal(columns["age"], [30, 50, 50, 90])
-    np.testing.assert_array_equal(columns["age is missing"], [0, 1, 0, 0])
-    np.testing.assert_array_equal(columns["b"], [1, 2, 3, 5])
+    columns, notes = prepared(pd.DataFrame({"age": [30.0, np.nan, 50.0, 90.0] * 5, "b": [1, 2, 3, 5] * 5}))
+    np.testing.assert_array_equal(columns["age"], [30, 50, 50, 90] * 5)
+    np.testing.assert_array_equal(columns["age is missing"], [0, 1, 0, 0] * 5)
+    np.testing.assert_array_equal(columns["b"], [1, 2, 3, 5] * 5)
     assert notes == [
-        "Column 'age': 1 of 4 values is missing; replaced by the median 50, and marked in 'age is missing'."
+        "Column 'age': 5 of 20 values are missing; replaced by the median 50, and marked in 'age is missing'."
+    ]
+
+
+def test_few_gaps_are_not_marked():
+    """One row without an age would otherwise decide the prediction of everyone without an age."""
+    frame = pd.DataFrame({"age": [30.0, np.nan, 50.0, 90.0], "c": ["u", "v", "u", None]})
+    columns, notes = prepared(frame)
+    assert list(columns) == ["age", "c=v"]
+    np.testing.assert_array_equal(columns["age"], [30, 50, 50, 90])
+    np.testing.assert_allclose(columns["c=v"], [0, 1, 0, 1 / 3])
+    assert notes == [
+        "Column 'age': 1 of 4 values is missing; replaced by the median 50.",
+        "Column 'c': missing in 1 row; too few for a level of their own, coded by the frequencies of the others.",
     ]
 
 
 def test_equal_gaps_share_one_indicator():
-    gap = [1.0, np.nan, 3.0, 7.0]
-    columns, notes = prepared(pd.DataFrame({"a": gap, "b": gap[::-1], "c": gap, "d": ["u", None, "v", "u"]}))
+    gap = [1.0, np.nan, 3.0, 7.0] * 5
+    columns, notes = prepared(pd.DataFrame({"a": gap, "b": gap[::-1], "c": gap, "d": ["u", None, "v", "u"] * 5}))
     assert list(columns) == ["a", "a is missing", "b", "b is missing", "c", "d=v"]
     assert any("marked in 'a is missing' (the same rows)" in note for note in notes)
-    assert notes[-1] == "Column 'd': missing in 1 row; indicated by 'a is missing'."
+    assert notes[-1] == "Column 'd': missing in 5 rows; indicated by 'a is missing'."
 
 
 def test_a_column_of_one_value_and_gaps_keeps_only_the_gaps():
@@ -132,13 +145,13 @@ def test_a_column_of_one_value_and_gaps_keeps_only_the_gaps():
 
 
 def test_categories_against_the_most_frequent_level():
-    frame = pd.DataFrame({"c": ["b", "a", "b", None, "c"]})
+    frame = pd.DataFrame({"c": ["b", "a", "b", None, "c"] * 5})
     columns, notes = prepared(frame)
     assert list(columns) == ["c=a", "c=c", "c is missing"]
     np.testing.assert_array_equal(
-        np.column_stack(list(columns.values())), [[0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]]
+        np.column_stack(list(columns.values()))[:5], [[0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]]
     )
-    assert notes == ["Column 'c': missing in 1 row; treated as a separate level."]
+    assert notes == ["Column 'c': missing in 5 rows; treated as a separate level."]
     assert list(prepared(frame, drop_reference=False)[0]) == ["c=a", "c=b", "c=c", "c is missing"]
 
 
@@ -205,7 +218,7 @@ def test_infinite_values_and_slips_count_as_missing_and_are_said():
     assert notes[0] == "Column 'a': 1 infinite value treated as missing."
     frame = pd.DataFrame({"a": [*map(str, range(0, 60, 2)), "<1"], "b": RNG.normal(size=31)})
     columns, notes = prepared(frame)
-    assert columns["a is missing"].sum() == 1 and "('<1') treated as missing" in notes[0]
+    assert list(columns) == ["a", "b"] and columns["a"][-1] == 29.0 and "('<1') treated as missing" in notes[0]
 
 
 def test_truth_counts_as_one():
@@ -482,9 +495,9 @@ def test_codes_are_no_numbers_with_a_unit(words):
 def test_inputs_are_columns_and_the_words_of_a_text_one_by_one():
     table = pd.DataFrame(
         {
-            "said": ["rain at noon", "no rain", "hail", "at noon"],
-            "soil": ["sand", "clay", "peat", "sand"],
-            "age": [30.0, None, 50.0, 20.0],
+            "said": ["rain at noon", "no rain", "hail", "at noon"] * 5,
+            "soil": ["sand", "clay", "peat", "sand"] * 5,
+            "age": [30.0, None, 50.0, 20.0] * 5,
         }
     )
     found = Preparation(kinds={"said": "text"}).fit(table)

@@ -30,6 +30,10 @@ from credo.io.preparation.levels import Levels
 from credo.io.tables.columns import EXACT, finite_columns, not_a_number
 from credo.io.tables.text import signs_of
 
+# An indicator of fewer missing values than this would fit these few rows exactly, and decide the prediction of every
+# new row with a missing value.
+_FEW_MISSING = 5
+
 
 @dataclass(eq=False)
 class Learner:
@@ -167,15 +171,17 @@ class Learner:
                 f"column each, the others share {found.name + '=other'!r}."
             )
         reference = ranked[0] if self.drop_reference else None
-        shared = self._shared(found.name, ~found.present)
+        marked = found.n_missing >= _FEW_MISSING or (found.n_missing > 0 and len(counts) == 1)
+        shared = self._shared(found.name, ~found.present) if marked else None
         if found.n_missing:
             role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
+            role = role if marked else "too few for a level of their own, coded by the frequencies of the others"
             self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; {role}.")
         order, ordered = in_order(ranked, found.column.dtype)
         if found.unit is not None and not ordered:
             self.notes.append(f"Column {found.name!r} was treated as categorical: {_with_unit(found)}.")
         kept = [level for level in order if level != reference]
-        missing = bool(found.n_missing) and shared is None
+        missing = marked and shared is None
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
         shares += [sum(counts[level] for level in pooled)] * bool(pooled)
         total = sum(shares)
@@ -220,28 +226,27 @@ class Learner:
         known = values[~missing]
         fill = _median(known, self.weight[~missing])
         value = len(np.unique(known)) > 1 or not missing.any()
-        shared = self._shared(name, missing)
-        if missing.any():
+        n_missing = int(missing.sum())
+        marked = n_missing >= _FEW_MISSING or not value
+        shared = self._shared(name, missing) if marked else None
+        if n_missing:
             indicator = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
-            count = f"{int(missing.sum()):,} of {plural(len(values), 'value')} {_are(int(missing.sum()))} missing"
-            replaced = f"replaced by the median {shown(fill)}, and marked in {indicator}"
+            count = f"{n_missing:,} of {plural(len(values), 'value')} {_are(n_missing)} missing"
+            replaced = f"replaced by the median {shown(fill)}" + (f", and marked in {indicator}" if marked else "")
             one_value = f"the others are all {shown(known[0])}, so only {indicator} is used"
             self.notes.append(f"Column {name!r}: {count}; {replaced if value else one_value}.")
-        had_missing = bool(missing.any())
         return {
             "name": name,
             "fill": fill,
             "value": value,
-            "indicator": had_missing and shared is None,
-            "had_missing": had_missing,
+            "indicator": marked and shared is None,
+            "had_missing": n_missing > 0,
             "low": float(known.min()),
             "high": float(known.max()),
         }
 
     def _shared(self, name: str, missing: NDArray[np.bool_]) -> str | None:
         """The indicator of another column with the same gaps, if there is one."""
-        if not missing.any():
-            return None
         key = np.packbits(missing).tobytes()
         if key in self.gaps:
             return self.gaps[key]

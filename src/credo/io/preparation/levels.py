@@ -21,8 +21,8 @@ class Levels:
     """A 0/1 column for each level except the reference.
 
     `levels` have a column each; those in `pooled` share one, "other". Levels that were not seen in `fit` count as
-    "other" where there is such a column. Elsewhere they are unknown, and so is a missing value where none was
-    missing in `fit`: an unknown row is coded by the training frequencies of the levels, so that a linear predictor
+    "other" where there is such a column. Elsewhere they are unknown, and so is a missing value where none or few
+    were missing in `fit`: an unknown row is coded by the training frequencies of the levels, so that a linear predictor
     takes its average over the levels. Either gives a warning.
 
     `shares` are the training frequencies of `levels`, the reference and "other", in that order; `order` lists all
@@ -77,9 +77,11 @@ class Levels:
         table[:n_levels, :n_levels] = np.eye(n_levels)
         if self.pooled:
             table[n_known - 1, n_levels] = 1.0
+        table[self.unknown] = self.frequencies() @ table[:n_known]
         if self.missing:
             table[n_known, -1] = 1.0
-        table[self.unknown] = self.frequencies() @ table[:n_known]
+        else:
+            table[n_known] = table[self.unknown]
         return table
 
     def codes(self, column: Any) -> NDArray[np.intp]:

@@ -89,6 +89,8 @@ export class Pane {
   refresh() {
     const possible = this.has("draws") || this.has("prior_draws");
     this.ask(this.#body({ draws: possible ? this.store.state.draws : 0 }));
+    const stale = Boolean(this.sent) && this.sent.model.id !== this.#pane.model;
+    for (const part of [this.stage, this.info]) part.classList.toggle("stale", stale);
     this.slow ??= setTimeout(() => this.node.classList.add("busy"), 300);
     this.#later();
   }
@@ -135,6 +137,7 @@ export class Pane {
     if (!answer || !this.plot.width) return;
     this.error.hidden = true;
     this.node.classList.remove("busy");
+    for (const part of [this.stage, this.info]) part.classList.remove("stale");
     if (answer.regression) paintRegression(this.plot, answer.regression, sent.want);
     if (answer.classification) paintClasses(this.plot, answer.classification, sent.domain);
     if (!answer.regression && !answer.classification) clear(this.plot);
