@@ -67,6 +67,9 @@ def regression(
         figures += [nonlinearity_figure(found.process)] if len(found.process.names) > 1 else []
     if found.line is not None:
         figures = [line_figure(found.line, held, target=target)]
+    over_time = time_figure(held, frame, n_folds=comparison.n_folds, target=target)
+    # Where later rows are predicted from earlier ones, the earliest are never held out.
+    forward = bool(over_time) and len(held.y) < len(frame)
     return {
         "best": best,
         "answer": answer,
