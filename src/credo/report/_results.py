@@ -75,10 +75,8 @@ def regression(
         "answer": answer,
         "tiles": _tiles(rmse, guess, held, found, best),
         "figures": [
-            *(over_time := time_figure(held, frame, n_folds=comparison.n_folds, target=target)),
-            *held_out_figures(
-                held, target=target, baseline=guess, in_time=bool(over_time) and len(held.y) < len(frame)
-            ),
+            *over_time,
+            *held_out_figures(held, target=target, baseline=guess, in_time=forward),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
