@@ -37,7 +37,7 @@ def test_every_picture_is_made(examples):
     named = set(re.findall(r"docs/images/(\w+)\.png", README))
     assert named == {*examples[1], *PICTURES["PAGE"]} and set(examples[1]) == set(PICTURES["SIZES"])
     pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
-    others = set(re.findall(r"images/(\w+)\.png", pages))
+    others = set(re.findall(r"\(images/(\w+)\.png", pages))
     assert named | others == {path.stem for path in (ROOT / "docs" / "images").iterdir()}
 
 
@@ -100,7 +100,9 @@ def test_the_box_holds_what_the_table_lists(package):
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert ((ROOT / page).parent / target).exists(), target
+        # The gallery and the reference are made with the site, which fails on links that lead nowhere.
+        made = target.startswith(("auto_examples/", "reference/"))
+        assert made or ((ROOT / page).parent / target).exists(), target
 
 
 def test_the_architecture_page_names_every_package():

@@ -225,6 +225,7 @@ def test_ctrl_c_writes_the_models_that_are_finished_and_keeps_stdout_for_json(sp
     assert load(out / "model.credo").target == "a"
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_any_model_is_finished_leaves_old_outputs_alone(spawn, long_table, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

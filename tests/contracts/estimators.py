@@ -60,7 +60,7 @@ MEMBERS: dict[str, dict[type, dict]] = {
     "ModelAverage": {Regressor: {"estimators": _LINEAR}, Classifier: {"estimators": _LOGISTIC}},
     "Conformal": {
         Regressor: {"estimator": credo.BayesianLinearRegression(), "cv": 5},
-        Classifier: {"estimator": credo.BayesianLogisticRegression("evidence"), "cv": 3},
+        Classifier: {"estimator": credo.LogisticRegression(1.0), "cv": 3},
     },
 }
 
@@ -68,13 +68,13 @@ MEMBERS: dict[str, dict[type, dict]] = {
 LIGHTER = {
     "MixtureOfExpertsRegressor": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
     "MixtureOfExpertsClassifier": {"max_experts": 2, "n_restarts": 0, "tol": 1e-3},
-    "SparseLogisticRegressionCV": {"n_alphas": 8},
+    "SparseLogisticRegressionCV": {"n_alphas": 5, "cv": 3},
     "LassoCV": {"n_alphas": 20},
     "AdaBoostClassifier": {"n_rounds": 10},
     "BoostedTreesRegressor": {"max_rounds": 40},
     "BoostedTreesClassifier": {"max_rounds": 40},
     "GPRegressor": {"n_restarts": 0},
-    "GPClassifier": {"n_restarts": 0, "kernel": "rbf"},
+    "GPClassifier": {"n_restarts": 0, "kernel": "rbf", "hyperparameters": "optimize"},
 }
 
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.

@@ -198,7 +198,7 @@ def test_messages():
 def test_what_is_for_two_classes_is_refused_for_three():
     X, _ = table(30)
     y = np.arange(30) % 3
-    with pytest.raises(ValueError, match='y has 3: use multiclass="one_vs_rest"'):
+    with pytest.raises(ValueError, match='is for two classes: use multiclass="one_vs_rest"'):
         GPClassifier(inference="mcmc", multiclass="softmax").fit(X, y)
     model = GPClassifier(inference="ep", multiclass="softmax", hyperparameters="fixed").fit(X, y)
     assert "joined by Laplace" in model.result_.message and model.evidence_method_ == "laplace"

@@ -117,6 +117,7 @@ def test_an_update_is_a_fit_on_all_rows_with_these_points():
     np.testing.assert_allclose(found.mean, oracle.latent(NEW)[0][:, 0], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_noise_that_varies():
     """Ten times larger on the right."""
     std = np.where(X[:, 0] > 0, 0.5, 0.05)

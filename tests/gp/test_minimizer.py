@@ -38,6 +38,7 @@ def test_branin(seed):
     assert abs(best.mean - best.y) < 5 * best.std + 1e-6
 
 
+@pytest.mark.slow
 def test_hartmann_beats_random_search():
     found, drawn = [], []
     for seed in range(5):

@@ -37,6 +37,7 @@ def grid(fitted):
     return vectors, weights / weights.sum()
 
 
+@pytest.mark.slow
 def test_draws_are_the_posterior(fitted, grid):
     model, _, _ = fitted
     assert model.result_.converged, model.result_.message

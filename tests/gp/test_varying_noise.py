@@ -109,6 +109,7 @@ def test_what_isn_t_offered_is_said():
         GPRegressor(noise="learned").fit(X, y)
 
 
+@pytest.mark.slow
 def test_weights_of_very_different_sizes_give_finite_predictions():
     """Weights of 1e±8 let the log noise vary by hundreds, whose exponentials would overflow."""
     rng = np.random.default_rng(83)

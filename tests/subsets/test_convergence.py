@@ -26,7 +26,7 @@ def orthogonal(d, n=200):
 
 
 @pytest.mark.filterwarnings("ignore:the MCMC chains did not converge:credo.estimator.FitWarning")
-@pytest.mark.parametrize("d", [60, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("d", [pytest.param(d, marks=pytest.mark.slow) for d in (60, 100)])
 def test_the_mass_of_a_diffuse_posterior(d):
     """Of 2⁶⁰ or 2¹⁰⁰ models hardly one is visited twice; the evidence is a product over the columns."""
     X, y, slab, expected = orthogonal(d)
