@@ -20,7 +20,7 @@ FOR_USERS = (
     "study", "linear", "sparse", "gp", "kernels", "kernel_machines", "features", "trees", "ensemble", "mixtures",
     "distributions", "metrics", "selection", "scale", "io", "plots", "report",
 )  # fmt: skip
-FOR_DEVELOPERS = ("estimator", "inference", "likelihoods", "learning", "params", "linalg")
+FOR_DEVELOPERS = ("estimator", "inference", "likelihoods", "learning", "params", "linalg", "serve", "lab")
 RE_EXPORTED = ("penalized", "subsets")
 FOLDER = "reference"
 

@@ -171,7 +171,7 @@ class Learner:
                 f"column each, the others share {found.name + '=other'!r}."
             )
         reference = ranked[0] if self.drop_reference else None
-        marked = found.n_missing >= _FEW_MISSING or (found.n_missing > 0 and len(counts) == 1)
+        marked = self._many(~found.present) or (found.n_missing > 0 and len(counts) == 1)
         shared = self._shared(found.name, ~found.present) if marked else None
         if found.n_missing:
             role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
@@ -227,7 +227,7 @@ class Learner:
         fill = _median(known, self.weight[~missing])
         value = len(np.unique(known)) > 1 or not missing.any()
         n_missing = int(missing.sum())
-        marked = n_missing >= _FEW_MISSING or not value
+        marked = self._many(missing) or not value
         shared = self._shared(name, missing) if marked else None
         if n_missing:
             indicator = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
@@ -244,6 +244,11 @@ class Learner:
             "low": float(known.min()),
             "high": float(known.max()),
         }
+
+    def _many(self, missing: NDArray[np.bool_]) -> bool:
+        """Whether enough values are missing for an indicator; a row of weight 3 counts as three."""
+        weight = self.weight[missing]
+        return max(float(weight.sum()), int(np.count_nonzero(weight))) >= _FEW_MISSING
 
     def _shared(self, name: str, missing: NDArray[np.bool_]) -> str | None:
         """The indicator of another column with the same gaps, if there is one."""

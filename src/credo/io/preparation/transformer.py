@@ -80,11 +80,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     >>> table = pd.DataFrame({"age": [30, None, 50], "eyes": ["blue", "brown", "brown"]})
     >>> preparation = Preparation().fit(table)
     >>> preparation.get_feature_names_out().tolist()
-    ['age', 'age is missing', 'eyes=blue']
+    ['age', 'eyes=blue']
     >>> preparation.transform(table)
-    array([[30.,  0.,  1.],
-           [40.,  1.,  0.],
-           [50.,  0.,  0.]])
+    array([[30.,  1.],
+           [40.,  0.],
+           [50.,  0.]])
     """
 
     columns_: list[Column]
