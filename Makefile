@@ -43,12 +43,15 @@ test: lint  ## everything that must pass before a change lands
 # Debian's and Ubuntu's package; elsewhere install Chromium by hand.
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser)
 
+# A busy machine can be slower than a page's patience: what fails is run again, twice at most.
+BROWSER := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -m browser tests/browser
+
 test-browser: $(STAMP)  ## the pages of the lab in Chromium (installs it with apt-get where it is missing)
 ifeq ($(CHROMIUM),)
 	$(if $(filter 0,$(shell id -u)),,sudo )apt-get update -qq
 	$(if $(filter 0,$(shell id -u)),,sudo )apt-get install -qq -y chromium >$(VENV)/chromium.log
 endif
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -m browser tests/browser
+	$(BROWSER) || { echo "Once more, what failed:"; $(BROWSER) --last-failed; } || $(BROWSER) --last-failed
 
 lint: $(STAMP)  ## style
 	$(BIN)/ruff check .

@@ -204,7 +204,7 @@ def test_classes_are_drawn_as_a_map_and_keys_choose_the_class(page, lab):
     start(page, lab)
     page.get_by_role("button", name="Classification").click()
     settled(page)
-    assert page.locator(".main-plot canvas").is_visible()
+    page.locator(".main-plot canvas").wait_for(state="visible")
     assert page.locator(".main-plot .contour path").get_attribute("d").startswith("M")
     page.keyboard.press("2")
     page.mouse.click(*spot(page, 0.02, 0.02))
