@@ -10,7 +10,7 @@ import numpy as np
 
 from credo.features import Fourier, Polynomial, Radial, Sigmoid, Step
 from credo.lab.playground._controls import Control, choice, log_slider, slider
-from credo.lab.playground._mathml import Math, call, fraction, number, power, row, sign, symbol, total, words
+from credo.lab.playground._mathml import Math, call, fraction, number, power, row, sign, symbol, times, total, words
 from credo.lab.playground._problem import Array, Domain, rounded
 from credo.lab.playground._source import source
 
@@ -143,7 +143,7 @@ class Design:
         """w₀ + w₁φ₁(x) + … with the largest numbers filled in; the constant is the first coefficient."""
         function = self._functions()
         terms = [number(float(coefficients[0]))]
-        terms += [row(number(float(w)), _thin(), phi) for w, phi in zip(coefficients[1:], function, strict=False)]
+        terms += [times(number(float(w)), phi) for w, phi in zip(coefficients[1:], function, strict=False)]
         if len(coefficients) > len(terms):
             terms.append(words("…"))
         return total(*terms)
@@ -174,10 +174,6 @@ class Design:
             exponent = row(sign("−"), power(symbol("t"), number(2)), sign("/"), number(2))
             return row(call("φ", "t"), sign("="), call("exp", exponent))
         return None
-
-
-def _thin() -> Math:
-    return Math('<mspace width="0.17em"/>', " ")
 
 
 def _shifted(x: Math, center: Math) -> Math:

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 
 from credo.features import Polynomial
-from credo.lab.playground._mathml import Math, call, fraction, index, number, power, row, sign, symbol, total, words
-from credo.lab.playground._model import Band, Evidence, Fitted, Settings
+from credo.lab.playground._mathml import (
+    Math,
+    call,
+    fraction,
+    index,
+    joined,
+    number,
+    power,
+    row,
+    symbol,
+    times,
+    total,
+    words,
+)
+from credo.lab.playground._model import Band, Fitted, Settings
 from credo.lab.playground._problem import Array, Domain, Problem
-from credo.lab.playground._source import names, source
+from credo.lab.playground._source import names, prediction, source
 
 _SHOWN = 6
 
@@ -21,7 +34,6 @@ class RegressorFit(Fitted):
     """A regressor of the input itself."""
 
     latent = False
-    no_evidence = "This model has no prior over functions, so it has no evidence."
 
     def __init__(self, problem: Problem, settings: Settings, estimator: Any) -> None:
         self.problem, self.settings = problem, settings
@@ -31,17 +43,8 @@ class RegressorFit(Fitted):
         latent = self.estimator.predict_dist(grid, latent=True) if self.latent else None
         return Band.of(self.estimator.predict_dist(grid), latent)
 
-    def evidence(self) -> Evidence:
-        return Evidence(None, self.no_evidence)
-
     def code(self) -> list[str]:
-        return [
-            f"model = {source(self.estimator)}",
-            "model.fit(x, y)",
-            "predicted = model.predict_dist(grid)",
-            "mean = predicted.mean",
-            "lower, upper = predicted.interval(0.95)",
-        ]
+        return [f"model = {source(self.estimator)}", "model.fit(x, y)", *prediction("grid")]
 
     def imports(self) -> set[str]:
         return names(self.estimator)
@@ -84,7 +87,7 @@ class Plane:
         """The linear function with its first numbers."""
         terms = [number(intercept)]
         for weight, powers in zip(coefficients[:_SHOWN], self._powers(), strict=False):
-            terms.append(row(number(float(weight)), Math('<mspace width="0.17em"/>', " "), *powers))
+            terms.append(times(number(float(weight)), row(*powers)))
         if len(coefficients) > _SHOWN:
             terms.append(words("…"))
         return total(*terms)
@@ -101,14 +104,10 @@ class Plane:
         """How the inputs are scaled."""
         parts: list[Math] = []
         for axis, (center, half) in enumerate(zip(self.domain.center, self.domain.half, strict=True), start=1):
-            above = (
-                total(index(symbol("x"), number(axis)), number(-center, 8))
-                if center
-                else index(symbol("x"), number(axis))
-            )
-            parts += [Math("<mo>,</mo>", ", ")] if parts else []
-            parts += [index(symbol("u"), number(axis)), sign("="), fraction(above, number(half))]
-        return row(*parts)
+            x = index(symbol("x"), number(axis))
+            scaled = fraction(total(x, number(-center, 8)) if center else x, number(half))
+            parts.append(row(index(symbol("u"), number(axis)), "=", scaled))
+        return joined(parts)
 
 
 def _power(axis: int, exponent: int) -> Math:
@@ -119,11 +118,9 @@ def _power(axis: int, exponent: int) -> Math:
 class ClassifierFit(Fitted):
     """A classifier of the two inputs, or of powers of them."""
 
-    no_evidence = "This model has no prior over functions, so it has no evidence."
-
     def __init__(self, problem: Problem, settings: Settings, estimator: Any, plane: Plane | None = None) -> None:
         self.problem, self.settings, self.plane = problem, settings, plane
-        self.estimator = estimator.fit(self.inputs(problem.X), problem.y.astype(int))
+        self.estimator = estimator.fit(self.inputs(problem.X), problem.target)
 
     def inputs(self, X: Array) -> Array:
         """The columns that the estimator gets."""
@@ -138,9 +135,6 @@ class ClassifierFit(Fitted):
             return self.estimator.predict_proba(self.inputs(rows))
         found = self.estimator.predict(self.inputs(rows))
         return np.asarray(found[:, None] == self.estimator.classes_, dtype=np.float64)
-
-    def evidence(self) -> Evidence:
-        return Evidence(None, self.no_evidence)
 
     def code(self) -> list[str]:
         before = [] if self.plane is None else self.plane.code()

@@ -1,15 +1,17 @@
-"""The evidence of Gaussian models by its parts: ln N(y | 0, C)."""
+"""Evidences by their parts: ln N(y | 0, C) of Gaussian models, and the BIC."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from credo.lab.playground._model import Evidence
 from credo.lab.playground._problem import Array
 from credo.linalg import factorize
+from credo.selection import bic
 
 
 def gaussian_evidence(C: Array, y: Array) -> Evidence:
@@ -24,6 +26,15 @@ def gaussian_evidence(C: Array, y: Array) -> Evidence:
         ("constant", -0.5 * len(y) * math.log(2 * math.pi)),
     )
     return Evidence(sum(value for _, value in parts), parts=parts)
+
+
+def bic_evidence(estimator: Any, reason: str = "") -> Evidence:
+    """The BIC of a model without an evidence; the reason is given where it isn't finite."""
+    value, fit = float(bic(estimator)), -2 * float(estimator.log_likelihood_)
+    if not math.isfinite(value):
+        return Evidence(None, reason)
+    parts = (("−2 log likelihood", fit), ("parameters · ln n", value - fit))
+    return Evidence(value, parts=parts, method="bic", label="BIC (smaller is better)")
 
 
 def expected_fit(log_likelihood: Callable[[Array], Array], mean: Array, std: Array) -> float:

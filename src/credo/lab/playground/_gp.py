@@ -19,11 +19,11 @@ from credo.lab.playground._kernels import (
     make_kernel,
     with_parameter,
 )
-from credo.lab.playground._linear import noise_control, shift, square, widest
-from credo.lab.playground._mathml import Math, call, lines, number, row
+from credo.lab.playground._linear import noise_control, square, widest
+from credo.lab.playground._mathml import COMMA, Math, call, lines, number, row
 from credo.lab.playground._model import Band, Evidence, Fitted, Model, Next, Settings
 from credo.lab.playground._problem import Array, Domain, Problem, rounded
-from credo.lab.playground._source import names, source
+from credo.lab.playground._source import names, prediction, shift, source
 from credo.linalg import factorize
 
 
@@ -75,7 +75,7 @@ class ProcessFit(Fitted):
 
     def equation(self) -> Math:
         kernel = row(call("k", "r"), "=", kernel_equation(self.settings["kernel"]))
-        prior = row("f", "∼", call("GP", number(self.offset, 6), "k"), Math("<mo>,</mo>", ", "))
+        prior = row("f", "∼", call("GP", number(self.offset, 6), "k"), COMMA)
         noise = row("y", "∼", call("N", call("f", "x"), square(self.settings["noise"])))
         return lines(kernel, row(prior, noise))
 
@@ -86,9 +86,7 @@ class ProcessFit(Fitted):
             f'    kernel, mean="zero", noise={self.noise!r}, standardize=False, hyperparameters="fixed"',
             ")",
             f"model.fit(x, {shift('y', self.offset, '-')})",
-            "predicted = model.predict_dist(grid)",
-            f"mean = {shift('predicted.mean', self.offset, '+')}",
-            f"lower, upper = (bound{shift('', self.offset, '+')} for bound in predicted.interval(0.95))",
+            *prediction("grid", self.offset),
             "log_evidence = model.log_evidence_",
         ]
 

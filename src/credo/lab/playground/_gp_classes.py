@@ -44,7 +44,7 @@ class ClassFit(Fitted):
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self.problem, self.settings = problem, settings
-        self.estimator = classifier(problem, settings).fit(problem.X, problem.y.astype(int))
+        self.estimator = classifier(problem, settings).fit(problem.X, problem.target)
 
     def probabilities(self, rows: Array) -> Array:
         return self.estimator.predict_proba(rows)
@@ -121,11 +121,11 @@ def _best(rows: Array, amount: Array, measure: str, why: str) -> Next:
 
 def class_evidence(problem: Problem, settings: Settings) -> float:
     """The approximate log evidence of given hyperparameters."""
-    return float(classifier(problem, settings).fit(problem.X, problem.y.astype(int)).log_evidence_)
+    return float(classifier(problem, settings).fit(problem.X, problem.target).log_evidence_)
 
 
 def learn_classes(problem: Problem, settings: Settings, control: KernelControl) -> tuple[Settings, list[str]]:
     """The kernel that maximises the approximate evidence, kept within reason by weak priors."""
-    found = classifier(problem, settings, "optimize").fit(problem.X, problem.y.astype(int))
+    found = classifier(problem, settings, "optimize").fit(problem.X, problem.target)
     learned = learned_terms(settings["kernel"], found.kernel_, control.parameters())
     return {**settings, "kernel": learned}, ["The kernel has the highest approximate evidence, with weak priors."]

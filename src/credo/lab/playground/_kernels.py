@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
-from credo.kernels import (
-    RBF,
-    Constant,
-    Exponential,
-    Kernel,
-    Linear,
-    Matern32,
-    Matern52,
-    Periodic,
-    RationalQuadratic,
-)
+import numpy as np
+
+from credo.kernels import RBF, Constant, Exponential, Kernel, Linear, Matern32, Matern52, Periodic, RationalQuadratic
 from credo.lab.playground._controls import Control, log_slider
 from credo.lab.playground._mathml import (
     Math,
@@ -24,6 +18,7 @@ from credo.lab.playground._mathml import (
     call,
     fraction,
     index,
+    joined,
     number,
     power,
     row,
@@ -144,17 +139,8 @@ def kernel_parameters(domain: Domain, *, two_inputs: bool) -> dict[str, list[Con
 
 def make_kernel(terms: Terms, domain: Domain, *, two_inputs: bool) -> Kernel:
     """The kernel of Credo."""
-    made = [[_make(factor, domain, two_inputs=two_inputs) for factor in term] for term in terms]
-    products = []
-    for factors in made:
-        product = factors[0]
-        for factor in factors[1:]:
-            product = product * factor
-        products.append(product)
-    kernel = products[0]
-    for product in products[1:]:
-        kernel = kernel + product
-    return kernel
+    made = ((_make(factor, domain, two_inputs=two_inputs) for factor in term) for term in terms)
+    return reduce(operator.add, (reduce(operator.mul, factors) for factors in made))
 
 
 def _make(factor: dict[str, Any], domain: Domain, *, two_inputs: bool) -> Kernel:
@@ -176,24 +162,17 @@ def _make(factor: dict[str, Any], domain: Domain, *, two_inputs: bool) -> Kernel
 
 def learned_terms(terms: Terms, kernel: Kernel, controls: dict[str, list[Control]]) -> Terms:
     """The terms with the parameters of a fitted kernel of the same structure."""
-    leaves = _leaves(kernel)
-    made: Terms = []
-    for term in terms:
-        factors = []
-        for factor in term:
-            leaf = leaves.pop(0)
-            known = {control.id: control for control in controls[factor["name"]]}
-            factors.append({**factor, **_parameters(factor, leaf, known)})
-        made.append(factors)
-    return made
+    leaves = iter(_leaves(kernel))
+    return [[{**factor, **_parameters(next(leaves), controls[factor["name"]])} for factor in term] for term in terms]
 
 
-def _parameters(factor: dict[str, Any], leaf: Kernel, known: dict[str, Control]) -> dict[str, float]:
+def _parameters(leaf: Kernel, controls: list[Control]) -> dict[str, float]:
+    known = {control.id: control for control in controls}
     if isinstance(leaf, Constant):
         return {"variance": known["variance"].clipped(leaf.value)}
     found: dict[str, float] = {}
     for name, value in leaf.params.items():
-        entries = [float(value)] if not hasattr(value, "__len__") else [float(entry) for entry in value]
+        entries = np.ravel(value).tolist()
         found[name] = known[name].clipped(entries[0])
         if name == "lengthscale" and len(entries) > 1:
             found["lengthscale2"] = known["lengthscale2"].clipped(entries[1])
@@ -229,11 +208,7 @@ def with_parameter(terms: Terms, path: str, value: float) -> Terms:
 
 def kernel_equation(terms: Terms) -> Math:
     """k(r) with its numbers."""
-    parts: list[Math] = []
-    for term in terms:
-        parts += [sign("+")] if parts else []
-        parts.append(times(*(_factor_equation(factor) for factor in term)))
-    return row(*parts)
+    return joined([times(*map(_factor_equation, term)) for term in terms], sign("+"))
 
 
 def _factor_equation(factor: dict[str, Any]) -> Math:

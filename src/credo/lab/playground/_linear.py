@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,13 +13,12 @@ import numpy as np
 from credo.distributions import Normal
 from credo.lab.playground._bases import Design, basis_controls
 from credo.lab.playground._controls import Control, log_slider
-from credo.lab.playground._gaussian import gaussian_evidence
-from credo.lab.playground._mathml import Math, call, index, lines, number, power, row, sign, symbol, words
+from credo.lab.playground._gaussian import bic_evidence, gaussian_evidence
+from credo.lab.playground._mathml import COMMA, Math, call, index, lines, number, power, row, sign, symbol, words
 from credo.lab.playground._model import Band, Evidence, Fitted, Model, Next, Settings
 from credo.lab.playground._problem import Array, Domain, Problem, rounded
-from credo.lab.playground._source import names, source
+from credo.lab.playground._source import names, prediction, shift, source
 from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
-from credo.selection import bic
 from credo.sparse import Lasso, LassoCV
 
 BARS = 40
@@ -80,12 +80,7 @@ class LinearFit(Fitted):
         first = [*self.design.code(), f"model = {source(self.estimator)}", f"model.fit(features(x), {shifted})"]
         if not self.has_interval:
             return [*first, "mean = model.predict(features(grid))"]
-        return [
-            *first,
-            "predicted = model.predict_dist(features(grid))",
-            f"mean = {shift('predicted.mean', self.offset, '+')}",
-            f"lower, upper = (bound{shift('', self.offset, '+')} for bound in predicted.interval(0.95))",
-        ]
+        return [*first, *prediction("features(grid)", self.offset)]
 
     def imports(self) -> set[str]:
         return names(self.estimator) | self.design.imports()
@@ -98,19 +93,12 @@ class LinearFit(Fitted):
 class LeastSquaresFit(LinearFit):
     """Least squares; the constant is a column of the design."""
 
+    no_evidence = "Least squares has no prior, so it has no evidence."
+
     def evidence(self) -> Evidence:
-        reason = "Least squares has no prior, so it has no evidence."
-        try:
-            value = float(bic(self.estimator))
-        except (ValueError, AttributeError):
-            return Evidence(None, reason)
-        if not np.isfinite(value):
-            return Evidence(None, reason)
-        parts = (
-            ("−2 log likelihood", -2 * float(self.estimator.log_likelihood_)),
-            ("parameters · ln n", value + 2 * float(self.estimator.log_likelihood_)),
-        )
-        return Evidence(value, parts=parts, method="bic", label="BIC (smaller is better)")
+        with suppress(ValueError, AttributeError):
+            return bic_evidence(self.estimator, self.no_evidence)
+        return super().evidence()
 
     def equivalent_kernel(self, at: float) -> Array:
         # The row of the hat matrix φ(x)ᵀ(ΦᵀΦ)⁻¹Φᵀ (Bishop 3.15).
@@ -123,8 +111,7 @@ class LeastSquaresFit(LinearFit):
 class RidgeFit(LinearFit):
     """Ridge regression, with a free intercept."""
 
-    def evidence(self) -> Evidence:
-        return Evidence(None, "Ridge is a point estimate: Bayesian linear is the same model with its evidence.")
+    no_evidence = "Ridge is a point estimate: Bayesian linear is the same model with its evidence."
 
     def equivalent_kernel(self, at: float) -> Array:
         same = BayesianLinearRegression(float(self.settings["alpha"]), noise_precision=1.0)
@@ -140,9 +127,7 @@ class LassoFit(LinearFit):
     """The lasso, with a free intercept."""
 
     latent = False
-
-    def evidence(self) -> Evidence:
-        return Evidence(None, "The lasso is a point estimate: it has no evidence.")
+    no_evidence = "The lasso is a point estimate: it has no evidence."
 
     def assumption(self) -> Math:
         size = row(sign("|"), index(symbol("w"), symbol("j")), sign("|"))
@@ -208,7 +193,7 @@ class BayesFit(LinearFit):
 
     def assumption(self) -> Math:
         prior = row(index(symbol("w"), symbol("j")), "∼", call("N", number(0), square(self.settings["prior_std"])))
-        return row(prior, Math("<mo>,</mo>", ", "), "y", "∼", call("N", call("f", "x"), square(self.settings["noise"])))
+        return row(prior, COMMA, "y", "∼", call("N", call("f", "x"), square(self.settings["noise"])))
 
     def bars(self) -> tuple[str, list[str], Array] | None:
         found = super().bars()
@@ -361,11 +346,6 @@ def widest(rows: Array, spread: Array) -> Next:
 
 def square(value: float) -> Math:
     return power(number(value), number(2))
-
-
-def shift(name: str, offset: float, sign: str) -> str:
-    """The source of a name plus or minus an offset."""
-    return name if not offset else f"{name} {sign} {offset!r}"
 
 
 def _ridge_penalty() -> Control:

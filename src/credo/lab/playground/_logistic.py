@@ -9,12 +9,11 @@ from scipy.special import log_expit
 
 from credo.lab.playground._controls import Control, choice, log_slider, slider
 from credo.lab.playground._estimators import ClassifierFit, Plane
-from credo.lab.playground._gaussian import expected_fit
+from credo.lab.playground._gaussian import bic_evidence, expected_fit
 from credo.lab.playground._mathml import Math, call, index, lines, number, power, row, sign, symbol, words
 from credo.lab.playground._model import Evidence, Fitted, Model, Settings
 from credo.lab.playground._problem import Array, Domain, Problem, rounded
 from credo.linear import BayesianLogisticRegression, LogisticRegression
-from credo.selection import bic
 
 
 def _degree() -> Control:
@@ -46,9 +45,7 @@ class MaximumLikelihoodFit(LogisticFit):
     def evidence(self) -> Evidence:
         if self.settings["alpha"]:
             return Evidence(None, "A penalized estimate has no evidence: Bayesian logistic is the same model with it.")
-        value, fit = float(bic(self.estimator)), -2 * float(self.estimator.log_likelihood_)
-        parts = (("−2 log likelihood", fit), ("parameters · ln n", value - fit))
-        return Evidence(value, parts=parts, method="bic", label="BIC (smaller is better)")
+        return bic_evidence(self.estimator)
 
     def assumptions(self) -> list[Math]:
         alpha = self.settings["alpha"]
@@ -114,13 +111,13 @@ class BayesianLogistic(Model):
 
     def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
         plane = Plane(int(settings["degree"]), problem.domain)
-        found = BayesianLogisticRegression("evidence").fit(plane.features(problem.X), problem.y.astype(int))
+        found = BayesianLogisticRegression("evidence").fit(plane.features(problem.X), problem.target)
         learned = _prior().clipped(float(found.prior_precision_) ** -0.5)
         return {**settings, "prior_std": learned}, ["The prior scale is the most probable one."]
 
     def log_evidence(self, problem: Problem, settings: Settings) -> float:
         plane = Plane(int(settings["degree"]), problem.domain)
-        return float(_estimator(settings).fit(plane.features(problem.X), problem.y.astype(int)).log_evidence_)
+        return float(_estimator(settings).fit(plane.features(problem.X), problem.target).log_evidence_)
 
 
 def _prior() -> Control:

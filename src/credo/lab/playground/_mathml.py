@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -21,6 +22,9 @@ class Math:
         markup = f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{self.markup}</math>'
         text = " ".join(self.text.split())
         return {"mathml": markup, "text": text.replace("( − ", "(−").replace("( ∑ ", "(∑ ")}
+
+
+COMMA, _THIN = Math("<mo>,</mo>", ", "), Math('<mspace width="0.17em"/>', " ")
 
 
 def number(value: float, digits: int = 3) -> Math:
@@ -48,11 +52,6 @@ def symbol(name: str) -> Math:
     return Math(f"<mi{variant}>{escape(name)}</mi>", name)
 
 
-def bold(name: str) -> Math:
-    """A vector or matrix."""
-    return Math(f'<mi mathvariant="bold">{escape(name)}</mi>', name)
-
-
 def sign(name: str) -> Math:
     """An operator, with spaces around it in the text."""
     return Math(f"<mo>{escape(name)}</mo>", name if name in "()|[],!′" else f" {name} ")
@@ -68,6 +67,11 @@ def row(*parts: Math | str) -> Math:
     """Parts one after the other; a string is read as symbols and signs by its first character."""
     made = [_read(part) if isinstance(part, str) else part for part in parts]
     return Math(f"<mrow>{''.join(part.markup for part in made)}</mrow>", "".join(part.text for part in made))
+
+
+def joined(parts: Sequence[Math | str], between: Math = COMMA) -> Math:
+    """Parts one after the other, with something between them."""
+    return row(*[piece for part in parts for piece in (between, part)][1:])
 
 
 def power(base: Math, exponent: Math) -> Math:
@@ -90,11 +94,7 @@ def brackets(inner: Math) -> Math:
 
 def call(name: str | Math, *arguments: Math | str) -> Math:
     """A function with its arguments, f(x, y)."""
-    made = [_read(part) if isinstance(part, str) else part for part in arguments]
-    inside: list[Math | str] = []
-    for i, part in enumerate(made):
-        inside += [Math("<mo>,</mo>", ", "), part] if i else [part]
-    return row(symbol(name) if isinstance(name, str) else name, brackets(row(*inside)))
+    return row(symbol(name) if isinstance(name, str) else name, brackets(joined(arguments)))
 
 
 def total(*terms: Math) -> Math:
@@ -112,11 +112,7 @@ def total(*terms: Math) -> Math:
 
 def times(*factors: Math) -> Math:
     """A product, written side by side with a thin space."""
-    space = Math('<mspace width="0.17em"/>', " ")
-    parts: list[Math] = []
-    for factor in factors:
-        parts += [space, factor] if parts else [factor]
-    return row(*parts)
+    return joined(factors, _THIN)
 
 
 def lines(*equations: Math) -> Math:

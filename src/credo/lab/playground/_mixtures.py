@@ -13,13 +13,13 @@ from credo.features import Polynomial
 from credo.lab.playground._bases import Design
 from credo.lab.playground._controls import Control, choice, log_slider, slider
 from credo.lab.playground._estimators import ClassifierFit, RegressorFit
-from credo.lab.playground._linear import precision_controls, shift
-from credo.lab.playground._mathml import Math, call, index, lines, number, row, sign, symbol, total, words
+from credo.lab.playground._gaussian import bic_evidence
+from credo.lab.playground._linear import precision_controls
+from credo.lab.playground._mathml import Math, call, index, lines, number, row, sign, symbol, times, total, words
 from credo.lab.playground._model import Band, Evidence, Fitted, Model, Settings
 from credo.lab.playground._problem import Array, Domain, Problem, rounded
-from credo.lab.playground._source import source
+from credo.lab.playground._source import prediction, shift, source
 from credo.linear import BayesianLinearRegression
-from credo.selection import bic
 
 # Restarts and iterations of EM that keep an answer quick.
 _EM: dict[str, Any] = {"n_restarts": 1, "max_iter": 100, "tol": 1e-4}
@@ -30,7 +30,6 @@ class _ExpertParts:
 
     estimator: Any
     problem: Problem
-    no_evidence = "EM gives one estimate of the gate, so there is no evidence."
 
     def equation(self) -> Math:
         gate, expert = call(index(symbol("g"), symbol("j")), "x"), index(symbol("p"), symbol("j"))
@@ -38,10 +37,7 @@ class _ExpertParts:
         return lines(mixture, row(call("g", "x"), "=", call("softmax", row("V", "x"))))
 
     def evidence(self) -> Evidence:
-        value = float(bic(self.estimator))
-        fit = -2 * float(self.estimator.log_likelihood_)
-        parts = (("−2 log likelihood", fit), ("parameters · ln n", value - fit))
-        return Evidence(value, parts=parts, method="bic", label="BIC (smaller is better)")
+        return bic_evidence(self.estimator)
 
     def bars(self) -> tuple[str, list[str], Array]:
         shares = self.estimator.gate_proba(self.problem.X).mean(axis=0)
@@ -55,13 +51,10 @@ class ExpertRegressorFit(_ExpertParts, RegressorFit):
         ends = np.array(self.problem.domain.x)
         low, high = self.estimator.expert_predictions(ends[:, None])
         slopes = (high - low) / (ends[1] - ends[0])
+        levels = low - slopes * ends[0]
         experts = [
-            row(
-                index(symbol("f"), number(j + 1)),
-                "=",
-                total(number(float(low[j] - slopes[j] * ends[0])), _times_x(slope)),
-            )
-            for j, slope in enumerate(slopes.tolist())
+            row(index(symbol("f"), number(j + 1)), "=", total(number(a), times(number(b), symbol("x"))))
+            for j, (a, b) in enumerate(zip(levels.tolist(), slopes.tolist(), strict=True))
         ]
         return lines(super().equation(), *experts[:4])
 
@@ -93,19 +86,12 @@ class Experts(Model):
         return kind(experts, gate_precision=settings["gate_precision"], max_experts=5, **_EM)
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        estimator = self._estimator(problem, settings, int(settings["experts"]))
-        if problem.task == "regression":
-            return ExpertRegressorFit(problem, settings, estimator)
-        return ExpertClassifierFit(problem, settings, estimator)
+        kind = ExpertRegressorFit if problem.task == "regression" else ExpertClassifierFit
+        return kind(problem, settings, self._estimator(problem, settings, int(settings["experts"])))
 
     def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
-        target = problem.y if problem.task == "regression" else problem.y.astype(int)
-        found = self._estimator(problem, settings, "bic").fit(problem.X, target)
+        found = self._estimator(problem, settings, "bic").fit(problem.X, problem.target)
         return {**settings, "experts": float(found.n_experts_)}, ["The number of experts has the smallest BIC."]
-
-
-def _times_x(slope: float) -> Math:
-    return row(number(slope), Math('<mspace width="0.17em"/>', " "), symbol("x"))
 
 
 class AverageFit(Fitted):
@@ -162,9 +148,7 @@ class AverageFit(Fitted):
             "]",
             f'model = ModelAverage(models, weights="{self.settings["weights"]}")',
             f"model.fit((x - {center!r}) / {half!r}, {shift('y', self.offset, '-')})",
-            f"predicted = model.predict_dist((grid - {center!r}) / {half!r})",
-            f"mean = {shift('predicted.mean', self.offset, '+')}",
-            f"lower, upper = (bound{shift('', self.offset, '+')} for bound in predicted.interval(0.95))",
+            *prediction(f"(grid - {center!r}) / {half!r}", self.offset),
             "print(dict(zip(model.names_, model.weights_)))",
         ]
 
@@ -190,7 +174,7 @@ class Average(Model):
 
     def controls(self, task: str, domain: Domain) -> list[Control]:
         ways = (("evidence", "Evidence (one degree is right)"), ("stacking", "Stacking (combine them)"))
-        fixed = [_plain(control) for control in precision_controls(domain)]
+        fixed = [replace(control, learnable=False, curve=False) for control in precision_controls(domain)]
         return [
             slider("degree", "Highest degree", 1, 10, 6, step=1, help="Polynomials of degree 1 to this one."),
             choice("weights", "Weights", ways, help="An average believes that one model is right; stacking combines."),
@@ -199,7 +183,3 @@ class Average(Model):
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
         return AverageFit(problem, settings)
-
-
-def _plain(control: Control) -> Control:
-    return replace(control, learnable=False, curve=False)

@@ -67,6 +67,9 @@ class Next:
 class Fitted:
     """A model that was fitted to the points of a problem. Members that a model doesn't have return None."""
 
+    # Why there is no evidence, for models without one.
+    no_evidence = "This model has no prior over functions, so it has no evidence."
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the person at the page should know."""
@@ -86,7 +89,7 @@ class Fitted:
 
     def evidence(self) -> Evidence:
         """The log evidence with its parts."""
-        return Evidence(None, "This model has no prior over functions, so it has no evidence.")
+        return Evidence(None, self.no_evidence)
 
     def equivalent_kernel(self, at: float) -> Array | None:
         """The weight of each training target in the prediction at an input."""

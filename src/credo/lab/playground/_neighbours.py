@@ -107,7 +107,7 @@ class SoftNeighbours(Model):
         return SoftNeighboursFit(problem, settings, model)
 
     def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
-        found = SoftNeighborsClassifier(_kernel(settings)).fit(problem.X, problem.y.astype(int))
+        found = SoftNeighborsClassifier(_kernel(settings)).fit(problem.X, problem.target)
         learned = _with_bandwidth(self, problem, settings, found)
         learned["smoothing"] = _smoothing().clipped(float(found.smoothing_))
         return learned, ["Bandwidth and smoothing have the smallest leave-one-out log loss."]
@@ -127,17 +127,20 @@ def _with_bandwidth(model: Model, problem: Problem, settings: Settings, found: A
 
 
 _PASSES = slider("epochs", "Most passes", 1, 200, 50, step=1, help="Passes over the points.")
-_NO_PROBABILITIES = "A perceptron has no probabilities: the map shows the predicted class."
 
 
-class PerceptronFit(ClassifierFit):
-    """The perceptron on powers of the inputs."""
+class _WithoutLikelihood(ClassifierFit):
+    """What both perceptrons lack."""
+
+    no_evidence = "The perceptron has no likelihood, so it has no evidence."
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (_NO_PROBABILITIES,)
+        return ("A perceptron has no probabilities: the map shows the predicted class.",)
 
-    no_evidence = "The perceptron has no likelihood, so it has no evidence."
+
+class PerceptronFit(_WithoutLikelihood):
+    """The perceptron on powers of the inputs."""
 
     def equation(self) -> Math:
         assert self.plane is not None
@@ -166,14 +169,8 @@ class PerceptronModel(Model):
         return PerceptronFit(problem, settings, Perceptron(int(settings["epochs"])), plane)
 
 
-class KernelPerceptronFit(ClassifierFit):
+class KernelPerceptronFit(_WithoutLikelihood):
     """The perceptron on the features of a kernel; the weights are the mistakes made on each point."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (_NO_PROBABILITIES,)
-
-    no_evidence = "The perceptron has no likelihood, so it has no evidence."
 
     def equation(self) -> Math:
         coefficient = row(index(symbol("α"), symbol("i")), index(symbol("y"), symbol("i")))

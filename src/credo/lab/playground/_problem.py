@@ -73,6 +73,11 @@ class Problem:
     def y(self) -> Array:
         return self.points[:, -1]
 
+    @property
+    def target(self) -> NDArray[Any]:
+        """What an estimator is fitted to: numbers, or whole numbers for classes."""
+        return self.y if self.task == "regression" else self.y.astype(int)
+
     @cached_property
     def labels(self) -> list[int]:
         """The classes that occur."""

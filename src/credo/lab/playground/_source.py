@@ -39,6 +39,21 @@ def map_line(problem: Problem, columns: int, rows: int) -> str:
     return f"rows = np.dstack(np.meshgrid({across})).reshape(-1, 2)"
 
 
+def prediction(rows: str, offset: float = 0.0) -> list[str]:
+    """The lines that predict the mean and its interval at some rows; the offset is added to both."""
+    bounds = "predicted.interval(0.95)"
+    return [
+        f"predicted = model.predict_dist({rows})",
+        f"mean = {shift('predicted.mean', offset, '+')}",
+        f"lower, upper = {f'(bound + {offset!r} for bound in {bounds})' if offset else bounds}",
+    ]
+
+
+def shift(name: str, offset: float, sign: str) -> str:
+    """The source of a name plus or minus an offset."""
+    return name if not offset else f"{name} {sign} {offset!r}"
+
+
 def source(value: Any) -> str:
     """Python source of an estimator, kernel, list or number: what is made of it is equal to the value."""
     if isinstance(value, BaseEstimator):

@@ -9,13 +9,11 @@ import numpy as np
 from credo.ensemble import AdaBoostClassifier, BaggingClassifier, BaggingRegressor
 from credo.lab.playground._controls import Control, choice, log_slider, slider, toggle
 from credo.lab.playground._estimators import ClassifierFit, RegressorFit
-from credo.lab.playground._mathml import Math, call, fraction, index, lines, number, row, sign, symbol, words
+from credo.lab.playground._mathml import Math, call, fraction, index, joined, lines, number, row, sign, symbol, words
 from credo.lab.playground._model import Fitted, Model, Settings
 from credo.lab.playground._problem import Array, Domain, Problem
 from credo.linear import LinearRegression, LogisticRegression
 from credo.trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
-
-_NO_EVIDENCE = "A tree chooses its splits greedily, not by a prior, so it has no evidence."
 
 
 def _depth(default: int = 4) -> Control:
@@ -32,7 +30,7 @@ class _TreeParts:
 
     estimator: Any
     problem: Problem
-    no_evidence = _NO_EVIDENCE
+    no_evidence = "A tree chooses its splits greedily, not by a prior, so it has no evidence."
 
     def equation(self) -> Math:
         leaves = int(np.count_nonzero(self.estimator.tree_.is_leaf))
@@ -79,14 +77,11 @@ class Tree(Model):
         return kind(max_depth=int(settings["depth"]), min_leaf=settings["leaf"], pruning=pruning)
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        estimator = self._estimator(problem, settings, settings["pruning"])
-        if problem.task == "regression":
-            return TreeRegressorFit(problem, settings, estimator)
-        return TreeClassifierFit(problem, settings, estimator)
+        kind = TreeRegressorFit if problem.task == "regression" else TreeClassifierFit
+        return kind(problem, settings, self._estimator(problem, settings, settings["pruning"]))
 
     def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
-        target = problem.y if problem.task == "regression" else problem.y.astype(int)
-        found = self._estimator(problem, settings, "held-out").fit(problem.X, target)
+        found = self._estimator(problem, settings, "held-out").fit(problem.X, problem.target)
         learned = self._pruning().clipped(float(found.pruning_))
         return {**settings, "pruning": learned}, ["The pruning has the highest held-out log score."]
 
@@ -167,19 +162,12 @@ class BoostedFit(ClassifierFit):
         if 0 < error < 1 and len(found.boosted_.alpha):
             alpha = row("α", "=", call("ln", fraction(row(number(1), "−", "ε"), symbol("ε"))))
             parts.append(row(alpha, "=", number(float(found.boosted_.alpha[-1]))))
-        return lines(votes, row(*_with_commas(parts)))
+        return lines(votes, joined(parts))
 
     def bars(self) -> tuple[str, list[str], Array]:
         errors = np.asarray(self.estimator.errors_)[-40:]
         first = len(self.estimator.errors_) - len(errors) + 1
         return "Weighted error of each round", [str(first + i) for i in range(len(errors))], errors
-
-
-def _with_commas(parts: list[Math]) -> list[Math]:
-    made: list[Math] = []
-    for part in parts:
-        made += [Math("<mo>,</mo>", ", "), part] if made else [part]
-    return made
 
 
 class AdaBoost(Model):
