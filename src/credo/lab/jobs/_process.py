@@ -54,10 +54,9 @@ class Worker:
             if self._closed or self.pid is not None:
                 return
             threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-            command = [sys.executable, "-P", "-m", "credo.lab.jobs._worker", str(self._log.parent)]
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
-                    [*command, str(self._memory)] if self._bounded else command,
+                    [sys.executable, "-P", "-m", *self._command()],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -79,7 +78,7 @@ class Worker:
         self.start()
         process, end = self._process, monotonic() + seconds
         if process is None or not self._send(request):
-            raise WorkerEnded(self._epitaph())
+            raise WorkerEnded(self._why_ended())
         while True:
             try:
                 line = self._lines.get(timeout=_TICK)
@@ -90,7 +89,7 @@ class Worker:
                     raise WorkerEnded(reason) from None
                 continue
             if not line:
-                raise WorkerEnded(self._epitaph())
+                raise WorkerEnded(self._why_ended())
             answer: dict[str, Any] = json.loads(line)
             if (resident(process.pid) or 0) > _BLOATED * self._memory:
                 self.kill()
@@ -115,6 +114,11 @@ class Worker:
         self._closed = True
         self.kill()
 
+    def _command(self) -> list[str]:
+        """The module of the process, and its arguments."""
+        limit = [str(self._memory)] if self._bounded else []
+        return ["credo.lab.jobs._worker", str(self._log.parent), *limit]
+
     def _send(self, request: dict[str, Any]) -> bool:
         process = self._process
         if process is None or process.stdin is None:
@@ -135,7 +139,7 @@ class Worker:
             return f"It needed more than {self._memory / 2**30:.1f} GB of memory and was stopped."
         return None
 
-    def _epitaph(self) -> str:
+    def _why_ended(self) -> str:
         if self._closed:
             return "The server was stopped."
         code = None if self._process is None else self._process.wait()

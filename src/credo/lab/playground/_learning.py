@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 import threading
-from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from credo.lab.jobs._process import Worker, WorkerEnded
 from credo.lab.playground._model import Settings
 from credo.lab.playground._problem import Problem
 from credo.lab.playground._worker import encode
@@ -27,65 +26,34 @@ class Dropped(Exception):
     """A newer request of the same page replaced this one, or too many wait; the text says which."""
 
 
-class _Process:
-    """A worker process: a request and its answer at a time."""
+class _Process(Worker):
+    """A worker process that learns."""
 
     def __init__(self) -> None:
-        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "credo.lab.playground._worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | threads,
-            text=True,
-            # Ctrl-C in the terminal is for the server, which then ends its workers.
-            start_new_session=True,
-        )
-        self._is_new = True
+        super().__init__(Path(os.devnull), memory=sys.maxsize, bounded=True)
+        self._seconds = START + SECONDS + GRACE
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def _command(self) -> list[str]:
+        return ["credo.lab.playground._worker"]
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """The answer, or None if the process ended or had to be ended."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        timer = threading.Timer(seconds + START if self._is_new else seconds, self.kill)
-        timer.daemon = True
-        timer.start()
         try:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        except (OSError, ValueError):
-            line = ""
+            return self.ask(request, seconds=self._seconds)
+        except WorkerEnded:
+            return None
         finally:
-            timer.cancel()
-        self._is_new = False
-        return json.loads(line) if line else None
+            self._seconds = SECONDS + GRACE
 
     def stop(self) -> None:
         """Give up the present request; the process stays."""
-        if hasattr(signal, "SIGUSR1") and self.is_alive:
+        if hasattr(signal, "SIGUSR1") and self._process is not None:
             self._process.send_signal(signal.SIGUSR1)
         else:
             self.kill()
 
-    def kill(self) -> None:
-        """End the process; an answer that is waited for is then None."""
-        self._process.kill()
-        self._process.wait()
 
-    def close(self) -> None:
-        """End the process and close its pipes."""
-        self.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError, ValueError):
-                pipe.close()  # type: ignore[union-attr]
-
-
-class _Ticket:
+class _Request:
     """A request of a page; `dropped` once a newer one took its place."""
 
     def __init__(self) -> None:
@@ -102,7 +70,7 @@ class Learners:
         self._slots = threading.Semaphore(PROCESSES)
         self._idle: list[_Process] = []
         self._running: list[_Process] = []
-        self._tickets: dict[str, _Ticket] = {}
+        self._requests: dict[str, _Request] = {}
         self._waiting = 0
         self._closed = False
 
@@ -110,33 +78,35 @@ class Learners:
         """Start a process, so that the first request to learn needn't wait for it."""
         with self._lock:
             if not (self._closed or self._idle):
-                self._idle.append(_Process())
+                self._idle = [_Process()]
+                self._idle[0].start()
 
     def learn(self, page: str, problem: Problem, model: str, settings: Settings) -> tuple[Settings, list[str]]:
         """Learned settings and notes; raises `Dropped` when a newer request of the page arrives."""
-        ticket = self._enter(page)
+        asked = self._enter(page)
         try:
             with self._slots:
-                found = self._ask(ticket, encode(problem, model, settings, SECONDS))
+                found = self._ask(asked, encode(problem, model, settings, SECONDS))
         finally:
-            self._leave(page, ticket)
-        if ticket.dropped:
+            self._leave(page, asked)
+        if asked.dropped:
             raise Dropped("A newer request of this page replaced this one.")
         if found is None:
             return settings, [LOST]
         return found["settings"] or settings, found["notes"]
 
-    def _ask(self, ticket: _Ticket, request: dict[str, Any]) -> dict[str, Any] | None:
+    def _ask(self, asked: _Request, request: dict[str, Any]) -> dict[str, Any] | None:
         with self._lock:
-            if ticket.dropped or self._closed:
+            if asked.dropped or self._closed:
                 return None
-            self._idle = [process for process in self._idle if process.is_alive]
+            self._idle = [process for process in self._idle if process.pid is not None]
             process = self._idle.pop() if self._idle else _Process()
-            ticket.process = process
+            process.start()
+            asked.process = process
             self._running.append(process)
-        found = process.ask(request, SECONDS + GRACE)
+        found = process.answer(request)
         with self._lock:
-            ticket.process = None
+            asked.process = None
             self._running.remove(process)
             if found is not None and not self._closed:
                 self._idle.append(process)
@@ -144,15 +114,15 @@ class Learners:
         process.close()
         return found
 
-    def _enter(self, page: str) -> _Ticket:
-        ticket = _Ticket()
+    def _enter(self, page: str) -> _Request:
+        asked = _Request()
         with self._lock:
             if self._closed or self._waiting >= WAITING:
                 raise Dropped("Too many models are learning; try again when they are done.")
             self._waiting += 1
-            older = self._tickets.pop(page, None)
+            older = self._requests.pop(page, None)
             if page:
-                self._tickets[page] = ticket
+                self._requests[page] = asked
             if older is not None:
                 older.dropped = True
                 if older.process is not None:
@@ -160,21 +130,19 @@ class Learners:
         if older is not None:
             # Its process is free in a moment, which is sooner than another one is started.
             older.done.wait(STOP)
-        return ticket
+        return asked
 
-    def _leave(self, page: str, ticket: _Ticket) -> None:
-        ticket.done.set()
+    def _leave(self, page: str, asked: _Request) -> None:
+        asked.done.set()
         with self._lock:
             self._waiting -= 1
-            if self._tickets.get(page) is ticket:
-                del self._tickets[page]
+            if self._requests.get(page) is asked:
+                del self._requests[page]
 
     def close(self) -> None:
         """End all processes."""
         with self._lock:
             self._closed = True
-            for process in self._running:
-                process.kill()
-            for process in self._idle:
+            for process in (*self._running, *self._idle):
                 process.close()
             self._idle = []
