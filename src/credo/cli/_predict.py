@@ -82,7 +82,7 @@ def _predicted(
     from sklearn.base import is_classifier
 
     from credo.io import load, read_table
-    from credo.io.predictions import predictions
+    from credo.io.predictions import table_predictions
     from credo.study._large import large_table
 
     model = load(model_path)
@@ -97,23 +97,11 @@ def _predicted(
     else:
         screen.note(f"Note: The table takes about {large.size / 1e9:.1f} GB in memory and is read in parts.")
         tables = large.frames()
-    target, start = getattr(model, "target", None), 0
+    start = 0
     for table in tables:
-        frame = table.drop(columns=[target]) if target in table.columns else table
-        found = predictions(model, frame, level=LEVEL if level is None else level)
-        outside = model.outside(frame).note() if hasattr(model, "outside") and large is None else None
+        found = table_predictions(model, table, level=LEVEL if level is None else level, start=start)
+        outside = model.outside(table).note() if hasattr(model, "outside") and large is None else None
         if outside is not None:
             screen.note(f"Note: {outside}")
-        for name in reversed(_identifiers(model)):
-            if name in frame.columns and name not in found.columns:
-                found.insert(0, name, frame[name])
-        found.insert(0, "row", [start + int(label) + 1 for label in frame.index])
         yield found
         start += len(table)
-
-
-def _identifiers(model: Any) -> list[str]:
-    """The identifier columns of the training table."""
-    preparation = getattr(model, "preparation_", None)
-    columns = () if preparation is None else preparation.columns_
-    return [str(column.name) for column in columns if column.kind == "identifier"]

@@ -23,6 +23,21 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
     return frame if index is None else frame.set_axis(index, axis=0)
 
 
+def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int = 0) -> Any:
+    """The predictions for a table that was read, with the numbers of its rows and the columns that identify them.
+
+    The target isn't used if the table has it; `start` rows were read before this part of the table.
+    """
+    target, preparation = getattr(model, "target", None), getattr(model, "preparation_", None)
+    frame = table.drop(columns=[target]) if target in table.columns else table
+    found = predictions(model, frame, level=level)
+    for column in reversed([] if preparation is None else preparation.columns_):
+        if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
+            found.insert(0, column.name, frame[column.name])
+    found.insert(0, "row", [start + int(label) + 1 for label in frame.index])
+    return found
+
+
 def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
     """A predictive distribution as columns of a data frame."""
     pd = pandas()

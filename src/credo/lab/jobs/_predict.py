@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from credo.io import Days, Levels, Numbers, TableModel, Texts, load, read_table
-from credo.io import predictions as predicting
 from credo.io.errors import plural, shown
 from credo.io.extras import pandas
+from credo.io.predictions import distribution_frame, table_predictions
 from credo.metrics import predictive
 from credo.notices import collected
 from credo.study._large import large_table
@@ -73,7 +73,7 @@ def predict(model: str, row: Mapping[str, Any], level: float = LEVEL) -> dict[st
     with collected() as notices:
         outside = found.outside(frame).reasons[0]
         dist = predictive(found, frame)
-        table = predicting.distribution_frame(dist, level=level, classes=getattr(found, "classes_", None))
+        table = distribution_frame(dist, level=level, classes=getattr(found, "classes_", None))
     notes = [str(notice) for notice in notices]
     if is_classifier(found):
         labels = [str(label) for label in np.asarray(found.classes_).tolist()]
@@ -109,7 +109,7 @@ def predictions(path: str, name: str, model: str, output: str) -> dict[str, Any]
     start = n_outside = 0
     with Path(output).open("w", encoding="utf-8", newline="") as file, collected() as notices:
         for table in tables:
-            frame = _predicted(found, table, start)
+            frame = table_predictions(found, table, level=LEVEL, start=start)
             frame.to_csv(file, index=False, header=not start, lineterminator="\n")
             n_outside += int((frame["outside"] != "").sum())
             start += len(table)
@@ -121,17 +121,6 @@ def predictions(path: str, name: str, model: str, output: str) -> dict[str, Any]
         notes.append(f"{plural(n_outside, 'row')} {verb} outside the training data: extrapolations, marked below.")
     first = [_short(header, row) for row in rows]
     return {"rows": start, "outside": n_outside, "header": header, "shown": first, "notes": notes}
-
-
-def _predicted(model: TableModel, table: Any, start: int) -> Any:
-    """The predictions of a table's rows, with their numbers and the columns that identify them."""
-    frame = table.drop(columns=[model.target]) if model.target in table.columns else table
-    found = predicting.predictions(model, frame, level=LEVEL)
-    for column in reversed(model.preparation_.columns_):
-        if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
-            found.insert(0, column.name, frame[column.name])
-    found.insert(0, "row", np.arange(start + 1, start + 1 + len(table)))
-    return found
 
 
 def _short(header: list[str], row: list[str]) -> list[str]:
