@@ -16,20 +16,23 @@ _LEVEL: Schema = {
     "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": LEVEL,
     "description": "Probability of the interval from lower to upper.",
 }  # fmt: skip
-PROBLEM: Schema = {
-    "type": "object",
-    "required": ["row", "column", "problem"],
-    "properties": {
-        "row": {"type": ["integer", "null"], "description": "1 is the first row."},
-        "column": {"type": ["string", "null"]},
-        "problem": {"type": "string"},
-    },
-}
-ERROR: Schema = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {"error": {"type": "string"}, "problems": {"type": "array", "items": PROBLEM}},
-}
+_TEXT: Schema = {"type": "string"}
+
+
+def _list(items: Schema, **limits: Any) -> Schema:
+    return {"type": "array", "items": items, **limits}
+
+
+def _object(required: Schema, optional: Schema | None = None, **more: Any) -> Schema:
+    return {"type": "object", "required": list(required), "properties": required | (optional or {}), **more}
+
+
+PROBLEM = _object({
+    "row": {"type": ["integer", "null"], "description": "1 is the first row."},
+    "column": {"type": ["string", "null"]},
+    "problem": _TEXT,
+})  # fmt: skip
+ERROR = _object({"error": _TEXT}, {"problems": _list(PROBLEM)})
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -76,26 +79,17 @@ def predict_body(model: ServedModel, max_rows: int) -> tuple[Schema, Any]:
     """The body of /predict, and an example."""
     columns = {column.name: cell(column) for column in model.inputs.columns}
     ignored: Schema = {name: {"description": "Not used by the model."} for name in sorted(model.inputs.ignored)}
-    row: Schema = {
-        "type": "object",
-        "required": list(columns),
-        "properties": columns | ignored,
-        "additionalProperties": False,
-    }
-    rows: Schema = {"type": "array", "items": row, "minItems": 1, "maxItems": max_rows}
-    lists: Schema = {"type": "array", "items": {"type": "array"}, "minItems": 1, "maxItems": max_rows}
-    names: Schema = {"type": "array", "items": {"type": "string", "enum": [*columns, *ignored]}, "uniqueItems": True}
+    closed: Schema = {"additionalProperties": False}
+    rows = _list(_object(columns, ignored, **closed), minItems=1, maxItems=max_rows)
+    lists = _list({"type": "array"}, minItems=1, maxItems=max_rows)
+    names = _list({**_TEXT, "enum": [*columns, *ignored]}, uniqueItems=True)
     forms: list[Schema] = [
         rows,
-        _closed({"rows": rows, "level": _LEVEL}, ["rows"]),
-        _closed({"columns": names, "rows": lists, "level": _LEVEL}, ["columns", "rows"]),
+        _object({"rows": rows}, {"level": _LEVEL}, **closed),
+        _object({"columns": names, "rows": lists}, {"level": _LEVEL}, **closed),
     ]
     level = {"level": LEVEL} if model.classes is None else {}
     return {"anyOf": forms}, {"rows": [model.example()], **level}
-
-
-def _closed(properties: Schema, required: list[str]) -> Schema:
-    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
 
 
 def predict_answer(model: ServedModel) -> Schema:
@@ -107,56 +101,19 @@ def predict_answer(model: ServedModel) -> Schema:
     if model.classes is None:
         parts: Schema = dict.fromkeys(("mean", "std", "lower", "upper"), _NUMBER)
     else:
-        probabilities = {str(label): {"type": "number"} for label in model.classes}
-        parts = {
-            "predicted": {"description": "The most probable class."},
-            "probabilities": {"type": "object", "properties": probabilities, "required": list(probabilities)},
-        }
+        probabilities = _object({str(label): {"type": "number"} for label in model.classes})
+        parts = {"predicted": {"description": "The most probable class."}, "probabilities": probabilities}
     parts |= {"outside": outside} if model.has_range else {}
-    prediction: Schema = {"type": "object", "required": list(parts), "properties": parts}
-    whole: Schema = {
-        "model": {"type": "string"},
-        "predictions": {"type": "array", "items": prediction},
-        "notes": {"type": "array", "items": {"type": "string"}},
-    }
-    required = list(whole)
-    return {
-        "type": "object",
-        "required": required,
-        "properties": whole | ({"level": _LEVEL} if model.classes is None else {}),
-    }
+    whole: Schema = {"model": _TEXT, "predictions": _list(_object(parts)), "notes": _list(_TEXT)}
+    return _object(whole, {"level": _LEVEL} if model.classes is None else {})
 
 
 def infer_body(model: ServedModel) -> tuple[Schema, Any]:
     """The body of an inference request, and an example."""
-    tensor: Schema = {
-        "type": "object",
-        "required": ["name", "shape", "datatype", "data"],
-        "properties": {
-            "name": {"type": "string"},
-            "shape": {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1, "maxItems": 4},
-            "datatype": {"type": "string", "enum": list(DATATYPES)},
-            "parameters": _PARAMETERS,
-            "data": {"type": "array"},
-        },
-    }
-    request: Schema = {
-        "type": "object",
-        "required": ["inputs"],
-        "properties": {
-            "id": {"type": "string"},
-            "parameters": _PARAMETERS,
-            "inputs": {"type": "array", "items": tensor, "minItems": 1},
-            "outputs": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "required": ["name"],
-                    "properties": {"name": {"type": "string", "enum": list(outputs_of(model))}},
-                },
-            },
-        },
-    }
+    shape = _list({"type": "integer", "minimum": 0}, minItems=1, maxItems=4)
+    inputs = _list(_object(_tensor(shape), {"parameters": _PARAMETERS}), minItems=1)
+    outputs = _list(_object({"name": {**_TEXT, "enum": list(outputs_of(model))}}))
+    request = _object({"inputs": inputs}, {"id": _TEXT, "parameters": _PARAMETERS, "outputs": outputs})
     example = [
         {"name": name, "shape": [1], "datatype": "FP64" if isinstance(value, float) else "BYTES", "data": [value]}
         for name, value in model.example().items()
@@ -169,23 +126,9 @@ def infer_body(model: ServedModel) -> tuple[Schema, Any]:
 
 def infer_answer() -> Schema:
     """The answer to an inference request."""
-    tensor: Schema = {
-        "type": "object",
-        "required": ["name", "shape", "datatype", "data"],
-        "properties": {
-            "name": {"type": "string"},
-            "shape": {"type": "array", "items": {"type": "integer"}},
-            "datatype": {"type": "string", "enum": list(DATATYPES)},
-            "data": {"type": "array"},
-        },
-    }
-    return {
-        "type": "object",
-        "required": ["model_name", "outputs"],
-        "properties": {
-            "model_name": {"type": "string"},
-            "id": {"type": "string"},
-            "parameters": _PARAMETERS,
-            "outputs": {"type": "array", "items": tensor},
-        },
-    }
+    outputs = _list(_object(_tensor(_list({"type": "integer"}))))
+    return _object({"model_name": _TEXT, "outputs": outputs}, {"id": _TEXT, "parameters": _PARAMETERS})
+
+
+def _tensor(shape: Schema) -> Schema:
+    return {"name": _TEXT, "shape": shape, "datatype": {**_TEXT, "enum": list(DATATYPES)}, "data": {"type": "array"}}
