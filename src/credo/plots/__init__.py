@@ -28,15 +28,13 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
-from credo.plots._averages import weights_by_rows
-from credo.plots._bagged import bagged_curves
-from credo.plots._band import band, prior_draws
+from credo.plots._band import bagged_curves, band, prior_draws
 from credo.plots._bars import bars, coefficients
 from credo.plots._boosting import adaboost_rounds, losses
+from credo.plots._combined import expert_regions, weights_by_rows
 from credo.plots._components import components
 from credo.plots._confusion import confusion
 from credo.plots._evidence import evidence_surface
-from credo.plots._experts import expert_regions
 from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
 from credo.plots._inclusion import coefficient_density, inclusions
 from credo.plots._labels import shorten

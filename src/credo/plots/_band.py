@@ -1,4 +1,4 @@
-"""Functions of one input with their uncertainty: a model's prediction, and draws from a kernel's prior."""
+"""Functions of one input with their uncertainty: predictions, members of an ensemble, draws from a kernel's prior."""
 
 from __future__ import annotations
 
@@ -12,9 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from credo.distributions import Normal
 from credo.estimator import interval_level, positive_integer
 from credo.kernels import Kernel
-from credo.plots._data import Vector, feature_names, name_of, observations, predictive, rows_for, single_column, vector
+from credo.plots._data import (
+    Vector,
+    limits,
+    name_of,
+    observations,
+    only_feature,
+    predictive,
+    rows_for,
+    single_column,
+    vector,
+)
 from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, INK, MUTED, canvas, legend
+
+# More members of an ensemble than this make the figure darker, not clearer.
+_MOST_MEMBERS = 100
+_ALONG_A_LINE = ". Evaluate it along a line and pass the distribution: band(x, model.predict_dist(X))"
 
 
 def band(
@@ -70,7 +84,7 @@ def band(
     """
     own, x, column = name_of(x), single_column("x", x), "x"
     if hasattr(dist, "predict_dist"):
-        column = _only_column(dist)
+        column = only_feature(dist, "band draws a model along its one", _ALONG_A_LINE)
         kept = observations(dist) if data is None else None
         data = data if kept is None else (kept[0][:, 0], kept[1])
         draws = _functions(dist, x, int(draws), random_state) if isinstance(draws, Integral) else draws
@@ -109,16 +123,6 @@ def _functions(model: Any, x: Vector, n: int, random_state: Any) -> NDArray[np.f
     return np.asarray(draw(rows_for(model, x[:, None]), positive_integer("draws", n), random_state=random_state))
 
 
-def _only_column(model: Any) -> str:
-    names = feature_names(model)
-    if len(names) != 1:
-        raise ValueError(
-            f"band draws a model along its one column; this {type(model).__name__} has {len(names)}. Evaluate it "
-            "along a line and pass the distribution: band(x, model.predict_dist(X))"
-        )
-    return names[0]
-
-
 def _mean_and_ends(dist: Any, level: float, n_points: int) -> tuple[Vector, Vector, Vector]:
     if not (hasattr(dist, "interval") and hasattr(dist, "mean")):
         raise TypeError(
@@ -140,6 +144,69 @@ def _lines(draws: Any, n_points: int) -> NDArray[np.float64]:
     if lines.shape[1] != n_points:
         raise ValueError(f"draws must have one column for each of the {n_points} points; got {lines.shape}")
     return lines
+
+
+def bagged_curves(
+    model: Any, X: ArrayLike, y: ArrayLike | None = None, *, level: float = 0.95, ax: Axes | None = None
+) -> Axes:
+    """The prediction of each member of an ensemble of regressors along its one input, their average, and its interval.
+
+    Where the curves agree, the interval is the members' own; where they differ, their differences widen it.
+
+    Parameters
+    ----------
+    model : fitted BaggingRegressor, Committee or ModelAverage of one column
+    X : array of shape (n_samples,) or (n_samples, 1), or frame of one column
+        The data; curves are drawn over their range.
+    y : array of shape (n_samples,), optional
+        The targets, drawn as dots.
+    level : float, default 0.95
+        The probability of the interval.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from credo import BaggingRegressor
+    >>> x = np.linspace(0, 1, 30)[:, None]
+    >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5).fit(x, np.sin(6 * x[:, 0]))
+    >>> ax = bagged_curves(model, x, np.sin(6 * x[:, 0]), ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['95 % interval', '5 members', 'average', 'data']
+    """
+    if not (hasattr(model, "estimators_") and hasattr(model, "predict_dist")) or hasattr(model, "classes_"):
+        raise TypeError(
+            f"bagged_curves draws a fitted ensemble of regressors, such as BaggingRegressor; got a "
+            f"{type(model).__name__}"
+        )
+    column, x = only_feature(model, "bagged_curves draws along one"), single_column("X", X)
+    targets = None if y is None else single_column("y", y, length=len(x))
+    grid = np.linspace(*limits(x), 400)
+    rows = rows_for(model, grid[:, None])
+    dist = predictive(model, grid[:, None])
+    lower, upper = dist.interval(interval_level(level))
+    members = model.estimators_
+    with canvas(ax, size=(5.6, 3.4)) as ax:
+        ax.fill_between(
+            grid, lower, upper, color=ACCENT, alpha=0.14, linewidth=0, zorder=1, label=f"{level * 100:g} % interval"
+        )
+        faint = max(0.15, min(0.7, 5.0 / len(members)))
+        curves = ax.plot(
+            grid, np.column_stack([member.predict(rows) for member in members[:_MOST_MEMBERS]]),
+            color=MUTED, linewidth=0.6, alpha=faint, zorder=2,
+        )  # fmt: skip
+        curves[0].set_label(f"{len(members)} members")
+        ax.plot(grid, dist.mean, color=ACCENT, linewidth=1.8, zorder=4, label="average")
+        if targets is not None:
+            ax.plot(x, targets, "o", color=INK, markersize=3.0, markeredgewidth=0, zorder=3, label="data")
+        legend(ax, columns=4)
+        for line in ax.get_legend().get_lines()[:1]:  # type: ignore[union-attr]
+            line.set_alpha(1.0)
+        ax.margins(x=0.0)
+        name_axis(ax.xaxis, shorten(name_of(X) or column))
+        name_axis(ax.yaxis, shorten(name_of(y) or "y"))
+        return ax
 
 
 def prior_draws(

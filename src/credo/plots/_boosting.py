@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
-from credo.plots._classes import color, labelled, palette, shape, title
+from credo.plots._classes import color, labelled, shape, title
 from credo.plots._data import rows_for, sample_rows
 from credo.plots._inclusion import panel_grid
 from credo.plots._labels import name_axis
@@ -119,18 +119,12 @@ def _weights(model: Any, votes: list[Array], codes: NDArray[np.intp], done: int)
 
 def _round(ax: Axes, ground: Plane, votes: Array, own: Array) -> None:
     n_classes = votes.shape[1]
-    winner = votes.argmax(axis=1)
-    shade = np.column_stack([palette(n_classes)[winner], np.full(len(winner), _FLAT)])
-    ax.imshow(ground.field(shade), **ground.image() | {"interpolation": "nearest"})
+    ground.shade(ax, votes, _FLAT)
     for table, paint, dash, width in ((own, MUTED, "dashed", 1.3), (votes, INK, "solid", 1.5)):
         for k in range(n_classes == 2, n_classes):
-            lead = ground.field((table.argmax(axis=1) == k).astype(np.float64))
-            if lead.min() < lead.max():
-                ax.contour(
-                    ground.across, ground.up, lead, levels=[0.5], colors=paint, linewidths=width, linestyles=dash,
-                    zorder=2,
-                )  # fmt: skip
-    ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
+            inside = (table.argmax(axis=1) == k).astype(np.float64)
+            ground.line(ax, inside, 0.5, colors=paint, linewidths=width, linestyles=dash, zorder=2)
+    ground.frame(ax)
     if len(np.unique(own.argmax(axis=1))) == 1:
         ax.text(0.5, 0.02, "learner: one class here", color=MUTED, fontsize=6.5, ha="center", transform=ax.transAxes)
 

@@ -72,6 +72,14 @@ def feature_names(model: Any) -> list[str]:
     return ["x"] if n == 1 else [f"x{i}" for i in range(n)]
 
 
+def only_feature(model: Any, draws: str, advice: str = "") -> str:
+    """The name of a model's one column; an error says what `draws` along one, and what to do with more."""
+    names = feature_names(model)
+    if len(names) != 1:
+        raise ValueError(f"{draws} column; this {type(model).__name__} has {len(names)}{advice}")
+    return names[0]
+
+
 def observations(model: Any) -> tuple[NDArray[np.float64], Vector] | None:
     """The training rows and targets that a model keeps; None if it doesn't."""
     if not (hasattr(model, "X_train_") and hasattr(model, "y_train_")):

@@ -78,11 +78,11 @@ def decision_regions(
     classes, name = model.classes_.tolist(), name_of(y)
     table, scores = _scores(model, rows_for(model, ground.mesh))
     with canvas(ax, size=(5.2, 4.0)) as ax:
-        ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
+        ground.frame(ax)
         if codes is not None:
             points(ax, rows[:, ground.drawn], codes, classes, max_points=max_points, name=name)
         if table is None:
-            _flat(ax, ground, scores)
+            ground.shade(ax, scores, _FLAT)
         elif len(classes) == 2:
             _diverging(ax, ground, table[:, 1], title(classes[1], name=name))
         else:
@@ -136,9 +136,7 @@ def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
     """Colours of the classes mixed by their probabilities."""
     ax.imshow(ground.field(mixture(table)), **ground.image())
     for place in range(table.shape[1]):
-        field = ground.field(table[:, place])
-        if field.min() < _SURE < field.max():
-            ax.contour(ground.across, ground.up, field, levels=[_SURE], colors=MUTED, linewidths=0.7, zorder=1)
+        ground.line(ax, table[:, place], _SURE, colors=MUTED, linewidths=0.7, zorder=1)
     ax.plot([], [], color=MUTED, linewidth=0.7, label=f"probability {_SURE:g}")
 
 
@@ -153,21 +151,13 @@ def mixture(table: Array) -> Array:
     return np.clip(np.hstack([shade, _STRONGEST * lead]), 0.0, 1.0)
 
 
-def _flat(ax: Axes, ground: Plane, scores: Array) -> None:
-    winner = scores.argmax(axis=1)
-    shade = np.column_stack([palette(scores.shape[1])[winner], np.full(len(winner), _FLAT)])
-    ax.imshow(ground.field(shade), **ground.image() | {"interpolation": "nearest"})
-
-
 def _boundary(ax: Axes, ground: Plane, scores: Array) -> None:
     """Lines where two classes share the highest score."""
     n_classes, lines = scores.shape[1], 0
     # Two classes have one boundary.
     for place in range(n_classes == 2, n_classes):
-        lead = ground.field(scores[:, place] - np.delete(scores, place, axis=1).max(axis=1))
-        if lead.min() < 0 < lead.max():
-            ax.contour(ground.across, ground.up, lead, levels=[0.0], colors=INK, linewidths=1.6, zorder=2)
-            lines += 1
+        lead = scores[:, place] - np.delete(scores, place, axis=1).max(axis=1)
+        lines += ground.line(ax, lead, 0.0, colors=INK, linewidths=1.6, zorder=2)
     if lines:
         ax.plot([], [], color=INK, linewidth=1.6, label="boundary")
 
@@ -197,6 +187,24 @@ class Plane:
             half = 0.5 * (grid[1] - grid[0])
             extent += [float(grid[0] - half), float(grid[-1] + half)]
         return {"extent": extent, "origin": "lower", "aspect": "auto", "interpolation": "bilinear", "zorder": 0}
+
+    def frame(self, ax: Axes) -> None:
+        """Set the limits of the axes to those of the grid."""
+        ax.set(xlim=(self.across[0], self.across[-1]), ylim=(self.up[0], self.up[-1]))
+
+    def shade(self, ax: Axes, scores: Array, opacity: float) -> None:
+        """One shade for the region of each class, that of the highest score."""
+        winner = scores.argmax(axis=1)
+        shade = np.column_stack([palette(scores.shape[1])[winner], np.full(len(winner), opacity)])
+        ax.imshow(self.field(shade), **self.image() | {"interpolation": "nearest"})
+
+    def line(self, ax: Axes, values: Array, level: float, **style: Any) -> bool:
+        """Draw where values at the rows of the mesh pass a level; whether they do."""
+        field = self.field(values)
+        passes = bool(field.min() < level < field.max())
+        if passes:
+            ax.contour(self.across, self.up, field, levels=[level], **style)
+        return passes
 
 
 def plane(

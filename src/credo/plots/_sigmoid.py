@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from credo.estimator import interval_level
 from credo.plots._classes import labelled, points, title
-from credo.plots._data import Vector, feature_names, limits, name_of, rows_for
+from credo.plots._data import Vector, limits, name_of, only_feature, rows_for
 from credo.plots._labels import name_axis, shorten
 from credo.plots._style import ACCENT, INK, MUTED, canvas, legend
 
@@ -110,18 +110,15 @@ def crossings(x: Vector, probability: Vector) -> Vector:
 
 
 def _only_column(model: Any) -> str:
-    names = feature_names(model)
+    column = only_feature(
+        model, "sigmoid draws a classifier along its one", ". Two columns are drawn by decision_regions"
+    )
     kind = type(model).__name__
-    if len(names) != 1:
-        raise ValueError(
-            f"sigmoid draws a classifier along its one column; this {kind} has {len(names)}. Two columns are drawn by "
-            "decision_regions"
-        )
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"sigmoid draws probabilities, and a {kind} has none (no predict_proba)")
     if len(model.classes_) != 2:
         raise ValueError(f"sigmoid draws two classes; this {kind} has {len(model.classes_)}")
-    return names[0]
+    return column
 
 
 def _mark_crossings(ax: Axes, places: Vector) -> None:

@@ -1,4 +1,4 @@
-"""Which expert of a mixture is responsible where."""
+"""Combined models: which expert of a mixture is responsible where, and the weights of averaged models."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.estimator import positive_integer
 from credo.plots._bars import remark
-from credo.plots._classes import color, palette, shape
-from credo.plots._data import feature_names, limits, name_of, rows_for, sample_rows
+from credo.plots._classes import color, dash, palette, shape
+from credo.plots._data import feature_names, limits, name_of, rows_for, sample_rows, vector
 from credo.plots._labels import name_axis, shorten
 from credo.plots._regions import mixture, plane
 from credo.plots._style import INK, canvas, legend
@@ -126,14 +126,13 @@ def _curves(ax: Axes, model: Any, rows: Array, n: int) -> None:
 def _areas(ax: Axes, model: Any, ground: Any) -> None:
     """The plane in the colours of the experts, and the lines where the most probable one changes."""
     gate = model.gate_proba(rows_for(model, ground.mesh))
-    ax.set(xlim=(ground.across[0], ground.across[-1]), ylim=(ground.up[0], ground.up[-1]))
+    ground.frame(ax)
     if gate.shape[1] > 1:
         ax.imshow(ground.field(mixture(gate)), **ground.image())
     for j in range(gate.shape[1]):
         ax.plot([], [], "s", color=color(j), label=f"expert {j}")
-        lead = ground.field(gate[:, j] - np.delete(gate, j, axis=1).max(axis=1, initial=0.0))
-        if lead.min() < 0 < lead.max():
-            ax.contour(ground.across, ground.up, lead, levels=[0.0], colors=INK, linewidths=1.0, zorder=2)
+        lead = gate[:, j] - np.delete(gate, j, axis=1).max(axis=1, initial=0.0)
+        ground.line(ax, lead, 0.0, colors=INK, linewidths=1.0, zorder=2)
 
 
 def _marks(ax: Axes, x: Array, y: Array, shares: Array, *, edge: str = "white") -> None:
@@ -145,3 +144,48 @@ def _marks(ax: Axes, x: Array, y: Array, shares: Array, *, edge: str = "white") 
         ax.scatter(
             x[here], y[here], c=shades[here], s=14, marker=shape(int(j)), linewidths=0.3, edgecolors=edge, zorder=2.5
         )
+
+
+def weights_by_rows(
+    sizes: ArrayLike, weights: ArrayLike, names: Sequence[str], *, ax: Axes | None = None
+) -> Axes:  # fmt: skip
+    """The weights of averaged models as the number of rows grows.
+
+    With Bayesian averaging they concentrate on one model, because one model is assumed to have made all rows; with
+    stacking they tend to the best combination.
+
+    Parameters
+    ----------
+    sizes : array of shape (n_sizes,)
+        Numbers of rows.
+    weights : array of shape (n_sizes, n_models)
+        The weights at each size.
+    names : sequence of str
+        Of the models.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = weights_by_rows([10, 100], [[0.5, 0.5], [0.1, 0.9]], ["normal", "Cauchy"], ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['normal', 'Cauchy']
+    """
+    rows, table = vector("sizes", sizes), np.asarray(weights, dtype=np.float64)
+    if table.shape != (len(rows), len(names)):
+        raise ValueError(
+            f"weights must have a row for each of the {len(rows)} sizes and a column for each of the {len(names)} "
+            f"names; got shape {table.shape}"
+        )
+    with canvas(ax) as ax:
+        for j, name in enumerate(names):
+            ax.plot(
+                rows, table[:, j], color=color(j), linestyle=dash(j), marker=shape(j), markersize=4, label=shorten(name)
+            )
+        ax.set(xscale="log", ylim=(-0.03, 1.03))
+        ax.set_xticks(rows, [f"{size:g}" for size in rows])
+        ax.minorticks_off()
+        legend(ax, columns=None)
+        name_axis(ax.xaxis, "rows")
+        name_axis(ax.yaxis, "weight")
+        return ax
