@@ -11,11 +11,11 @@ from scipy.special import i0e, i1e, ive
 from credo.kernels import _jit
 from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels._jit import SET
-from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine, triangle_total
 from credo.kernels.markov import MarkovForm, harmonic_form
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.distributions import SpectralDistribution, harmonics
+from credo.kernels.stationary import CompiledKernel
 from credo.linalg import NotPositiveDefiniteError, parallel_rows
 from credo.params import Parameter, ParameterTree
 from credo.params._parameter import number_text
@@ -30,7 +30,7 @@ _LONGEST = 1e3
 _MOST_HARMONICS, _NEGLIGIBLE = 100, 1e-13
 
 
-class Periodic(Kernel):
+class Periodic(CompiledKernel):
     """variance · exp(−2 Σ_d sin²(π(x_d − x′_d)/period_d)/lengthscale_d²) (Rasmussen & Williams 4.31).
 
     The length scale is relative to the period, not in units of x: 1 is smooth, 0.3 is wiggly.
@@ -58,32 +58,15 @@ class Periodic(Kernel):
             vectors.append(np.full(n_columns, value, dtype=np.float64))
         return vectors[0], vectors[1]
 
-    def _fill(self, X: Array, K: Array, mode: int) -> None:
-        self._evaluate(X, X, mode, True, K)
-
-    def _cross(self, X: Array, Z: Array) -> Array:
-        K = np.empty((len(X), len(Z)))
-        self._evaluate(X, Z, SET, False, K)
-        return K
-
     def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:
         columns = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
         vectors, variance = self._vectors(X.shape[1]), float(self.params["variance"])
         parallel_rows(_jit.periodic_fill, len(X), *columns, *vectors, variance, mode, triangle, K)
 
-    def _diagonal(self, X: Array) -> Array:
-        return np.full(len(X), float(self.params["variance"]))
-
     def _default_priors(self, spread: Array) -> Array:
         priors = super()._default_priors(spread)
         priors[-1] = 0.0, VARIANCE_WIDTH
         return priors
-
-    def _pullback(self, X: Array, W: Array) -> Array:
-        return self._sum_derivatives(X, X, W, triangle=True)
-
-    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        return self._sum_derivatives(X, Z, W, triangle=False)
 
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
         return np.append(np.zeros(len(self._free()) - 1), w.sum())
@@ -147,15 +130,8 @@ class Periodic(Kernel):
         size = int((np.cumsum(shares[::-1])[::-1] > _NEGLIGIBLE).sum())
         return shares[:size], slopes[:size]
 
-    @property
-    def _binding(self) -> int:  # type: ignore[override]
-        return 3 if self.params["variance"] == 1.0 else 2
-
-    def __repr__(self) -> str:
-        variance = float(self.params["variance"])
-        front = "" if variance == 1.0 else f"{variance:.6g} * "
-        values = ", ".join(f"{name}={number_text(self.params[name])}" for name in ("lengthscale", "period"))
-        return f"{front}{type(self).__name__}({values})"
+    def _arguments(self) -> str:
+        return ", ".join(f"{name}={number_text(self.params[name])}" for name in ("lengthscale", "period"))
 
 
 class ZeroMeanPeriodic(Periodic):

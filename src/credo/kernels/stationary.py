@@ -34,7 +34,49 @@ Array = NDArray[np.float64]
 _FEW_COLUMNS = 8
 
 
-class Stationary(Kernel):
+class CompiledKernel(Kernel):
+    """variance · c(x, x′), with c(x, x) = 1, in compiled loops over all pairs or over a triangle of them."""
+
+    @abstractmethod
+    def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:
+        """Set, add to or multiply K by the kernel's values, in all of it or in the triangle i ≤ j."""
+
+    @abstractmethod
+    def _sum_derivatives(self, X: Array, Z: Array, W: Array, *, triangle: bool) -> Array:
+        """Σ W∘∂k/∂θ, over all pairs or over the triangle i ≤ j."""
+
+    @abstractmethod
+    def _arguments(self) -> str:
+        """The arguments of the constructor besides the variance, as text."""
+
+    def _fill(self, X: Array, K: Array, mode: int) -> None:
+        self._evaluate(X, X, mode, True, K)
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        K = np.empty((len(X), len(Z)))
+        self._evaluate(X, Z, SET, False, K)
+        return K
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(len(X), float(self.params["variance"]))
+
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return self._sum_derivatives(X, X, W, triangle=True)
+
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return self._sum_derivatives(X, Z, W, triangle=False)
+
+    @property
+    def _binding(self) -> int:  # type: ignore[override]
+        return 3 if self.params["variance"] == 1.0 else 2
+
+    def __repr__(self) -> str:
+        variance = self.params["variance"]
+        front = "" if variance == 1.0 else f"{variance:.6g} * "
+        return f"{front}{type(self).__name__}({self._arguments()})"
+
+
+class Stationary(CompiledKernel):
     """variance · k(r), the base class of the kernels below.
 
     Parameters
@@ -112,26 +154,9 @@ class Stationary(Kernel):
     def _tiles(self, *tables: Array) -> list[Array]:
         return [tiles(columns) for columns in self._scaled_columns(*tables)]
 
-    def _fill(self, X: Array, K: Array, mode: int) -> None:
-        self._evaluate(X, X, mode, True, K)
-
-    def _cross(self, X: Array, Z: Array) -> Array:
-        K = np.empty((len(X), len(Z)))
-        self._evaluate(X, Z, SET, False, K)
-        return K
-
     def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:
         settings = self._family, self._shape, float(self.params["variance"]), mode, triangle
         parallel_rows(_jit.stationary_fill, len(X), *self._tiles(X, Z), *settings, K)
-
-    def _diagonal(self, X: Array) -> Array:
-        return np.full(len(X), float(self.params["variance"]))
-
-    def _pullback(self, X: Array, W: Array) -> Array:
-        return self._sum_derivatives(X, X, W, triangle=True)
-
-    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        return self._sum_derivatives(X, Z, W, triangle=False)
 
     def _pullback_diagonal(self, X: Array, w: Array) -> Array:
         zeros = np.zeros(np.size(self.params["lengthscale"]))
@@ -165,7 +190,7 @@ class Stationary(Kernel):
             by_scale = Groups(self.groups).sums(by_scale)
         return np.concatenate([by_scale, [sums[0]], self._by_shape(variance * sums[1])])
 
-    def _by_shape(self, bend: float) -> Array:
+    def _by_shape(self, derivative: float) -> Array:
         return np.empty(0)
 
     def _default_priors(self, spread: Array) -> Array:
@@ -207,15 +232,6 @@ class Stationary(Kernel):
 
     def _key(self) -> Any:
         return self.groups, self.tree
-
-    @property
-    def _binding(self) -> int:  # type: ignore[override]
-        return 3 if self.params["variance"] == 1.0 else 2
-
-    def __repr__(self) -> str:
-        variance = self.params["variance"]
-        front = "" if variance == 1.0 else f"{variance:.6g} * "
-        return f"{front}{type(self).__name__}({self._arguments()})"
 
     def _arguments(self) -> str:
         text = f"lengthscale={number_text(self.params['lengthscale'])}"
@@ -309,8 +325,8 @@ class RationalQuadratic(Stationary):
     def _spectral_distribution(self, n_columns: int) -> SpectralDistribution:
         return gamma_mixture(n_columns, self._shape)
 
-    def _by_shape(self, bend: float) -> Array:
-        return np.array([bend])
+    def _by_shape(self, derivative: float) -> Array:
+        return np.array([derivative])
 
     def _arguments(self) -> str:
         return f"{super()._arguments()}, shape={self._shape:.6g}"
