@@ -18,7 +18,7 @@ from credo.ensemble._bootstrap import Bag, Resampling, fit_bag
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble._members import check_members, result_of, survivors
-from credo.estimator import Classifier, positive_integer
+from credo.estimator import Classifier, choice, positive_integer
 from credo.frames import Table
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
@@ -31,15 +31,25 @@ OUT_OF_BAG = "rows out of bag"
 class Bagging(MetaEstimator):
     """What bagged regressors and classifiers share."""
 
-    estimator: Any
-    n_estimators: int
-    n_jobs: int | None
-    random_state: Any
-
     estimators_: list[Any]
     oob_score_: float
     oob_log_score_: float
     diagnosis_: Diagnosis | None
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        calibrate: str | None = "oob",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.calibrate = calibrate
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -155,6 +165,8 @@ class Bagging(MetaEstimator):
 
     def _check_arguments(self) -> None:
         """Raise an error for wrong constructor arguments."""
+        if self.calibrate is not None:
+            choice("calibrate", self.calibrate, ("oob",))
 
     def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, Any, Array | None]:
         raise NotImplementedError

@@ -82,17 +82,14 @@ class BaggingClassifier(Bagging, Classifier):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
+        super().__init__(
+            estimator, n_estimators=n_estimators, calibrate=calibrate, n_jobs=n_jobs, random_state=random_state
+        )
         self.voting = voting
-        self.calibrate = calibrate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _check_arguments(self) -> None:
+        super()._check_arguments()
         choice("voting", self.voting, ("soft", "hard"))
-        if self.calibrate is not None:
-            choice("calibrate", self.calibrate, ("oob",))
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -15,7 +15,7 @@ from credo.ensemble._bootstrap import Bag
 from credo.ensemble._diagnosis import ErrorSums
 from credo.ensemble._members import dist_of, mixture_of, require_distribution, variance_parts
 from credo.ensemble._spread import OutOfBag
-from credo.estimator import Regressor, check_positive, check_shapes, choice
+from credo.estimator import Regressor, check_positive, check_shapes
 from credo.metrics import point
 from credo.trees import DecisionTreeRegressor
 
@@ -78,21 +78,6 @@ class BaggingRegressor(Bagging, Regressor):
     spread_factors_: Array | None
     noise_std_: float | None  # type: ignore[assignment]
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        calibrate: str | None = "oob",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.calibrate = calibrate
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
     def _check_state(self) -> None:
         super()._check_state()
         if (self.spread_factors_ is None) != (self.noise_std_ is None):
@@ -103,10 +88,6 @@ class BaggingRegressor(Bagging, Regressor):
         if not self._is_plain:
             for i, model in enumerate(self.estimators_):
                 require_distribution(f"member {i}", model)
-
-    def _check_arguments(self) -> None:
-        if self.calibrate is not None:
-            choice("calibrate", self.calibrate, ("oob",))
 
     def variance_parts(self, X: Any) -> tuple[Array, Array]:
         """The variance of each row in two parts: the mean variance within members, and that between their means.

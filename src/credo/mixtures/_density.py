@@ -71,27 +71,6 @@ class GaussianMixture(DensityMixture):
 
     _title = "Mixture of normal distributions"
 
-    def __init__(
-        self,
-        n_components: int | str = 1,
-        *,
-        covariance: str = "full",
-        prior: str | None = "weak",
-        max_components: int = 10,
-        n_restarts: int = 4,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance = covariance
-        self.prior = prior
-        self.max_components = max_components
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
     @property
     def covariances_(self) -> Array:
         return self._scatters()
@@ -143,15 +122,11 @@ class StudentTMixture(DensityMixture):
         tol: float = 1e-6,
         random_state: Any = 0,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(
+            n_components, covariance=covariance, prior=prior, max_components=max_components, n_restarts=n_restarts,
+            max_iter=max_iter, tol=tol, random_state=random_state,
+        )  # fmt: skip
         self.df = df
-        self.covariance = covariance
-        self.prior = prior
-        self.max_components = max_components
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
 
     @property
     def scale_matrices_(self) -> Array:

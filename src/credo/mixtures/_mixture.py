@@ -54,14 +54,26 @@ class DensityMixture(DensityMixin, Estimator):
     n_parameters_: int
     n_observations_: float
 
-    n_components: int | str
-    covariance: str
-    prior: str | None
-    max_components: int
-    n_restarts: int
-    max_iter: int
-    tol: float
-    random_state: Any
+    def __init__(
+        self,
+        n_components: int | str = 1,
+        *,
+        covariance: str = "full",
+        prior: str | None = "weak",
+        max_components: int = 10,
+        n_restarts: int = 4,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance = covariance
+        self.prior = prior
+        self.max_components = max_components
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def _check_state(self) -> None:
         super()._check_state()
