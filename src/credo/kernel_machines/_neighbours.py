@@ -155,11 +155,11 @@ class Spread:
         """Variances of f and of the noise at rows with these shares, Σp², log masses and means."""
         count = 1.0 / square
         noise = (count * (shares @ self.variances) + _PRIOR_RESIDUALS * self.pooled) / (count + _PRIOR_RESIDUALS)
-        nobody = self.unreached(mass)
+        unreached = self.unreached(mass)
         overall = self.y_variance + (mean - self.y_mean) ** 2
         elsewhere = np.minimum(self.pooled, overall)
-        latent = (1.0 - nobody) * noise * square + nobody * (overall - elsewhere)
-        return latent, (1.0 - nobody) * noise + nobody * elsewhere
+        latent = (1.0 - unreached) * noise * square + unreached * (overall - elsewhere)
+        return latent, (1.0 - unreached) * noise + unreached * elsewhere
 
     def unreached(self, mass: Array) -> Array:
         """The weight exp(−N) of the overall variance at a row with this log kernel mass."""

@@ -21,7 +21,7 @@ class Likelihood(ABC):
     """
 
     # Values of f around which ln p bends, for the quadrature.
-    _bends: ClassVar[Array] = np.empty(0)
+    _breakpoints: ClassVar[Array] = np.empty(0)
 
     @abstractmethod
     def log_prob(self, y: Array, f: Array) -> Array:
@@ -33,8 +33,8 @@ class Likelihood(ABC):
 
     def tilted(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
         """ln ∫ p(y | f) N(f | mean, var) df, and its first and second derivative by the mean."""
-        return tilted_moments(self.log_prob, self.derivatives, y, mean, var, bends=self._bends)
+        return tilted_moments(self.log_prob, self.derivatives, y, mean, var, breakpoints=self._breakpoints)
 
     def expected(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
         """∫ ln p(y | f) N(f | mean, var) df, and its derivatives by mean and by variance."""
-        return expectation(self.log_prob, self.derivatives, y, mean, var, bends=self._bends)
+        return expectation(self.log_prob, self.derivatives, y, mean, var, breakpoints=self._breakpoints)

@@ -27,13 +27,13 @@ _STEPS = 100
 
 
 def tilted_moments(
-    log_prob: LogProb, derivatives: Derivatives, y: Array, mean: Array, var: Array, *, bends: Array
+    log_prob: LogProb, derivatives: Derivatives, y: Array, mean: Array, var: Array, *, breakpoints: Array
 ) -> tuple[Array, Array, Array]:
     """ln Z and its first two derivatives by the mean."""
     mode, scale = _mode(derivatives, y, mean, var)
     std = np.sqrt(var)
     spans = _SPANS[:, None]
-    offset, log_weights = _panels(np.concatenate([spans * scale, spans * std, _bend_edges(bends, mode, std)]))
+    offset, log_weights = _panels(np.concatenate([spans * scale, spans * std, _edges(breakpoints, mode, std)]))
     f = mode + offset
     logs = log_prob(y, f) - 0.5 * ((mode - mean + offset) / std) ** 2 + log_weights
     largest = logs.max(axis=0)
@@ -55,11 +55,11 @@ def tilted_moments(
 
 
 def expectation(
-    log_prob: LogProb, derivatives: Derivatives, y: Array, mean: Array, var: Array, *, bends: Array
+    log_prob: LogProb, derivatives: Derivatives, y: Array, mean: Array, var: Array, *, breakpoints: Array
 ) -> tuple[Array, Array, Array]:
     """E ln p(y | f), and its derivatives by mean (E of the first derivative) and by variance (half E of the second)."""
     std = np.sqrt(var)
-    offset, log_weights = _panels(np.concatenate([_SPANS[:, None] * std, _bend_edges(bends, mean, std)]))
+    offset, log_weights = _panels(np.concatenate([_SPANS[:, None] * std, _edges(breakpoints, mean, std)]))
     f = mean + offset
     weights = np.exp(log_weights - 0.5 * offset**2 / var) / np.sqrt(2 * np.pi * var)
     first, second, _ = derivatives(y, f)
@@ -70,13 +70,13 @@ def expectation(
     )
 
 
-def _bend_edges(bends: Array, center: Array, std: Array) -> Array:
-    """The bends relative to each row's centre; those out of reach at its border, where they make empty panels.
+def _edges(breakpoints: Array, center: Array, std: Array) -> Array:
+    """The breakpoints relative to each row's centre; those out of reach at its border, where they make empty panels.
 
-    `bends` has shape (k,), or (k, n_rows) where rows bend at different places.
+    `breakpoints` has shape (k,), or (k, n_rows) where rows have their own.
     """
     reach = 9.0 * std
-    return np.clip((bends if bends.ndim == 2 else bends[:, None]) - center, -reach, reach)
+    return np.clip((breakpoints if breakpoints.ndim == 2 else breakpoints[:, None]) - center, -reach, reach)
 
 
 def _panels(edges: Array) -> tuple[Array, Array]:

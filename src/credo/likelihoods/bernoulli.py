@@ -29,7 +29,7 @@ class Bernoulli(Likelihood):
 
     link: str = "probit"
 
-    _bends: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -4.0, 0.0, 4.0, 10.0, 20.0, 40.0])
+    _breakpoints: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -4.0, 0.0, 4.0, 10.0, 20.0, 40.0])
 
     def __post_init__(self) -> None:
         if self.link not in ("logit", "probit"):

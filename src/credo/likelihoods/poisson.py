@@ -26,7 +26,7 @@ class Poisson(Likelihood):
     array([-1.693147])
     """
 
-    _bends: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -5.0, -2.0, 0.0, 1.5, 3.0, 4.5, 6.0])
+    _breakpoints: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -5.0, -2.0, 0.0, 1.5, 3.0, 4.5, 6.0])
 
     def log_prob(self, y: Array, f: Array) -> Array:
         """yf − e^f − ln y!."""

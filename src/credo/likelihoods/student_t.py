@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 # Where ln p bends, in units of √df·scale from y, for the quadrature of expectations.
 _LEVELS = 0.5 * 4.0 ** np.arange(15)
-_BENDS = np.concatenate([-_LEVELS[::-1], [0.0], _LEVELS])
+_BREAKPOINTS = np.concatenate([-_LEVELS[::-1], [0.0], _LEVELS])
 # Nodes over ln w of tilted moments, and how far below its largest value the integrand is left out.
 _NODES, _DEPTH = 161, 45.0
 # Normal components of the noise: the distance of two nodes, in ln w and in standard deviations of ln w, and the
@@ -89,8 +89,8 @@ class StudentT(Likelihood):
 
     def expected(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
         """By quadrature; the derivative by the variance is positive where f is most probably far from y."""
-        bends = y + _BENDS[:, None] * math.sqrt(self.df) * self.scale
-        return expectation(self.log_prob, self.derivatives, y, mean, var, bends=bends)
+        breakpoints = y + _BREAKPOINTS[:, None] * math.sqrt(self.df) * self.scale
+        return expectation(self.log_prob, self.derivatives, y, mean, var, breakpoints=breakpoints)
 
     def at_squares(self, squares: Array) -> Array:
         """h: the log density at a squared deviation, or a lower bound on its expectation at the expected square."""

@@ -26,8 +26,8 @@ class Tempered(Likelihood):
     power: Array
 
     @property
-    def _bends(self) -> Array:  # type: ignore[override]
-        return self.likelihood._bends
+    def _breakpoints(self) -> Array:  # type: ignore[override]
+        return self.likelihood._breakpoints
 
     def log_prob(self, y: Array, f: Array) -> Array:
         """power·ln p(y | f)."""

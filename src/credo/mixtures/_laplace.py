@@ -96,9 +96,9 @@ def _component(problem: Problem, fit: Fit, k: int) -> tuple[Array, Array]:
         H -= (t * (mass * 2 * w / (nu + q))[:, None]).T @ t
     if not problem.learns_df:
         return score, H
-    slope, bend = _df_derivatives(nu, q, d)
+    slope, second = _df_derivatives(nu, q, d)
     cross = -(mass * nu * (q - d) / (nu + q) ** 2) @ t
-    corner = -float(mass @ (nu**2 * bend + nu * slope)) + DF_RATE * nu
+    corner = -float(mass @ (nu**2 * second + nu * slope)) + DF_RATE * nu
     return np.column_stack([score, nu * slope]), np.block([[H, cross[:, None]], [cross[None], np.array([[corner]])]])
 
 

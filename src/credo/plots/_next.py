@@ -118,12 +118,12 @@ def _along(
     x = np.linspace(*_reach(pool, places), 300)
     # The curve passes through the points of the pool.
     x = np.unique(np.concatenate([x, pool])) if len(pool) <= 1000 else x
-    belief = predictive(model, x[:, None], latent=True)
-    band(x, belief, data=(places, targets), name=label, ax=ax)
+    latent = predictive(model, x[:, None], latent=True)
+    band(x, latent, data=(places, targets), name=label, ax=ax)
     ax.lines[-1].set_clip_on(False)
     column = feature_names(model)[0]
     name_axis(ax.xaxis, shorten(column))
-    low, high = limits(*belief.interval(0.95), targets)
+    low, high = limits(*latent.interval(0.95), targets)
     score = _score(model, x[:, None], criterion)
     strip = strip_below(ax, low, high)
     strip.fill_between(x, 0.0, score, color=ACCENT, alpha=0.16, linewidth=0)

@@ -35,7 +35,7 @@ class Inputs:
     row `typical`; a table with a single numeric input has a `line` instead. `inclusions` are those of the model that
     averages over subsets, if there is one. `non_zero` are the coefficients that a penalty has left in the selected
     model, or in another one if none averages over subsets. `linear` says whether the selected model is linear.
-    `troubles` say what couldn't be computed.
+    `failures` say what couldn't be computed.
     """
 
     effects: Effects | None = None
@@ -48,7 +48,7 @@ class Inputs:
     inclusions: Inclusions | None = None
     linear: bool = False
     non_zero: NonZero | None = None
-    troubles: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     @property
     def is_settled(self) -> bool:
@@ -92,21 +92,21 @@ def inputs(
     """
     tried = dict.fromkeys([best, *others])
     known = {name: models[name] for name in tried if hasattr(models.get(name), "preparation_")}
-    model, troubles = known.get(best), list[str]()
+    model, failures = known.get(best), list[str]()
 
     def attempt(what: str, work: Callable[[], T], otherwise: T) -> T:
         """The result of the work; if it fails, the page says so and goes on."""
         try:
             return work()
         except Exception as error:
-            troubles.append(f"{what} could not be computed ({type(error).__name__}: {error}).")
+            failures.append(f"{what} could not be computed ({type(error).__name__}: {error}).")
             return otherwise
 
     included = attempt("Inclusion probabilities", lambda: inclusions(known, frame.iloc[rows], y), None)
     if model is None or not hasattr(model, "predict_dist"):
         left = attempt("Coefficients", lambda: non_zero(known, frame), None) if included is None else None
         some = attempt("Coefficients", lambda: effects(known, frame), None)
-        return Inputs(some, inclusions=included, non_zero=left, troubles=troubles)
+        return Inputs(some, inclusions=included, non_zero=left, failures=failures)
     own = attempt("Coefficients", lambda: effects({best: model}, frame), None)
     moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
     if own is None and moved is None:
@@ -128,7 +128,7 @@ def inputs(
         inclusions=included,
         linear=hasattr(untransformed(model.estimator_)[0], "coef_"),
         non_zero=attempt("Coefficients", lambda: non_zero(known if included is None else {best: model}, frame), None),
-        troubles=troubles,
+        failures=failures,
     )  # fmt: skip
 
 

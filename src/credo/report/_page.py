@@ -157,7 +157,7 @@ def _results(
     comparison: Comparison, selected: str | None, reason: str | None, models: Mapping[str, Any], frame: Any, target: str
 ) -> dict[str, Any]:
     """The parts of the page that need a fitted model."""
-    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "troubles")}
+    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
     nothing |= dict.fromkeys(("best", "along", "drawn"), "")
     nothing |= dict.fromkeys(("has_process", "moved_together", "is_local"), False)
     nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}

@@ -83,7 +83,7 @@ def regression(
         **_curve_facts(found, frame),
         "has_process": found.process is not None,
         "surprises": largest_errors(held, frame),
-        "troubles": found.troubles,
+        "failures": found.failures,
     }
 
 
@@ -152,7 +152,7 @@ def classification(
         ],
         **({} if _is_line(found, model) else _probability_curves(found, model, frame, held.y, target)),
         "surprises": least_probable(held, frame),
-        "troubles": found.troubles,
+        "failures": found.failures,
     }
 
 

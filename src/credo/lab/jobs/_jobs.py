@@ -143,7 +143,7 @@ class Jobs:
         self.tables = Worker(self._folder / "tables.log", memory=self.limits.table_memory, bounded=True)
         self.runs = Worker(self._folder / "runs.log", memory=self.limits.run_memory)
         # One thread for each worker: its tasks wait for each other.
-        self._table_lane, self._run_lane = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._table_thread, self._run_thread = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
 
     def __getitem__(self, key: str) -> Job:
         with self._lock:
@@ -178,7 +178,7 @@ class Jobs:
 
     def read(self, job: Job) -> None:
         """Let the worker look at the columns of the uploaded file."""
-        self._table_lane.submit(self._guarded, job, self._read)
+        self._table_thread.submit(self._guarded, job, self._read)
 
     def start(self, job: Job, settings: dict[str, Any]) -> None:
         """Run the models; the job waits until those before it are finished."""
@@ -193,7 +193,7 @@ class Jobs:
             job.n_runs += 1
             job.outputs.mkdir(mode=0o700)
             job.state, job.settings, job.error, job.result, job.predictions = "waiting", settings, None, None, None
-        self._run_lane.submit(self._guarded, job, self._run)
+        self._run_thread.submit(self._guarded, job, self._run)
 
     def stop(self, job: Job, *, now: bool = False) -> None:
         """Stop a run: finished models are compared and reported. `now` ends the worker at once."""
@@ -214,7 +214,7 @@ class Jobs:
             raise Refused("This job has no model yet.")
         question = {"do": task, "model": str(model), **request}
         seconds = self.limits.predict_seconds
-        answer = self._table_lane.submit(self.tables.ask, question, seconds=seconds)
+        answer = self._table_thread.submit(self.tables.ask, question, seconds=seconds)
         try:
             return answer.result()
         except WorkerEnded as end:
@@ -237,7 +237,7 @@ class Jobs:
             raise Refused("The models of this job were run again.")
         output = str(job.outputs / PREDICTIONS)
         request = {"path": str(path), "name": expected["name"], "model": str(model), "output": output}
-        self._table_lane.submit(self._guarded, job, lambda job: self._predict_table(job, request, expected))
+        self._table_thread.submit(self._guarded, job, lambda job: self._predict_table(job, request, expected))
 
     def close(self) -> None:
         """End the workers and delete all files."""
@@ -245,8 +245,8 @@ class Jobs:
             self._jobs.clear()
             self.tables.close()
             self.runs.close()
-        for lane in (self._table_lane, self._run_lane):
-            lane.shutdown(wait=True, cancel_futures=True)
+        for thread in (self._table_thread, self._run_thread):
+            thread.shutdown(wait=True, cancel_futures=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _guarded(self, job: Job, work: Callable[[Job], None]) -> None:
@@ -292,10 +292,10 @@ class Jobs:
             stopped = job.state == "stopping"
             job.error, job.state = answer["error"], "ready" if answer.get("stopped") else "failed"
             if answer.get("killed"):
-                job.result, what = self._rescued(job)
+                job.result, what = self._finished_models(job)
                 job.error = f"{'Stopped at once.' if stopped else job.error} {what}"
 
-    def _rescued(self, job: Job) -> tuple[dict[str, Any] | None, str]:
+    def _finished_models(self, job: Job) -> tuple[dict[str, Any] | None, str]:
         """What a run that ended early had finished, and a sentence about it."""
         state = job.progress() or {}
         done = [line for line in state.get("leaderboard", []) if line["error"] is None]

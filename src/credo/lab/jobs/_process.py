@@ -21,7 +21,7 @@ FOLDER = "credo-lab-"
 # Seconds between two looks at the clock and at the memory of a worker.
 _TICK = 0.1
 # A worker that takes this share of its memory limit after a task is replaced by a new one.
-_BLOATED = 0.5
+_LARGE = 0.5
 
 
 class WorkerEnded(Exception):
@@ -91,7 +91,7 @@ class Worker:
             if not line:
                 raise WorkerEnded(self._why_ended())
             answer: dict[str, Any] = json.loads(line)
-            if (resident(process.pid) or 0) > _BLOATED * self._memory:
+            if (resident(process.pid) or 0) > _LARGE * self._memory:
                 self.kill()
             return answer
 
