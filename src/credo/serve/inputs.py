@@ -31,21 +31,14 @@ MAX_TEXT = 10_000
 _LISTED, _COUNTED = 20, 200
 # Longer names are not compared with those of the model.
 _LONGEST_NAME = 100
-_WANTED = {
-    "number": "a number is needed",
-    "truth": "true, false or a word of the training data is needed",
-    "category": "a text, a number, true or false is needed",
-    "date": "a date as text is needed",
-    "text": "a text is needed",
-    "any": "a text, a number, true or false is needed",
-}
-_TYPES: dict[str, tuple[type, ...]] = {
-    "number": (int, float),
-    "truth": (bool, str, int),
-    "category": (bool, str, int, float),
-    "date": (str,),
-    "text": (str,),
-    "any": (bool, str, int, float),
+# What a cell of each kind may be, in Python and in words.
+_CELLS: dict[str, tuple[tuple[type, ...], str]] = {
+    "number": ((int, float), "a number"),
+    "truth": ((bool, str, int), "true, false or a word of the training data"),
+    "category": ((bool, str, int, float), "a text, a number, true or false"),
+    "date": ((str,), "a date as text"),
+    "text": ((str,), "a text"),
+    "any": ((bool, str, int, float), "a text, a number, true or false"),
 }
 
 
@@ -226,9 +219,9 @@ def _problem(column: Input, value: Any) -> str | None:
     blank = column.kind in {"truth", "category", "date"} and isinstance(value, str) and not value.strip()
     if value is None or blank:
         return None if column.nullable else "the value is missing, and none was missing in the training data"
-    allowed = _TYPES[column.kind]
+    allowed, wanted = _CELLS[column.kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-        return f"{_WANTED[column.kind]}; this is {_kind_name(value)}"
+        return f"{wanted} is needed; this is {_kind_name(value)}"
     if isinstance(value, str):
         return _text_problem(column, value)
     if isinstance(value, int | float) and not _is_finite(value):
