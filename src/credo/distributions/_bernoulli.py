@@ -79,9 +79,6 @@ class Bernoulli(Distribution):
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         return (rng.random((n, len(self))) < self.probs).astype(np.int64)
 
-    def _atoms(self) -> NDArray[np.bool_]:
-        return np.ones(len(self), dtype=bool)
-
     def _knots(self) -> Array:
         return np.broadcast_to([[0.0], [1.0]], (2, len(self)))
 

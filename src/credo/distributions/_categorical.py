@@ -108,9 +108,6 @@ class Categorical(Distribution):
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self.probs[rows], self.classes)
 
-    def _atoms(self) -> NDArray[np.bool_]:
-        return np.ones(len(self), dtype=bool)
-
     def _knots(self) -> Array:
         return self._steps("CRPS")[0]
 

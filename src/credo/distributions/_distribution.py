@@ -145,7 +145,7 @@ class Distribution(Immutable, ABC):
 
     def _atoms(self) -> NDArray[np.bool_]:
         """Which rows have a value of positive probability (then the cdf jumps)."""
-        return np.zeros(len(self), dtype=bool)
+        return np.full(len(self), self._discrete)
 
     def _tail_index(self) -> Array:
         """The order below which absolute moments exist; infinite for tails like a normal's or lighter.

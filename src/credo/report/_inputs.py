@@ -149,9 +149,9 @@ def influence_figure(
     )
 
 
-def _bar_name(members: Sequence[str], *, width: int = 28) -> str:
+def _bar_name(members: Sequence[str]) -> str:
     more = f" + {len(members) - 1} correlated" if len(members) > 1 else ""
-    return f"{shorten(members[0], width=width - len(more))}{more}"
+    return f"{shorten(members[0], width=28 - len(more))}{more}"
 
 
 @dataclass(frozen=True)

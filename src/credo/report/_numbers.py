@@ -66,8 +66,8 @@ def fixed(value: float, *, decimals: int) -> str:
     return (text if text.strip("-0.") else text.lstrip("-")).replace("-", _MINUS)
 
 
-def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
-    """The cells of a column of numbers, all with the same decimals; a dash where there is none.
+def aligned(values: Sequence[float | None]) -> list[str]:
+    """The cells of a column of numbers to four digits, all with the same decimals; a dash where there is none.
 
     >>> aligned([54.321, 7.7, None])
     ['54.32', '7.70', '—']
@@ -75,10 +75,10 @@ def aligned(values: Sequence[float | None], *, digits: int = 4) -> list[str]:
     finite = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
     if not finite:
         return ["—" if v is None else number(v) for v in values]
-    decimals = digits - 1 - math.floor(math.log10(finite[len(finite) // 2]))
+    decimals = 3 - math.floor(math.log10(finite[len(finite) // 2]))
     is_short = 0 <= decimals <= 6
     return [
-        "—" if v is None else fixed(v, decimals=decimals) if is_short and abs(v) < 1e6 else number(v, digits=digits)
+        "—" if v is None else fixed(v, decimals=decimals) if is_short and abs(v) < 1e6 else number(v, digits=4)
         for v in values
     ]
 

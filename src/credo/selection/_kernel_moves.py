@@ -242,8 +242,8 @@ def _zero_of_amplitude(x: Array, rest: Array) -> float:
     return low + span * float(np.clip(at, -2.0, -0.05) if slope >= 0 else np.clip(at, 1.05, 3.0))
 
 
-def likely_periods(x: Array, rest: Array, *, n: int = 2) -> list[float]:
-    """Periods of the highest peaks of the Lomb–Scargle periodogram, and of the highest of power times frequency.
+def likely_periods(x: Array, rest: Array) -> list[float]:
+    """Periods of the two highest peaks of the Lomb–Scargle periodogram, and of the two of power times frequency.
 
     The second ranking finds cycles beside slow variation, whose power falls with frequency.
     """
@@ -260,7 +260,7 @@ def likely_periods(x: Array, rest: Array, *, n: int = 2) -> list[float]:
     found: list[float] = []
     for score in (power, power * frequency):
         left = score.copy()
-        for _ in range(n):
+        for _ in range(2):
             peak = int(np.argmax(left))
             if not any(abs(1 / period - frequency[peak]) < 1.0 / span for period in found):
                 found.append(float(1.0 / frequency[peak]))

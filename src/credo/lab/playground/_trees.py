@@ -16,10 +16,6 @@ from credo.linear import LinearRegression, LogisticRegression
 from credo.trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 
 
-def _depth(default: int = 4) -> Control:
-    return slider("depth", "Depth", 1, 12, default, step=1, help="The most splits above a leaf.")
-
-
 def _leaf(task: str) -> Control:
     least = 3 if task == "regression" else 1
     return slider("leaf", "Points in a leaf", 1, 30, least, step=1, help="The fewest points that a leaf may have.")
@@ -65,7 +61,8 @@ class Tree(Model):
     least = 2
 
     def controls(self, task: str, domain: Domain) -> list[Control]:
-        return [_depth(), _leaf(task), self._pruning()]
+        depth = slider("depth", "Depth", 1, 12, 4, step=1, help="The most splits above a leaf.")
+        return [depth, _leaf(task), self._pruning()]
 
     def _pruning(self) -> Control:
         return log_slider(
