@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from credo.inference import Dense, Vecchia
+from credo.inference import Dense, Vecchia, _neighbors
 from credo.inference._neighbors import earlier_neighbors, ordered
 from credo.kernels import RBF, Linear, Matern32, Periodic
 
@@ -59,11 +59,24 @@ def test_neighbours_are_the_nearest_of_those_before():
         assert set(places[k, unused[k] : -1]) == set(nearest) and places[k, -1] == order[k]
 
 
-def test_the_first_rows_are_as_far_apart_as_possible():
-    order = ordered(X)
-    for k in (1, 2, 60):
-        gaps = ((X[:, None] - X[order[:k]]) ** 2).sum(axis=2).min(axis=1)
-        assert gaps[order[k]] == gaps.max()
+@pytest.mark.parametrize("n, n_columns", [(1, 2), (9, 1), (1500, 2), (1500, 3), (300, 8)])
+def test_each_row_is_as_far_as_possible_from_those_before(n, n_columns):
+    Z = np.random.default_rng(n).normal(size=(n, n_columns))
+    expected, distance = [np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1))], np.full(n, np.inf)
+    while len(expected) < n:
+        np.minimum(distance, ((Z - Z[expected[-1]]) ** 2).sum(axis=1), out=distance)
+        distance[expected] = -1.0
+        expected.append(np.argmax(distance))
+    assert np.array_equal(ordered(Z), expected)
+
+
+def test_copies_come_last_and_where_there_is_no_time_the_order_is_random(monkeypatch):
+    Z = np.random.default_rng(0).integers(0, 6, size=(400, 2)).astype(float)
+    order = ordered(Z)
+    assert len(np.unique(Z[order[:36]], axis=0)) == 36 and np.array_equal(np.sort(order), np.arange(400))
+    monkeypatch.setattr(_neighbors, "_MOST", 3)
+    few = np.random.default_rng(0).normal(size=(400, 2))
+    assert np.array_equal(np.sort(ordered(few)), np.arange(400))
 
 
 def test_copies_of_rows_have_an_order_and_a_posterior():

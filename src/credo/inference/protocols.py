@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NoReturn, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,31 @@ class LatentPrior(Protocol):
     def whiten(self, f: Array) -> Array:
         """L⁻¹f."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class NormalNoisePrior:
+    """What a representation without sites, for targets with normal noise only, has in their place: a clear error."""
+
+    representation: Representation
+    kernel: Kernel
+
+    def sites(self, precision: Array, location: Array) -> NoReturn:
+        """Not available."""
+        method = self.representation.evidence_method
+        raise ValueError(f'method="{method}" is for targets with normal noise; use method="inducing" or "exact"')
+
+    def multiply(self, v: Array) -> NoReturn:
+        """Not available."""
+        self.sites(v, v)
+
+    def color(self, white: Array) -> NoReturn:
+        """Not available."""
+        self.sites(white, white)
+
+    def whiten(self, f: Array) -> NoReturn:
+        """Not available."""
+        self.sites(f, f)
 
 
 class LatentPosterior(Protocol):

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from credo.inference.dense import Dense
 from credo.inference.dense_observed import DensePosterior
 from credo.inference.flat_mean import FlatMean
 from credo.inference.paths import Paths
-from credo.inference.protocols import Basis, Gradient, Representation, no_basis
+from credo.inference.protocols import Basis, Gradient, NormalNoisePrior, Representation, no_basis
 from credo.kernels import Kernel
 from credo.linalg import parallel_rows
 from credo.linalg.conditional_jit import conditionals, symmetric_products
@@ -103,7 +102,7 @@ class Vecchia(Representation):
 
 
 @dataclass(frozen=True, eq=False)
-class VecchiaPrior:
+class VecchiaPrior(NormalNoisePrior):
     """f ~ GP(0, k) at the rows of a `Vecchia`; it is approximated together with the noise, not by itself."""
 
     representation: Vecchia
@@ -112,22 +111,6 @@ class VecchiaPrior:
     def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> VecchiaPosterior:
         """f given Y = Hb + f + ε with ε ~ N(0, noise) and flat b."""
         return VecchiaPosterior(self, Y, np.ascontiguousarray(np.broadcast_to(noise, len(Y)), dtype=float), basis)
-
-    def sites(self, precision: Array, location: Array) -> NoReturn:
-        """Not available."""
-        raise ValueError('method="vecchia" is for targets with normal noise; use method="inducing" or "exact"')
-
-    def multiply(self, v: Array) -> NoReturn:
-        """Not available."""
-        self.sites(v, v)
-
-    def color(self, white: Array) -> NoReturn:
-        """Not available."""
-        self.sites(white, white)
-
-    def whiten(self, f: Array) -> NoReturn:
-        """Not available."""
-        self.sites(f, f)
 
 
 class VecchiaPosterior:
