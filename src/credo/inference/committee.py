@@ -138,7 +138,6 @@ class CommitteePrior(NormalNoisePrior):
     """f ~ GP(0, k) at the rows of a `Committee`, whose blocks are independent."""
 
     representation: Committee
-    kernel: Kernel
 
     def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> CommitteePosterior:
         """f given Y = Hb + f + ε with ε ~ N(0, noise) and flat b."""

@@ -77,8 +77,11 @@ class Paths:
 
     def _values(self, rows: Array) -> Array:
         prior = self.features(rows) @ self.weights
-        learned = self.kernel.cross(rows, self.X) @ self.alpha
-        return self.center + self.scale * (prior + learned + self.basis(rows) @ self.coefficients)
+        return self.center + self.scale * (prior + self._learned(rows) + self.basis(rows) @ self.coefficients)
+
+    def _learned(self, rows: Array) -> Array:
+        """What data add to the functions of the prior, beside their mean."""
+        return self.kernel.cross(rows, self.X) @ self.alpha
 
     def corrected(self, alpha: Array, coefficients: Array) -> Paths:
         """The same draws of the prior, with another correction by data."""

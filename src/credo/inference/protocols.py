@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol, Self
+from typing import NoReturn, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,6 +192,19 @@ class SitePosterior(LatentPosterior, Protocol):
 
     def draw(self, rng: np.random.Generator) -> Array:
         """A draw of f − μ at the training rows."""
+        ...
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A posterior that has the Fisher information at little cost; a search then needs fewer evaluations."""
+
+    def information(self, by_noise: Array) -> Array:
+        """The Fisher information of the kernel's free parameters, in natural units, and of one of the noise.
+
+        The coefficients of the mean count as known. `by_noise` has the derivative of each row's noise variance by the
+        last parameter.
+        """
         ...
 
 
