@@ -37,11 +37,13 @@ N_NEIGHBORS = 30
 # Predictions condition on so many times the neighbours.
 _MORE = 2
 # The change of a parameter, on its unconstrained scale, that gives the derivatives of covariances.
-_STEP = 1e-5
+_STEP = 1e-6
 # Covariances that are held at a time.
 _ENTRIES = 2**21
 # Joint covariances of new rows condition on all their neighbours, which can't be more than this.
 _LARGEST_UNION = 5000
+# Rows whose random features are held at a time.
+_PART = 1000
 # A left-out target whose precision is less than this share of what it would be under a known mean has none.
 _UNDETERMINED = 1e-9
 
@@ -240,7 +242,8 @@ class VecchiaPosterior:
         """By Matheron's rule, where the misfit is predicted from the nearest rows; for the first target."""
         prior = prior_paths(self.prior.kernel, self._rows.X, self.basis, n, n_features, rng)
         errors = np.sqrt(self.noise)[:, None] * rng.standard_normal((len(self.Y), n))
-        misfit = self.Y[:, :1] - prior(self._rows.X).T - errors
+        parts = np.array_split(self._rows.X, -(-len(self.Y) // _PART))
+        misfit = self.Y[:, :1] - np.vstack([prior.features(part) @ prior.weights for part in parts]) - errors
         white = _solve(self.prior.kernel, self._rows.X, self.noise, self._rows.neighbors, misfit).white
         b = FlatMean.of(white, self._mean.basis).coefficients
         fields = {each.name: getattr(prior, each.name) for each in dataclass_fields(prior)}
@@ -292,6 +295,10 @@ class _NeighborPaths(Paths):
     """Draws whose `alpha` is the misfit at each training row, predicted at a new one from its neighbours."""
 
     posterior: VecchiaPosterior
+
+    @property
+    def _n_terms(self) -> int:
+        return self.features.size
 
     def _learned(self, rows: Array) -> Array:
         return self.posterior.predicted(rows, self.alpha)[0]
