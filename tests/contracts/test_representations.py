@@ -191,7 +191,7 @@ def test_differences_between_two_points(name, basis):
     np.testing.assert_allclose(slope, [expected], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in REPRESENTATIONS if name != "vecchia"])
+@every
 def test_paths_have_the_posterior_s_moments(name):
     """2000 paths: five standard errors, and the error of the random features."""
     posterior = full_rank(name, X).prior(KERNELS[0]).observe(Y[:, :1], NOISE, constant)
@@ -310,8 +310,3 @@ def test_what_has_no_sites_says_so(name):
     for use in (lambda: prior.sites(PRECISION, LOCATION), lambda: prior.multiply(LOCATION), lambda: prior.color(X)):
         with pytest.raises(ValueError, match='use method="inducing" or "exact"'):
             use()
-
-
-def test_vecchia_draws_no_functions():
-    with pytest.raises(ValueError, match=r"draw values at given rows with sample\(X\)"):
-        full_rank("vecchia", X).prior(KERNELS[0]).observe(Y, NOISE).paths(1, RNG)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from credo.inference import Dense, Vecchia
+from credo.inference import Dense, Vecchia, _neighbors
 from credo.inference._neighbors import earlier_neighbors, ordered
 from credo.kernels import RBF, Linear, Matern32, Periodic
 
@@ -59,11 +59,24 @@ def test_neighbours_are_the_nearest_of_those_before():
         assert set(places[k, unused[k] : -1]) == set(nearest) and places[k, -1] == order[k]
 
 
-def test_the_first_rows_are_as_far_apart_as_possible():
-    order = ordered(X)
-    for k in (1, 2, 60):
-        gaps = ((X[:, None] - X[order[:k]]) ** 2).sum(axis=2).min(axis=1)
-        assert gaps[order[k]] == gaps.max()
+@pytest.mark.parametrize("n, n_columns", [(1, 2), (9, 1), (1500, 2), (1500, 3), (300, 8)])
+def test_each_row_is_as_far_as_possible_from_those_before(n, n_columns):
+    Z = np.random.default_rng(n).normal(size=(n, n_columns))
+    expected, distance = [np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1))], np.full(n, np.inf)
+    while len(expected) < n:
+        np.minimum(distance, ((Z - Z[expected[-1]]) ** 2).sum(axis=1), out=distance)
+        distance[expected] = -1.0
+        expected.append(np.argmax(distance))
+    assert np.array_equal(ordered(Z), expected)
+
+
+def test_copies_come_last_and_where_there_is_no_time_the_order_is_random(monkeypatch):
+    Z = np.random.default_rng(0).integers(0, 6, size=(400, 2)).astype(float)
+    order = ordered(Z)
+    assert len(np.unique(Z[order[:36]], axis=0)) == 36 and np.array_equal(np.sort(order), np.arange(400))
+    monkeypatch.setattr(_neighbors, "_MOST", 3)
+    few = np.random.default_rng(0).normal(size=(400, 2))
+    assert np.array_equal(np.sort(ordered(few)), np.arange(400))
 
 
 def test_copies_of_rows_have_an_order_and_a_posterior():
@@ -102,3 +115,36 @@ def test_places_must_be_rows():
     for places in ([[0, 150]], [[-1, 0]], [0, 1]):
         with pytest.raises(ValueError, match="numbers of rows from 0 to 149"):
             KERNEL.blocks(X, np.array(places))
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, RBF(0.5) + Linear(0.3)], ids=repr)
+def test_the_information_of_all_neighbours_is_that_of_a_normal_distribution(kernel):
+    """½ tr(C⁻¹ ∂C/∂θ_j C⁻¹ ∂C/∂θ_k) for each of two targets."""
+    rows, step = X[:40], 1e-5
+    by_noise = np.linspace(0.5, 1.5, 40)
+    tree, vector = kernel.tree, kernel.tree.flatten()
+
+    def gram(vector):
+        return kernel.with_tree(tree.unflatten(vector)).gram(rows)
+
+    slopes = [
+        (gram(vector + move) - gram(vector - move)) / (2 * step * unit)
+        for move, unit in zip(step * np.eye(len(vector)), tree.derivative(vector), strict=True)
+    ]
+    C = kernel.gram(rows) + np.diag(NOISE[:40])
+    solved = [np.linalg.solve(C, slope) for slope in [*slopes, np.diag(by_noise)]]
+    expected = [[np.trace(one @ other) for one in solved] for other in solved]
+    posterior = Vecchia(rows, n_neighbors=39).prior(kernel).observe(np.hstack([Y[:40], X[:40, :1]]), NOISE[:40])
+    np.testing.assert_allclose(posterior.information(by_noise), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_paths_are_functions_with_the_posterior_s_moments():
+    """1000 paths: five standard errors, and the error of the random features."""
+    posterior = Vecchia(X, n_neighbors=10).prior(KERNEL).observe(Y, NOISE, constant)
+    paths = posterior.paths(1000, np.random.default_rng(0))
+    new = np.random.default_rng(7).uniform(-0.2, 1.2, size=(40, 2))
+    values, (mean, variance) = paths(new), posterior.latent(new)
+    assert (np.abs(values.mean(axis=0) - mean[:, 0]) < 5 * np.sqrt(variance / 1000)).all()
+    np.testing.assert_allclose(values.std(axis=0), np.sqrt(variance), rtol=0.15)
+    np.testing.assert_allclose(paths[[3, 1]](new[::-1])[:, ::-1], values[[3, 1]], atol=1e-12)
+    np.testing.assert_allclose(np.hstack([paths(new[:7]), paths(new[7:])]), values, atol=1e-12)

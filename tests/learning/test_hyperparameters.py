@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from credo.learning.hyperparameters import Maximum, _resumed_from, maximize, search
+from credo.learning.ascent import Maximum, maximize
+from credo.learning.hyperparameters import _resumed_from, search
 
 
 def bimodal(vector):

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from credo.estimator import check_positive, check_shapes
-from credo.learning.hyperparameters import maximize
+from credo.learning.ascent import maximize
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

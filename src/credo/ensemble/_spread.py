@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.ensemble._bootstrap import Bag
-from credo.learning.hyperparameters import maximize
+from credo.learning.ascent import maximize
 
 Array = NDArray[np.float64]
 

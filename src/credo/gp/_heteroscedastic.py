@@ -30,7 +30,8 @@ from credo.gp._observations import Observations, Process
 from credo.inference import REPRESENTATIONS, LatentPrior, Representation, SitePosterior, representation
 from credo.inference._mixing import Mixing
 from credo.kernels import Kernel
-from credo.learning.hyperparameters import maximize, search
+from credo.learning.ascent import maximize
+from credo.learning.hyperparameters import search
 from credo.linalg import one_blas_thread
 from credo.params import Parameter, ParameterTree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._observations import Observations
 from credo.inference import Representation
 from credo.kernels import Kernel
+from credo.learning.ascent import curvature_at
 from credo.linalg import NotPositiveDefiniteError
 from credo.params import Parameter, ParameterTree
 
@@ -76,6 +77,10 @@ class EvidenceObjective(ABC):
         """Log evidence plus log priors, with the gradient; −∞ where the matrix can't be factored."""
         return self._posterior(vector, self.hyperprior if self.hyperpriors else None, jacobian=False)
 
+    def information(self, vector: Array) -> Array | None:
+        """The Fisher information of the evidence, plus the curvature of the log priors; None where it isn't known."""
+        return None
+
     def log_posterior(self, vector: Array) -> tuple[float, Array]:
         """The log density of the vector itself given the data, up to a constant: every entry has a proper prior."""
         return self._posterior(vector, self.hyperprior.proper, jacobian=True)
@@ -99,9 +104,13 @@ class EvidenceObjective(ABC):
             value, gradient = self.evidence(vector)
         except NotPositiveDefiniteError:
             return -math.inf, np.zeros_like(vector)
+        own, by_own = self._log_prior(vector, prior, jacobian=jacobian)
+        return value + own, gradient + by_own
+
+    def _log_prior(self, vector: Array, prior: Hyperprior | None, *, jacobian: bool) -> tuple[float, Array]:
         own, by_own = self.tree.log_prior(vector, jacobian=jacobian)
         weak, by_weak = (0.0, 0.0) if prior is None else prior.log_density(vector)
-        return value + own + weak, gradient + by_own + by_weak
+        return own + weak, by_own + by_weak
 
 
 @dataclass(frozen=True)
@@ -151,3 +160,11 @@ class GaussianObjective(EvidenceObjective):
             return value, np.empty(0)
         natural = np.append(found.by_kernel, found.by_noise.sum()) if self.learns_noise else found.by_kernel
         return value, natural * self.tree.derivative(vector)
+
+    def information(self, vector: Array) -> Array | None:
+        natural = self.observations.condition(self.kernel_at(vector), self.noise_at(vector)).information()
+        if natural is None:
+            return None
+        n, units = len(vector), self.tree.derivative(vector)
+        prior = partial(self._log_prior, prior=self.hyperprior if self.hyperpriors else None, jacobian=False)
+        return units[:, None] * natural[:n, :n] * units + curvature_at(prior, vector)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.gp._data import Group, MeanBasis, groups
-from credo.inference import Gradient, ObservedPosterior, Representation
+from credo.inference import Gradient, Informed, ObservedPosterior, Representation
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -117,6 +117,22 @@ class Process:
             by_noise[group.rows if len(group.rows) < len(by_noise) else slice(None)] += found.by_noise
         by_noise /= self.observations.weight
         return Gradient(by_kernel, by_noise + self.observations._copies(self.noise)[1])
+
+    def information(self) -> Array | None:
+        """The Fisher information of the kernel's parameters and of a noise variance that all rows share.
+
+        None where a posterior doesn't have it.
+        """
+        p, weight = len(self.kernel.names), self.observations.weight
+        total = np.zeros((p + 1, p + 1))
+        for group, posterior in self.parts:
+            if not isinstance(posterior, Informed):
+                return None
+            total += posterior.information(1.0 / weight[group.rows])
+        # What copies of a row tell beside their mean; see `_copies`.
+        noise = np.where(self.noise > 0, self.noise, np.inf)
+        total[p, p] += 0.5 * float((self.observations.count * (1.0 - 1.0 / weight) / noise**2).sum())
+        return total
 
     def by_noise(self) -> Array:
         """The derivative of ln p(Y) by the noise variance of each row, at less cost than the whole gradient."""

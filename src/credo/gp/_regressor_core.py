@@ -40,7 +40,7 @@ from credo.gp._training import TrainingTable, known_noise
 from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
 from credo.learning import Draws, integrate
-from credo.learning.hyperparameters import curvature_at
+from credo.learning.ascent import curvature_at
 from credo.linalg import one_blas_thread
 from credo.notices import warn
 from credo.seeds import generator

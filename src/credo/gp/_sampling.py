@@ -12,7 +12,7 @@ from credo.frames import Table
 from credo.gp._objective import GaussianObjective
 from credo.kernels import Kernel
 from credo.learning import Draws, sample, scatter
-from credo.learning.hyperparameters import metric_at
+from credo.learning.ascent import metric_at
 from credo.linalg import n_threads
 
 Array = NDArray[np.float64]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from credo.estimator import Result
 from credo.gp._objective import EvidenceObjective
-from credo.learning.hyperparameters import Maximum, Search, search, try_starts
+from credo.learning.ascent import Maximum
+from credo.learning.hyperparameters import Search, search, try_starts
 
 Array = NDArray[np.float64]
 

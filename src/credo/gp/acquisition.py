@@ -20,7 +20,7 @@ from scipy.special import erfcx, logsumexp, ndtr
 
 from credo.distributions import Distribution, Mixture, Normal
 from credo.frames import frame
-from credo.learning.hyperparameters import maximize
+from credo.learning.ascent import maximize
 
 Array = NDArray[np.float64]
 

@@ -33,7 +33,7 @@ from credo.gp._gaussian_process import GaussianProcess
 from credo.inference import Approximation, SoftmaxApproximation, choose, representation
 from credo.kernels import Kernel
 from credo.learning import integrate
-from credo.learning.hyperparameters import curvature_at
+from credo.learning.ascent import curvature_at
 from credo.likelihoods import Bernoulli
 from credo.linalg import one_blas_thread
 from credo.notices import warn

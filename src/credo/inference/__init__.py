@@ -32,6 +32,7 @@ from credo.inference.paths import Paths
 from credo.inference.protocols import (
     Basis,
     Gradient,
+    Informed,
     LatentPosterior,
     LatentPrior,
     ObservedPosterior,
@@ -56,6 +57,7 @@ __all__ = [
     "Inducing",
     "InducingFeatures",
     "InducingSummary",
+    "Informed",
     "LatentPosterior",
     "LatentPrior",
     "Mixing",

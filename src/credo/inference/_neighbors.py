@@ -6,11 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from credo.inference.ordering_jit import maximin
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# So many rows are put first, each as far as possible from those before it; the others follow in random order.
-_SPREAD = 1000
+# Rows in a leaf of the tree that finds the order.
+_LEAF = 8
+# The order is by maximin distance until so many distances for each row were computed, as in many columns they are.
+_MOST = 1000
 # Trees of the first rows grow by this factor, so that at least the inverse share of what one finds is early enough.
 _GROWTH = 1.4
 
@@ -18,24 +22,34 @@ _GROWTH = 1.4
 def ordered(Z: Array) -> Index:
     """Row numbers in maximin order (Guinness 2018): each as far as possible from those before it.
 
-    Coarse rows come first, so that later ones have neighbours on all sides. After the first thousand a random order
-    does the same.
+    Coarse rows come first, so that later ones have neighbours on all sides. Copies of earlier rows come last. In many
+    columns, where an order of all rows would take too long, the rows after some thousands are in random order.
     """
     n = len(Z)
-    order = np.random.default_rng(0).permutation(n)
-    first = np.empty(min(_SPREAD, n), dtype=np.intp)
-    first[0] = np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1))
-    distance = np.full(n, np.inf)
-    for i in range(1, len(first)):
-        np.minimum(distance, ((Z - Z[first[i - 1]]) ** 2).sum(axis=1), out=distance)
-        first[i] = np.argmax(distance)
-        if distance[first[i]] == 0.0:
-            # All others are copies.
-            first = first[:i]
+    n_leaves = 2 ** max(0, int(np.ceil(np.log2(n / _LEAF))))
+    # Leaves have equal sizes; positions that are left over repeat a row and don't count.
+    rows = np.append(np.arange(n), np.zeros(-n % n_leaves, dtype=np.intp))
+    distance = np.where(np.arange(len(rows)) < n, np.inf, -1.0)
+    low, high = np.empty((2, 2 * n_leaves, Z.shape[1]))
+    n_nodes = 1
+    while True:
+        nodes = rows.reshape(n_nodes, -1)
+        own = Z[nodes]
+        low[n_nodes : 2 * n_nodes], high[n_nodes : 2 * n_nodes] = own.min(axis=1), own.max(axis=1)
+        if n_nodes == n_leaves:
             break
-    left = np.ones(n, dtype=bool)
-    left[first] = False
-    return np.concatenate([first, order[left[order]]])
+        # Halves along the column in which a node is widest.
+        widest = np.argmax(high[n_nodes : 2 * n_nodes] - low[n_nodes : 2 * n_nodes], axis=1)
+        column = np.take_along_axis(own, widest[:, None, None], axis=2)[:, :, 0]
+        halves = np.argpartition(column, nodes.shape[1] // 2, axis=1)
+        taken = (np.take_along_axis(each.reshape(nodes.shape), halves, axis=1) for each in (rows, distance))
+        rows, distance = (each.ravel() for each in taken)
+        n_nodes *= 2
+    central = np.argmin(np.where(distance < 0, np.inf, ((Z[rows] - Z.mean(axis=0)) ** 2).sum(axis=1)))
+    order = np.empty(n, dtype=np.intp)
+    count = maximin(np.ascontiguousarray(Z[rows]), low, high, central, _MOST * n, distance, order)
+    rest = np.random.default_rng(0).permutation(np.flatnonzero(distance >= 0.0))
+    return rows[np.concatenate([order[:count], rest])]
 
 
 def earlier_neighbors(Z: Array, order: Index, m: int) -> tuple[Index, Index]:

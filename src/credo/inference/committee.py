@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from credo.inference.dense import Dense
 from credo.inference.dense_observed import DensePosterior
 from credo.inference.flat_mean import FlatMean
 from credo.inference.paths import Paths
-from credo.inference.protocols import Basis, Gradient, Representation, no_basis
+from credo.inference.protocols import Basis, Gradient, NormalNoisePrior, Representation, no_basis
 from credo.kernels import Kernel
 from credo.linalg import n_threads, one_blas_thread
 
@@ -134,31 +134,14 @@ def _halved(Z: Array, rows: Index, size: int) -> list[Index]:
 
 
 @dataclass(frozen=True, eq=False)
-class CommitteePrior:
+class CommitteePrior(NormalNoisePrior):
     """f ~ GP(0, k) at the rows of a `Committee`, whose blocks are independent."""
 
     representation: Committee
-    kernel: Kernel
 
     def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> CommitteePosterior:
         """f given Y = Hb + f + ε with ε ~ N(0, noise) and flat b."""
         return CommitteePosterior(self, Y, np.ascontiguousarray(np.broadcast_to(noise, len(Y)), dtype=float), basis)
-
-    def sites(self, precision: Array, location: Array) -> NoReturn:
-        """Not available."""
-        raise ValueError('method="committee" is for targets with normal noise; use method="inducing" or "exact"')
-
-    def multiply(self, v: Array) -> NoReturn:
-        """Not available."""
-        self.sites(v, v)
-
-    def color(self, white: Array) -> NoReturn:
-        """Not available."""
-        self.sites(white, white)
-
-    def whiten(self, f: Array) -> NoReturn:
-        """Not available."""
-        self.sites(f, f)
 
 
 class CommitteePosterior:

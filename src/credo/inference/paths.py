@@ -54,7 +54,7 @@ class Paths:
         if rows.shape[1] != self.X.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, but the paths were drawn for {self.X.shape[1]}")
         values = np.empty((len(self), len(rows)))
-        step = max(1, _BLOCK // max(self.features.size, len(self.X)))
+        step = max(1, _BLOCK // self._n_terms)
         with one_blas_thread():
             for start in range(0, len(rows), step):
                 values[:, start : start + step] = self._values(rows[start : start + step]).T
@@ -77,8 +77,16 @@ class Paths:
 
     def _values(self, rows: Array) -> Array:
         prior = self.features(rows) @ self.weights
-        learned = self.kernel.cross(rows, self.X) @ self.alpha
-        return self.center + self.scale * (prior + learned + self.basis(rows) @ self.coefficients)
+        return self.center + self.scale * (prior + self._learned(rows) + self.basis(rows) @ self.coefficients)
+
+    @property
+    def _n_terms(self) -> int:
+        """Terms of the sums that give a value."""
+        return max(self.features.size, len(self.X))
+
+    def _learned(self, rows: Array) -> Array:
+        """What data add to the functions of the prior, beside their mean."""
+        return self.kernel.cross(rows, self.X) @ self.alpha
 
     def corrected(self, alpha: Array, coefficients: Array) -> Paths:
         """The same draws of the prior, with another correction by data."""

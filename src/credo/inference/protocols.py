@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import NoReturn, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,31 @@ class LatentPrior(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class NormalNoisePrior:
+    """What a representation without sites, for targets with normal noise only, has in their place: a clear error."""
+
+    representation: Representation
+    kernel: Kernel
+
+    def sites(self, precision: Array, location: Array) -> NoReturn:
+        """Not available."""
+        method = self.representation.evidence_method
+        raise ValueError(f'method="{method}" is for targets with normal noise; use method="inducing" or "exact"')
+
+    def multiply(self, v: Array) -> NoReturn:
+        """Not available."""
+        self.sites(v, v)
+
+    def color(self, white: Array) -> NoReturn:
+        """Not available."""
+        self.sites(white, white)
+
+    def whiten(self, f: Array) -> NoReturn:
+        """Not available."""
+        self.sites(f, f)
+
+
 class LatentPosterior(Protocol):
     """The Gaussian distribution of f given data or sites. With several targets, means have a column for each."""
 
@@ -167,6 +192,19 @@ class SitePosterior(LatentPosterior, Protocol):
 
     def draw(self, rng: np.random.Generator) -> Array:
         """A draw of f − μ at the training rows."""
+        ...
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A posterior that has the Fisher information at little cost; a search then needs fewer evaluations."""
+
+    def information(self, by_noise: Array) -> Array:
+        """The Fisher information of the kernel's free parameters, in natural units, and of one of the noise.
+
+        The coefficients of the mean count as known. `by_noise` has the derivative of each row's noise variance by the
+        last parameter.
+        """
         ...
 
 

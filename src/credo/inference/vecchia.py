@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,11 @@ from credo.inference._neighbors import earlier_neighbors, ordered
 from credo.inference.dense import Dense
 from credo.inference.dense_observed import DensePosterior
 from credo.inference.flat_mean import FlatMean
-from credo.inference.paths import Paths
-from credo.inference.protocols import Basis, Gradient, Representation, no_basis
+from credo.inference.paths import Paths, prior_paths
+from credo.inference.protocols import Basis, Gradient, NormalNoisePrior, Representation, no_basis
 from credo.kernels import Kernel
 from credo.linalg import parallel_rows
-from credo.linalg.conditional_jit import conditionals, symmetric_products
+from credo.linalg.conditional_jit import conditionals, information, symmetric_products
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -36,10 +36,14 @@ Index = NDArray[np.intp]
 N_NEIGHBORS = 30
 # Predictions condition on so many times the neighbours.
 _MORE = 2
+# The change of a parameter, on its unconstrained scale, that gives the derivatives of covariances.
+_STEP = 1e-6
 # Covariances that are held at a time.
 _ENTRIES = 2**21
 # Joint covariances of new rows condition on all their neighbours, which can't be more than this.
 _LARGEST_UNION = 5000
+# Rows whose random features are held at a time.
+_PART = 1000
 # A left-out target whose precision is less than this share of what it would be under a known mean has none.
 _UNDETERMINED = 1e-9
 
@@ -103,31 +107,14 @@ class Vecchia(Representation):
 
 
 @dataclass(frozen=True, eq=False)
-class VecchiaPrior:
+class VecchiaPrior(NormalNoisePrior):
     """f ~ GP(0, k) at the rows of a `Vecchia`; it is approximated together with the noise, not by itself."""
 
     representation: Vecchia
-    kernel: Kernel
 
     def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> VecchiaPosterior:
         """f given Y = Hb + f + ε with ε ~ N(0, noise) and flat b."""
         return VecchiaPosterior(self, Y, np.ascontiguousarray(np.broadcast_to(noise, len(Y)), dtype=float), basis)
-
-    def sites(self, precision: Array, location: Array) -> NoReturn:
-        """Not available."""
-        raise ValueError('method="vecchia" is for targets with normal noise; use method="inducing" or "exact"')
-
-    def multiply(self, v: Array) -> NoReturn:
-        """Not available."""
-        self.sites(v, v)
-
-    def color(self, white: Array) -> NoReturn:
-        """Not available."""
-        self.sites(white, white)
-
-    def whiten(self, f: Array) -> NoReturn:
-        """Not available."""
-        self.sites(f, f)
 
 
 class VecchiaPosterior:
@@ -179,6 +166,22 @@ class VecchiaPosterior:
             by_kernel += kernel.pullback_blocks(X, places[block], W)
         return Gradient(by_kernel, self._scattered(V * P))
 
+    def information(self, by_noise: Array) -> Array:
+        """The derivatives of covariances are differences of them: the information only shapes the steps of a search."""
+        kernel, (places, unused) = self.prior.kernel, self._rows.neighbors
+        tree, p = kernel.tree, len(kernel.names)
+        vector, total = tree.flatten(), np.zeros((p + 1, p + 1))
+        moved = [kernel.with_tree(tree.unflatten(vector + step)) for step in _STEP * np.eye(p)]
+        for block in _chunks(places, p + 1):
+            K = kernel.blocks(self._rows.X, places[block])
+            ahead = np.empty((p, *K.shape))
+            for near, own in zip(moved, ahead, strict=True):
+                own[:] = near.blocks(self._rows.X, places[block])
+            arguments = K, ahead, self.noise, by_noise, places[block], unused[block]
+            total += np.sum(parallel_rows(information, len(K), *arguments), axis=0)
+        changes = np.append(_STEP * tree.derivative(vector), 1.0)
+        return self.Y.shape[1] * total / np.outer(changes, changes)
+
     def by_noise(self) -> Array:
         return self.gradient().by_noise
 
@@ -187,25 +190,25 @@ class VecchiaPosterior:
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Given the nearest training rows; a new row has no noise."""
-        n, mean = len(self._rows.X), self._mean
-        H = self.basis(rows)
-        B = np.hstack([self._residual, self._basis])
-        new = np.hstack([np.zeros((len(rows), self.Y.shape[1])), H])
-        places = np.column_stack([self._rows.nearest(rows), n + np.arange(len(rows))])
+        H, mean, n_targets = self.basis(rows), self._mean, self.Y.shape[1]
+        predicted, variance = self.predicted(rows, np.hstack([self._residual, self._basis]))
+        values = H @ mean.coefficients + predicted[:, :n_targets]
+        if mean.factor is not None:
+            root = mean.factor.half_solve((H - predicted[:, n_targets:]).T)
+            variance = variance + np.einsum("ij,ij->j", root, root)
+        return values, variance
+
+    def predicted(self, rows: Array, B: Array) -> tuple[Array, Array]:
+        """E f and var f at new rows given columns B in the place of the targets, without a mean."""
+        n = len(self._rows.X)
         found = _solve(
             self.prior.kernel,
             np.vstack([self._rows.X, rows]),
             np.append(self.noise, np.zeros(len(rows))),
-            (places, np.zeros(len(rows), dtype=np.intp)),
-            np.vstack([B, new]),
+            (np.column_stack([self._rows.nearest(rows), n + np.arange(len(rows))]), np.zeros(len(rows), dtype=np.intp)),
+            np.vstack([B, np.zeros((len(rows), B.shape[1]))]),
         )
-        left = found.white * found.std[:, None]
-        values = H @ mean.coefficients - left[:, : self.Y.shape[1]]
-        variance = found.std**2
-        if mean.factor is not None:
-            root = mean.factor.half_solve(left[:, self.Y.shape[1] :].T)
-            variance = variance + np.einsum("ij,ij->j", root, root)
-        return values, variance
+        return -found.white * found.std[:, None], found.std**2
 
     def covariance(self, rows: Array, others: Array | None = None) -> Array:
         """Given the neighbours of all these rows."""
@@ -236,7 +239,15 @@ class VecchiaPosterior:
         return VecchiaPosterior(prior, np.vstack([self.Y, Y]), np.append(self.noise, noise), self.basis)
 
     def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
-        raise ValueError('functions can\'t be drawn with method="vecchia"; draw values at given rows with sample(X)')
+        """By Matheron's rule, where the misfit is predicted from the nearest rows; for the first target."""
+        prior = prior_paths(self.prior.kernel, self._rows.X, self.basis, n, n_features, rng)
+        errors = np.sqrt(self.noise)[:, None] * rng.standard_normal((len(self.Y), n))
+        parts = np.array_split(self._rows.X, -(-len(self.Y) // _PART))
+        misfit = self.Y[:, :1] - np.vstack([prior.features(part) @ prior.weights for part in parts]) - errors
+        white = _solve(self.prior.kernel, self._rows.X, self.noise, self._rows.neighbors, misfit).white
+        b = FlatMean.of(white, self._mean.basis).coefficients
+        fields = {each.name: getattr(prior, each.name) for each in dataclass_fields(prior)}
+        return _NeighborPaths(**fields, posterior=self).corrected(misfit - self._basis @ b, b)
 
     @cached_property
     def _basis(self) -> Array:
@@ -279,6 +290,20 @@ class VecchiaPosterior:
         return prior.observe(self.Y[near], self.noise[near], self.basis)
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _NeighborPaths(Paths):
+    """Draws whose `alpha` is the misfit at each training row, predicted at a new one from its neighbours."""
+
+    posterior: VecchiaPosterior
+
+    @property
+    def _n_terms(self) -> int:
+        return self.features.size
+
+    def _learned(self, rows: Array) -> Array:
+        return self.posterior.predicted(rows, self.alpha)[0]
+
+
 @dataclass(frozen=True)
 class Conditionals:
     """What `conditionals` computes for each block."""
@@ -305,7 +330,8 @@ def _solve(
     return found
 
 
-def _chunks(places: Index) -> Iterator[slice]:
+def _chunks(places: Index, n_arrays: int = 1) -> Iterator[slice]:
+    """Parts of the blocks, whose covariances in so many arrays are held at a time."""
     size = places.shape[1]
-    step = max(1, 2 * _ENTRIES // (size * (size + 1)))
+    step = max(1, 2 * _ENTRIES // (n_arrays * size * (size + 1)))
     return (slice(start, min(start + step, len(places))) for start in range(0, len(places), step))

@@ -11,7 +11,8 @@ that is −∞ where it can't be evaluated; never a model.
 - `integrate_precisions` integrates them out instead: a `PrecisionMixture` of a few values of their ratio.
 - `highest` finds the global maximum of a function of one variable from its derivative, by a scan and root finding: a
   `Peak`.
-- `hyperparameters` maximizes an objective by L-BFGS from several starting points, first on a few rows, then on all.
+- `ascent` maximizes an objective from one starting point, by L-BFGS or by Fisher scoring, and `hyperparameters` from
+  several, first on a few rows, then on all.
 - `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`, and
   returns `Draws` with convergence diagnostics.
 - `em` runs EM from several starts, and selects the number of components by BIC.

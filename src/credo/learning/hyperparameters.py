@@ -1,4 +1,4 @@
-"""Maximizing a log posterior over hyperparameters: L-BFGS from several starts, first on a few rows, then on all.
+"""Maximizing a log posterior over hyperparameters from several starts, first on a few rows, then on all.
 
 The objective is a function of the flat, unconstrained vector of a `ParameterTree`. Starts are tried on a subset of the
 rows, where an evaluation is cheap. The best of them is refined on larger subsets and then on all rows, where only a few
@@ -15,14 +15,20 @@ from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from credo.deadlines import check
+from credo.learning.ascent import (
+    RESTART_GAIN,
+    Maximum,
+    Objective,
+    curvature_at,
+    inverse_root,
+    joined,
+    maximize,
+    refine,
+)
 from credo.linalg import one_blas_thread, parallel_map
 
 Array = NDArray[np.float64]
-# value and gradient at a vector; value −inf where the model can't be evaluated
-Objective = Callable[[Array], tuple[float, Array]]
 # Makes the objective of one run of the optimizer from where it starts. It may keep warm starts between evaluations.
 ObjectiveFactory = Callable[[Array], Objective]
 
@@ -38,127 +44,10 @@ _FAR, _SMALL_LOSS = 2.5, 0.2
 _MOST_TRIED = 20
 # Expected gains in nats for which a search is resumed: smaller ones aren't worth it, and larger ones not credible.
 _MIN_GAIN, _MAX_GAIN = 0.01, 3.0
-# A gradient below this, in nats for an e-folding of a parameter, or below this share of the value, counts as zero.
-_FLAT, _FLAT_SHARE = 0.01, 1e-6
-# A search ends when this many evaluations in a row gain less than so many nats, or that share of the value.
-_PATIENCE, _GAIN, _GAIN_SHARE = 12, 1e-4, 1e-7
-# How often a run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
-_MAX_RESTARTS, _RESTART_GAIN = 3, 1.0
-# No step may move a parameter further than this many e-foldings.
-_BOX = 12.0
-
-
-@dataclass(frozen=True)
-class Maximum:
-    """Where a search ended, the gradient that was left there, and whether the limit on evaluations ended it."""
-
-    vector: Array
-    value: float
-    n_evaluations: int
-    converged: bool
-    trace: tuple[Array, ...] = ()
-    slope: Array | None = None
-    limited: bool = False
-
-
-class _Stalled(Exception):
-    """The last evaluations gained nothing."""
 
 
 class _Cancelled(Exception):
     """Another thread of the search has failed, or the user interrupted it."""
-
-
-def maximize(
-    objective: Objective,
-    start: Array,
-    *,
-    tolerance: float,
-    max_evaluations: int,
-    metric: Array | None = None,
-) -> Maximum:
-    """The maximum that L-BFGS reaches from a start.
-
-    Where its line search fails away from a maximum, as rounding errors may make it, it is restarted there.
-
-    Parameters
-    ----------
-    tolerance : float
-        Relative change of the value at which the search ends; a gradient of 10⁵ times it ends it as well.
-    max_evaluations : int
-        After this many evaluations the search ends with ``limited=True``.
-    metric : array of shape (n, n), optional
-        The search runs in u, with vector = start + metric·u. A root of the inverse curvature at the maximum makes the
-        objective nearly isotropic in u.
-    """
-    ascent = partial(_ascent, objective, tolerance=tolerance, metric=metric)
-    end = ascent(start, max_evaluations=max_evaluations)
-    for _ in range(_MAX_RESTARTS):
-        left = max_evaluations - end.n_evaluations
-        if end.converged or end.limited or left <= 0 or not np.isfinite(end.value):
-            break
-        again = _joined(end, ascent(end.vector, max_evaluations=left))
-        gain = again.value - end.value
-        end = again if gain > 0 else replace(end, n_evaluations=again.n_evaluations)
-        if gain < _RESTART_GAIN:
-            break
-    return end
-
-
-def _ascent(
-    objective: Objective, start: Array, *, tolerance: float, max_evaluations: int, metric: Array | None
-) -> Maximum:
-    """One run of L-BFGS."""
-    axes = np.eye(len(start)) if metric is None else metric
-    visited: list[Array] = [start]
-    best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
-    n_evaluations = 0
-    # The value and the number of evaluations at the last gain that isn't negligible.
-    mark, since = -np.inf, 0
-
-    def cost(u: Array) -> tuple[float, Array]:
-        nonlocal best_value, best_vector, best_slope, n_evaluations, mark, since
-        if np.isfinite(mark) and n_evaluations - since >= _PATIENCE:
-            raise _Stalled
-        check()
-        n_evaluations += 1
-        vector = start + axes @ u
-        inside = np.abs(vector - start).max(initial=0.0) <= _BOX
-        value, gradient = objective(vector) if inside else (-np.inf, np.zeros_like(vector))
-        if not np.isfinite(value) or not np.isfinite(gradient).all():
-            # A gradient towards the best vector so far makes the line search turn back.
-            gap = vector - best_vector
-            height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
-            return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
-        if value > best_value:
-            best_value, best_vector, best_slope = value, vector, gradient
-            visited.append(vector)
-        if value > mark + max(_GAIN, _GAIN_SHARE * abs(value)):
-            mark, since = value, n_evaluations
-        return -value, -axes.T @ gradient
-
-    try:
-        found = minimize(
-            cost,
-            np.zeros_like(start),
-            jac=True,
-            method="L-BFGS-B",
-            options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
-        )
-        status = int(found.status)
-    except _Stalled:
-        status = 2
-    # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
-    level = bool(np.abs(best_slope).max(initial=0.0) < max(_FLAT, _FLAT_SHARE * abs(best_value)))
-    return Maximum(
-        best_vector,
-        best_value,
-        n_evaluations,
-        status == 0 or (status == 2 and level),
-        tuple(visited),
-        best_slope,
-        status == 1,
-    )
 
 
 @dataclass(frozen=True)
@@ -221,18 +110,18 @@ def search(
         curvature = curvature_at(few, begin)
     trace = ends[0].trace
     for subset, left in subsets[1:]:
-        metric, part = _root(curvature, growth / left), subset(begin)
-        end = maximize(part, begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
+        metric, part = inverse_root(curvature, growth / left), subset(begin)
+        end = refine(part, begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
         begin, trace = end.vector, trace + end.trace
     if len(subsets) > 1:
         begin = _beyond_valley(part, end, starts[0])
-    metric = _root(curvature, growth)
-    run = partial(maximize, objective(begin), tolerance=tolerance, metric=metric)
+    metric = inverse_root(curvature, growth)
+    run = partial(refine, objective(begin), tolerance=tolerance, metric=metric)
     best = run(begin, max_evaluations=max_evaluations)
     back = _resumed_from(best, starts[0])
     if back is not None and best.n_evaluations < max_evaluations:
         again = run(back, max_evaluations=max_evaluations - best.n_evaluations)
-        best = _joined(best, again) if again.value > best.value else best
+        best = joined(best, again) if again.value > best.value else best
     best = _repeated(objective, best, tolerance, max_evaluations, rounds - 1, metric)
     return Search(replace(best, trace=trace + best.trace), _gaps(ends), growth * curvature)
 
@@ -273,7 +162,7 @@ def try_starts(
             best += [i for i in firsts if i not in best]
             finals = each(lambda i: run(tasks[i][0], ends[i].vector), best)
             for i, final in zip(best, finals, strict=True):
-                ends[i] = _joined(ends[i], final)
+                ends[i] = joined(ends[i], final)
     found: list[list[Maximum]] = [[] for _ in problems]
     for (of, _), end in zip(tasks, ends, strict=True):
         found[of].append(end)
@@ -293,19 +182,15 @@ def _repeated(
         left = max_evaluations - best.n_evaluations
         if left <= 0:
             break
-        again = maximize(objective(best.vector), best.vector, tolerance=tolerance, max_evaluations=left, metric=metric)
+        run = partial(refine, objective(best.vector), best.vector, metric=metric, inverse=best.inverse)
+        again = run(tolerance=tolerance, max_evaluations=left)
         gain = again.value - best.value
         best = (
-            _joined(best, again) if gain > 0 else replace(best, n_evaluations=best.n_evaluations + again.n_evaluations)
+            joined(best, again) if gain > 0 else replace(best, n_evaluations=best.n_evaluations + again.n_evaluations)
         )
-        if gain < _RESTART_GAIN:
+        if gain < RESTART_GAIN:
             break
     return best
-
-
-def _joined(first: Maximum, last: Maximum) -> Maximum:
-    """Combine two consecutive parts of one run."""
-    return replace(last, n_evaluations=first.n_evaluations + last.n_evaluations, trace=first.trace + last.trace)
 
 
 def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
@@ -350,30 +235,6 @@ def _resumed_from(end: Maximum, origin: Array) -> Array | None:
     gain = -0.5 * np.sign(gap) * end.slope * np.exp(np.minimum(2.0 * (np.abs(gap) - _FAR), 60.0))
     stray = (np.abs(gap) > _FAR + 1.0) & (gain > _MIN_GAIN) & (gain < _MAX_GAIN)
     return np.where(stray, origin + np.clip(gap, -_FAR, _FAR), end.vector) if stray.any() else None
-
-
-def metric_at(objective: Objective, vector: Array) -> Array:
-    """A root of the inverse curvature of −objective, from differences of its gradient."""
-    return _root(curvature_at(objective, vector), 1.0)
-
-
-def curvature_at(objective: Objective, vector: Array, step: float = 1e-3) -> Array:
-    """The matrix of second derivatives of −objective, from differences of its gradient."""
-    n = len(vector)
-    rows = []
-    for i in range(n):
-        ahead, behind = (objective(vector + s * step * np.eye(n)[i])[1] for s in (1, -1))
-        rows.append((behind - ahead) / (2 * step))
-    return np.array(rows).reshape(n, n)
-
-
-def _root(curvature: Array, growth: float) -> Array:
-    """A root of the inverse of growth·curvature; the unit matrix where the curvature isn't finite."""
-    if not np.isfinite(curvature).all():
-        return np.eye(len(curvature))
-    values, axes = np.linalg.eigh(growth * 0.5 * (curvature + curvature.T))
-    # A flat direction is given one unit of curvature, which lets it move by a few e-foldings at once.
-    return axes / np.sqrt(np.maximum(np.abs(values), 1.0))
 
 
 def _gaps(ends: Sequence[Maximum]) -> tuple[float, ...]:

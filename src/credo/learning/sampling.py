@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.learning._extra import extra
+from credo.learning.ascent import Objective
 from credo.learning.draws import Draws
-from credo.learning.hyperparameters import Objective
 from credo.seeds import generator
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ instructions, since rows of thirty numbers are too short for them.
 
 import math
 
-from numpy import empty
+from numpy import empty, zeros
 
 from credo._jit import njit
 
@@ -16,6 +16,8 @@ LANES = 8
 # A conditional variance is at least this share of the variance.
 _FLOOR = 1e-12
 _FAST = {"contract", "nsz"}
+# Where sums may be taken in any order.
+_SUMS = {"contract", "nsz", "reassoc"}
 
 
 @njit(nogil=True, cache=True)
@@ -64,6 +66,78 @@ def conditionals(start, step, K, noise, places, unused, B, std, white, weights, 
             for lane in range(n_lanes):
                 for a in range(size):
                     weights[first + lane, a] = x[a, lane]
+
+
+@njit(nogil=True, cache=True)
+def information(start, step, K, ahead, noise, by_noise, places, unused):
+    """The Fisher information of the conditional distributions in the groups of lanes `start, start + step, …`.
+
+    With v = L⁻ᵀ(0, …, 0, 1) and a_j = L⁻¹(∂C/∂θ_j)v it is Σ a_j·a_k − ½ a_jq a_kq (Guinness 2021): ½ tr of the block's
+    C⁻¹(∂C/∂θ_j)C⁻¹(∂C/∂θ_k), less the same without the last entry.
+
+    Parameters
+    ----------
+    K, noise, places, unused
+        As for `conditionals`.
+    ahead : array of shape (n_parameters, n_blocks, size·(size + 1)/2)
+        K after a small change of each parameter: `ahead − K` are the derivatives, per change.
+    by_noise : array of shape (n,)
+        The derivatives of `noise` by one more parameter.
+    """
+    n, size, last = len(places), places.shape[1], places.shape[1] - 1
+    n_all = len(ahead) + 1
+    L, x, A = empty((size, size, LANES)), empty((size, LANES)), empty((n_all, size, LANES))
+    v, moved, total = empty(size), empty(size), zeros((n_all, n_all))
+    for group in range(start, -(-n // LANES), step):
+        first = group * LANES
+        n_lanes = min(LANES, n - first)
+        _load(K, noise, places, unused, first, n_lanes, L)
+        _factor(L)
+        x[:] = 0.0
+        x[last] = 1.0
+        _backward(L, x)
+        A[:] = 0.0
+        for lane in range(n_lanes):
+            i = first + lane
+            v[:] = x[:, lane]
+            for j in range(n_all - 1):
+                _change_times(K[i], ahead[j, i], v, moved)
+                for a in range(unused[i], size):
+                    A[j, a, lane] = moved[a]
+            for a in range(unused[i], size):
+                A[n_all - 1, a, lane] = by_noise[places[i, a]] * v[a]
+        for j in range(n_all):
+            _forward(L, A[j])
+            for k in range(j + 1):
+                total[j, k] += _dot(A[j], A[k]) - 0.5 * _dot(A[j, last:], A[k, last:])
+    for j in range(n_all):
+        for k in range(j):
+            total[k, j] = total[j, k]
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _change_times(K, ahead, v, out):
+    """(ahead − K)v, of packed symmetric matrices."""
+    first = 0
+    for a in range(len(v)):
+        own = (ahead[first + a] - K[first + a]) * v[a]
+        for c in range(a):
+            change = ahead[first + c] - K[first + c]
+            own += change * v[c]
+            out[c] += change * v[a]
+        out[a] = own
+        first += a + 1
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _dot(x, y):
+    """The sum of products over all lanes."""
+    total = 0.0
+    for a in range(len(x)):
+        for lane in range(LANES):
+            total += x[a, lane] * y[a, lane]
+    return total
 
 
 @njit(nogil=True, cache=True)

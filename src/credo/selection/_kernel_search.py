@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.deadlines import TimeUp, check, until
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Constant, Kernel, Periodic
-from credo.learning.hyperparameters import maximize
+from credo.learning.ascent import maximize
 from credo.linalg import factorize, one_blas_thread, parallel_map
 from credo.notices import collected
 from credo.seeds import generator

@@ -16,7 +16,7 @@ from scipy.special import digamma, gammaln
 
 from credo.distributions import StudentT
 from credo.estimator import check_positive, check_shapes
-from credo.learning.hyperparameters import maximize
+from credo.learning.ascent import maximize
 from credo.learning.peak import refined_maximum
 
 Array = NDArray[np.float64]
