@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
 from typing import Any
 
 from credo.selection._compare import comparison_of
@@ -47,8 +46,9 @@ def analyze(
     models : sequence of str, optional
         Names of models; by default all that suit the table and fit into the time.
     time : float or None, default 60
-        Time budget in seconds, a quarter of it for scores and report; None for no limit. Models are fitted in the
-        order of their cost, and those that don't fit into the budget are named in the notes.
+        Time budget in seconds, a quarter of it for scores and report; None for no limit. It starts when the table is
+        read, and compiling isn't charged to it. Models are fitted in the order of their cost, and those that don't fit
+        into the budget are named in the notes.
     folds : int, optional
         Number of folds; by default 5.
     task : {"regression", "classification"}, optional
@@ -89,7 +89,6 @@ def analyze(
     >>> study.predict(pd.DataFrame({"dose": [4.5]})).round(1)["mean"].tolist()
     [9.0]
     """
-    started = monotonic()
     prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, engine=engine)
     with display(enabled=progress) as report:
         return run(
@@ -100,7 +99,6 @@ def analyze(
             select=select,
             seed=random_state,
             report=report,
-            started=started,
             engine=engine,
             scheduler=scheduler,
         )
@@ -115,14 +113,10 @@ def run(
     select: str | None = None,
     seed: int = 0,
     report: Report | None = None,
-    started: float | None = None,
     engine: str = "local",
     scheduler: str | None = None,
 ) -> Study:
-    """Fit the models to a data set and select one of them; see `analyze` for the arguments.
-
-    `started` is the time of the monotonic clock at which the time budget starts.
-    """
+    """Fit the models to a data set and select one of them; see `analyze` for the arguments."""
     names = [models] if isinstance(models, str) else models
     if data.whole is not None and names is None:
         names = names_in_parts(data.size)
@@ -137,7 +131,7 @@ def run(
             f"{data.target!r} itself."
         )
     splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
-    work = Run(data, cards, splits, seed, time, monotonic() if started is None else started, report)
+    work = Run(data, cards, splits, seed, time, report)
     trials = work.finish()
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]

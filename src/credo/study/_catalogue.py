@@ -54,6 +54,8 @@ class Card:
     for_varying_spread: bool = False
     # Whether it is fitted first, even if no time is left, so that there is a model.
     always: bool = False
+    # Whether it is not stopped where the budget is generous: it takes seconds unless the machine is busy.
+    certain: bool = False
     # A fit takes time that grows with at least this power of the rows.
     growth: float = 0.8
     # Beyond so many rows it takes time in proportion to them, because another method is used.
@@ -70,14 +72,19 @@ class Card:
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
 
     def sooner(self, size: Size) -> Card:
-        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them."""
+        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them.
+
+        Of few rows, so are Gaussian processes.
+        """
+        if self.name == "gp" and size.is_small:
+            return replace(self, cost=1, certain=True)
         if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
             return self
         return replace(self, cost=2 if self.name == "boosting" else 3)
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
-        return replace(self, cost=self.cost + LATER)
+        return replace(self, cost=self.cost + LATER, certain=False)
 
     def transformed(self, kind: str) -> Card:
         """The same model of a transformed target, as in "linear-log"."""

@@ -14,6 +14,8 @@ MAX_LENGTHSCALES = 50
 ROWS_PER_LENGTHSCALE = 3
 # Up to so many rows, Gaussian processes keep all covariances, as `GPRegressor(method="auto")` does.
 EXACT_ROWS = 5000
+# Up to so many rows, and numbers, they take seconds for all folds.
+_FEW_ROWS, _FEW_CELLS = 400, 5000
 # A label carries less information than a number.
 LABELS_PER_LENGTHSCALE = 30
 # Subsets times rows: beyond this, a classifier over subsets samples them.
@@ -62,6 +64,11 @@ class Size:
         """Whether a Gaussian process may have a length scale for each input."""
         each = LABELS_PER_LENGTHSCALE if self.classes else ROWS_PER_LENGTHSCALE
         return (self.inputs or self.columns) <= min(MAX_LENGTHSCALES, self.rows / each)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a Gaussian process takes only seconds."""
+        return self.rows <= _FEW_ROWS and self.rows * self.columns <= _FEW_CELLS and self.classes <= 2
 
     @property
     def enumerates(self) -> bool:
