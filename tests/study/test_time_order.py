@@ -78,3 +78,17 @@ def test_several_rows_a_date_are_no_series():
     data = dataset(frame, "y")
     assert data.time is None
     assert any("several rows" in note.text for note in data.notes)
+
+
+def test_a_walk_is_not_forecast_better_than_by_its_last_value(analyze, tmp_path):
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", periods=240, freq="D")
+    walk = pd.DataFrame({"day": days, "price": 100 + rng.normal(size=240).cumsum()})
+    study = analyze(walk, "price", models=["naive", "linear", "nadaraya-watson"])
+    board = {score.name: score.held_out for score in study.comparison.scores}
+    assert study.selected == "naive"
+    assert board["naive"]["rmse"] < board["baseline"]["rmse"]
+    forced = analyze(walk, "price", models=["naive", "linear"], select="linear")
+    assert "not below that of the last value" in forced.performance()
+    forced.report(tmp_path / "report.html")
+    assert "beat the last value" in (tmp_path / "report.html").read_text(encoding="utf-8")

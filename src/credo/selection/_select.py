@@ -27,6 +27,8 @@ from credo.metrics._calibration_test import ALARM, FEW, class_calibration, cover
 from credo.selection._gap import CLEAR, gap
 
 BASELINE = "baseline"
+# The forecast by the last value, of rows in time order.
+NAIVE = "naive"
 
 # An RMSE contradicts the log score if it is smaller than this factor times the other.
 _LOWER = 0.9

@@ -19,6 +19,7 @@ from credo.study._size import (
     not_many_columns,
     not_too_wide,
     two_classes,
+    with_a_cycle,
 )
 
 # What follows the name of a model of a transformed target.
@@ -179,7 +180,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 
 
 # No note says that these were not used: most tables aren't in time order.
-_SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
+_SELDOM = ("naive", "naive-season", "gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
 _TREES = "credo.trees._jit"
 # Of small trees, most of the time is the same for any number of rows.
@@ -193,6 +194,13 @@ _LAST = 99
 CARDS: Mapping[str, tuple[Card, ...]] = {
     "regression": (
         Card("baseline", "Always the mean", -1),
+        Card(
+            "naive", "The last value (random walk)", 0, (in_time_order, dense), standardize=False, transformable=False,
+        ),
+        Card(
+            "naive-season", "The value of the last season", 0, (with_a_cycle, dense), standardize=False,
+            transformable=False,
+        ),
         Card("linear", "Linear regression (least squares)", 0, always=True),
         Card("ridge", "Ridge regression, penalty by leave-one-out", 0, varied=False),
         Card("bayes", "Bayesian linear regression", 0),
@@ -266,7 +274,7 @@ def short_name(estimator: Any) -> str | None:
     plain, suffix = (estimator.estimator, SUFFIXES.get(str(kind))) if kind is not None else (estimator, "")
     made = _made_of(plain)
     for task, cards in CARDS.items():
-        size = Size(1, 1, classes=2 if task == "classification" else 0, times=Times(0, 1.0, 1.0))
+        size = Size(1, 1, classes=2 if task == "classification" else 0, times=Times(0, 1.0, 1.0, (1.0,)))
         for card in cards:
             if _made_of(card.make(size)) == made:
                 return None if suffix is None else card.name + suffix
@@ -286,5 +294,8 @@ def _made_of(estimator: Any) -> list[str]:
         name = "rbf" if kernel is None else kernel if isinstance(kernel, str) else type(kernel).__name__.lower()
         noise = getattr(step, "noise", None)
         learned = noise if isinstance(noise, str) else None
-        kinds.append(f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)}, {learned})")
+        season = getattr(step, "period", None) is not None
+        kinds.append(
+            f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)}, {learned}, {season})"
+        )
     return kinds

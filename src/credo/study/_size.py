@@ -77,8 +77,13 @@ class Size:
 
 
 def in_time_order(size: Size) -> str | None:
-    """Why a Gaussian process in time can't be used, or None."""
+    """Why a model of time can't be used, or None."""
     return "the rows are not in time order" if size.times is None else None
+
+
+def with_a_cycle(size: Size) -> str | None:
+    """Why there is no forecast by the last season, or None."""
+    return in_time_order(size) or (None if size.times and size.times.cycles else "no cycle of the rows is known")
 
 
 def not_too_wide(size: Size) -> str | None:
