@@ -92,3 +92,18 @@ def test_a_walk_is_not_forecast_better_than_by_its_last_value(analyze, tmp_path)
     assert "not below that of the last value" in forced.performance()
     forced.report(tmp_path / "report.html")
     assert "beat the last value" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_models_that_are_too_sure_of_later_times_are_passed_over(analyze):
+    """Each weighted mean of neighbours continues the last value, with the spread of the rows around it."""
+    rng = np.random.default_rng(0)
+    walk = pd.DataFrame({"year": np.arange(1800.0, 2000.0), "level": 100 + rng.normal(size=200).cumsum()})
+    study = analyze(walk, "level", models=["naive", "nadaraya-watson"])
+    why = study.comparison.narrow_ahead
+    assert list(why) == ["nadaraya-watson"] and "too narrow (a standard deviation of" in why["nadaraya-watson"]
+    assert study.selected == "naive"
+    # The rows after the last one, as far ahead as held-out rows were.
+    ahead = pd.DataFrame({"year": np.arange(2000.0, 2050.0)})
+    rmse = study.comparison["nadaraya-watson"].held_out["rmse"]
+    assert np.median(study["nadaraya-watson"].predict_dist(ahead).std) < 0.5 * rmse
+    assert np.median(study["naive"].predict_dist(ahead).std) > 0.5 * study.comparison["naive"].held_out["rmse"]

@@ -101,11 +101,11 @@ class NaiveForecast(Regressor):
         """The last value, and how much the series changes."""
         check_is_fitted(self)
         what = "unit of time" if self.period is None else "season"
-        names = ["last value", f"standard deviation of the change in one {what}"]
-        return Table(
-            "Naive forecast: the last " + ("value" if self.period is None else "season"),
-            {"parameter": names, "estimate": [float(self.values_[-1]), self.step_std_]},
-        )
+        lines = [
+            ("last value", float(self.values_[-1])),
+            (f"standard deviation of the change in one {what}", self.step_std_),
+        ]
+        return Table.of_estimates("Naive forecast: the last " + ("value" if self.period is None else "season"), lines)
 
     def _squares(self) -> Array:
         """Squared changes in the training rows, for a unit of time or a season."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from credo.selection._compare import comparison_of
+from credo.study._ahead import narrow_ahead
 from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
@@ -138,6 +139,7 @@ def run(
         raise ValueError(" ".join(["no model was finished.", *failed, *work.notes]))
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
+    found = replace(found, narrow_ahead=narrow_ahead(data, found, splits))
     fitted = found.fitted
     scores = [
         replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score

@@ -75,10 +75,10 @@ class Card:
     def sooner(self, size: Size) -> Card:
         """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them.
 
-        Of few rows, so are Gaussian processes.
+        Of few rows, a Gaussian process is finished whatever else the machine does.
         """
         if self.name == "gp" and size.is_small:
-            return replace(self, cost=1, certain=True)
+            return replace(self, certain=True)
         if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
             return self
         return replace(self, cost=2 if self.name == "boosting" else 3)
