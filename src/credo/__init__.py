@@ -36,7 +36,7 @@ _MEMBERS = {
         "linear": """
             BaselineClassifier BaselineRegressor BayesianLinearRegression BayesianLogisticRegression
             LMSRegression LeastSquaresClassifier LinearDiscriminant LinearRegression LogisticRegression
-            Perceptron Ridge RowSummary ridge_path summarize
+            NaiveForecast Perceptron Ridge RowSummary ridge_path summarize
         """,
         "metrics": """
             accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse

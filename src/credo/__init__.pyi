@@ -80,6 +80,7 @@ from credo.ensemble import MixtureOfExpertsRegressor as MixtureOfExpertsRegresso
 from credo.ensemble import ModelAverage as ModelAverage
 from credo.distributions import MultivariateNormal as MultivariateNormal
 from credo.kernel_machines import NadarayaWatson as NadarayaWatson
+from credo.linear import NaiveForecast as NaiveForecast
 from credo.distributions import Normal as Normal
 from credo.gp import Paths as Paths
 from credo.linear import Perceptron as Perceptron

@@ -1,6 +1,7 @@
 """Mixtures of experts: known truths, equivalences with single models, the bound, and bad input."""
 
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from credo.distributions import Mixture, StudentT
 from credo.ensemble import Gate, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.ensemble._expert_em import Task, first_step, step
 from credo.ensemble._expert_mixture import rounding_variance
-from credo.ensemble._experts import INTERCEPT, NOISE_PRIOR, LinearExperts, LogitExperts
+from credo.ensemble._experts import INTERCEPT, NOISE_PRIOR, SLOPE_PRIOR, LinearExperts, LogitExperts
 from credo.ensemble._gate import softmax_steps
 from credo.estimator import ConvergenceWarning
 from credo.io import ModelFileError
@@ -48,6 +49,7 @@ def test_two_crossing_lines_are_found():
     X, y = crossing_lines()
     model = MixtureOfExpertsRegressor(max_experts=3, **QUICK).fit(X, y)
     assert model.n_experts_ == 2 and len(model.bics_) == 3 and model.bics_.argmin() == 1
+    assert credo.bic(model) == pytest.approx(model.bics_.min())
     table = model.summary()
     slopes = [e for p, e in zip(table.columns["parameter"], table.columns["estimate"], strict=True) if p.endswith("x0")]
     np.testing.assert_allclose(sorted(slopes), [-1.0, 1.0], atol=0.03)
@@ -100,11 +102,11 @@ def test_the_evidence_of_one_expert_is_its_bound():
     gate = Gate.uniform(1, 3, hierarchical=False)
     first = first_step(task, start, gate, np.ones((20, 1)))
     path = Ascent(first, (first.value,)).continued(partial(step, task), max_iter=500, goal=2e-14)
-    rho = path.end.experts.precision
+    rho, (c, d) = path.end.experts.precision, SLOPE_PRIOR
     single = BayesianLinearRegression(
         rho, noise_precision="conjugate", noise_prior=NOISE_PRIOR, fit_intercept=False
     ).fit(phi * [1, 1, np.sqrt(rho / INTERCEPT)], y)  # fmt: skip
-    assert path.values[-1] == pytest.approx(single.log_evidence_ + np.log(rho) - 0.01 * rho, abs=1e-6)
+    assert path.values[-1] == pytest.approx(single.log_evidence_ + c * np.log(rho) - d * rho, abs=1e-6)
 
 
 def test_one_logistic_expert_is_a_bayesian_logistic_regression():
@@ -274,3 +276,25 @@ def test_tables_with_little_in_them():
     assert copies.n_experts_ == 2
     constant = MixtureOfExpertsRegressor(2, n_restarts=0).fit(np.column_stack([X, np.ones(12)]), y)
     assert np.isfinite(constant.predict_dist(np.column_stack([X, 5 * np.ones(12)])).std).all()
+
+
+@pytest.mark.parametrize("n_experts", [2, 3])
+def test_a_sinusoid_is_made_of_sloped_lines(n_experts):
+    """Against EM from every partition of the x-axis into intervals, cut at its deciles."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 1, 60)
+    y = np.sin(2 * np.pi * x) + 0.15 * rng.normal(size=60)
+    model = MixtureOfExpertsRegressor(n_experts).fit(x[:, None], y)
+    phi = np.column_stack([(x - x.mean()) / x.std(), np.ones(60)])
+    task = Task(phi, (y - y.mean()) / y.std(), np.ones(60), np.array([0.01, 0.01]))
+    best = -np.inf
+    for cuts in combinations(np.quantile(phi[:, 0], np.linspace(0.1, 0.9, 9)), n_experts - 1):
+        shares = 0.9 * np.eye(n_experts)[np.digitize(phi[:, 0], cuts)] + 0.1 / n_experts
+        gate = Gate.uniform(n_experts, 2, hierarchical=False)
+        fit = first_step(task, LinearExperts.start(n_experts, 2), gate, shares)
+        for _ in range(15):
+            fit = step(task, fit)
+        best = max(best, fit.value)
+    assert model.bound_[-1] + 60 * np.log(y.std()) > best - 1.5
+    slopes = np.diff(model.expert_predictions([[0.0], [1.0]]), axis=0)
+    assert np.abs(slopes).min() > 0.5

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 import credo
+from credo import deadlines
 from credo.deadlines import check
 from credo.linear import LinearRegression
-from credo.study import _estimators, dataset, run
+from credo.study import _analyze, _estimators, _run, dataset, run
 
 
 class Slow(LinearRegression):
@@ -53,8 +54,9 @@ def names(study):
 
 
 @pytest.mark.parametrize("n", [100, 600], ids=["stopped", "skipped after a trial on part of the rows"])
-def test_a_slow_model_is_left_out_and_named(analyze, replaced, n):
+def test_a_slow_model_is_left_out_and_named(analyze, replaced, monkeypatch, n):
     replaced("lms", Slow())
+    monkeypatch.setattr(_run, "compiles", lambda module: False)
     start = monotonic()
     study = analyze(table(n), "y", models=["linear", "lms", "bayes"], time=3.0)
     assert monotonic() - start < 3.5
@@ -71,6 +73,48 @@ def test_another_model_is_fitted_where_the_first_one_fails_and_no_time_is_left(a
     wide = pd.DataFrame(rng.normal(size=(24, 30)), columns=[f"x{j}" for j in range(30)]).assign(y=rng.normal(size=24))
     study = analyze(wide, "y", models=["linear", "ridge", "bayes"], time=0.001)
     assert names(study) == {"baseline", "linear", "ridge"}
+
+
+def test_reading_and_compiling_are_not_charged(analyze, replaced, monkeypatch):
+    now = [0.0]
+
+    class Compiled(LinearRegression):
+        """Least squares that compiles for a minute when it is first fitted."""
+
+        def fit(self, X, y, sample_weight=None):
+            now[0] += 60.0 if len(passed) == 1 else 0.1
+            passed.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    def read(*args, **options):
+        now[0] += 60.0
+        return dataset(*args, **options)
+
+    passed = [0]
+    replaced("kernel-ridge", Compiled())
+    monkeypatch.setattr(_analyze, "dataset", read)
+    for module in (_run, deadlines):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_run, "compiles", lambda module: len(passed) == 1)
+    study = analyze(table(100), "y", models=["linear", "kernel-ridge"], time=10.0)
+    assert names(study) == {"baseline", "linear", "kernel-ridge"}
+    assert passed[1] <= 60  # it compiled on few rows
+
+
+def test_a_gaussian_process_of_a_small_table_is_fitted_whatever_the_machine_does(analyze, replaced, monkeypatch):
+    now = [0.0]
+
+    class Waiting(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            now[0] += 100.0
+            return super().fit(X, y, sample_weight)
+
+    replaced("gp", Waiting())
+    for module in (_run, deadlines):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_run, "compiles", lambda module: False)
+    assert names(analyze(table(60), "y")) >= {"baseline", "linear", "bayes", "lasso", "gp"}
+    assert "gp" not in names(analyze(table(60), "y", time=5.0))
 
 
 def test_cheap_models_are_fitted_before_costly_ones():

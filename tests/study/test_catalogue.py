@@ -14,6 +14,8 @@ from credo.study._catalogue import CARDS, chosen_cards, known_name, names, short
 from credo.study._size import Size, Times
 
 REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
+# For rows in time order.
+IN_TIME = ("naive", "naive-season", "gp-time")
 
 
 def estimators(models, size, transformation="identity"):
@@ -23,7 +25,7 @@ def estimators(models, size, transformation="identity"):
 
 @pytest.mark.parametrize(
     ("classes", "every"),
-    [(0, set(REGRESSORS) - {"gp-time", "gp-heteroscedastic", "gp-matern", "lms"}), (2, set(CLASSIFIERS))],
+    [(0, set(REGRESSORS) - {*IN_TIME, "gp-heteroscedastic", "gp-matern", "lms"}), (2, set(CLASSIFIERS))],
 )
 def test_all_models_suit_a_small_table(classes, every):
     chosen, notes = estimators(None, Size(442, 10, classes=classes))
@@ -95,7 +97,7 @@ def test_varying_noise_is_for_tables_whose_spread_varies_unless_it_is_named():
         estimators(("gp-heteroscedastic",), Size(300, 200))
 
 
-@pytest.mark.parametrize("name", [name for name in REGRESSORS if name != "gp-time"])
+@pytest.mark.parametrize("name", [name for name in REGRESSORS if name not in IN_TIME])
 def test_regressors_have_their_name(name):
     assert short_name(estimators((name, "linear", "bayes"), Size(300, 6))[0][name]) == name
 
@@ -115,7 +117,9 @@ def test_processes_are_told_apart_by_their_kernels():
     assert short_name(GPRegressor(Matern52())) == short_name(GPRegressor("matern52")) == "gp-matern"
     assert short_name(GPRegressor(Matern32())) is None
     in_time = Size(120, 2, times=Times(0, 3650.0, 30.0, (365.25,)))
-    assert short_name(estimators(("gp-time",), in_time)[0]["gp-time"]) == "gp-time"
+    for name in IN_TIME:
+        assert short_name(estimators((name,), in_time)[0][name]) == name
+    assert "naive-season" not in estimators(None, Size(120, 2, times=Times(0, 3650.0, 30.0)))[0]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +153,7 @@ def test_a_wrong_name_suggests_the_nearest(value, nearest):
 
 
 def test_a_name_that_is_near_none_lists_all():
-    with pytest.raises(ValueError, match=r"no model 'xyz'\. Choose from linear, ridge"):
+    with pytest.raises(ValueError, match=r"no model 'xyz'\. Choose from naive, naive-season, linear, ridge"):
         known_name("xyz")
 
 

@@ -78,3 +78,32 @@ def test_several_rows_a_date_are_no_series():
     data = dataset(frame, "y")
     assert data.time is None
     assert any("several rows" in note.text for note in data.notes)
+
+
+def test_a_walk_is_not_forecast_better_than_by_its_last_value(analyze, tmp_path):
+    rng = np.random.default_rng(0)
+    days = pd.date_range("2020-01-01", periods=240, freq="D")
+    walk = pd.DataFrame({"day": days, "price": 100 + rng.normal(size=240).cumsum()})
+    study = analyze(walk, "price", models=["naive", "linear", "nadaraya-watson"])
+    board = {score.name: score.held_out for score in study.comparison.scores}
+    assert study.selected == "naive"
+    assert board["naive"]["rmse"] < board["baseline"]["rmse"]
+    forced = analyze(walk, "price", models=["naive", "linear"], select="linear")
+    assert "not below that of the last value" in forced.performance()
+    forced.report(tmp_path / "report.html")
+    assert "beat the last value" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_models_that_are_too_sure_of_later_times_are_passed_over(analyze):
+    """Each weighted mean of neighbours continues the last value, with the spread of the rows around it."""
+    rng = np.random.default_rng(0)
+    walk = pd.DataFrame({"year": np.arange(1800.0, 2000.0), "level": 100 + rng.normal(size=200).cumsum()})
+    study = analyze(walk, "level", models=["naive", "nadaraya-watson"])
+    why = study.comparison.narrow_ahead
+    assert list(why) == ["nadaraya-watson"] and "too narrow (a standard deviation of" in why["nadaraya-watson"]
+    assert study.selected == "naive"
+    # The rows after the last one, as far ahead as held-out rows were.
+    ahead = pd.DataFrame({"year": np.arange(2000.0, 2050.0)})
+    rmse = study.comparison["nadaraya-watson"].held_out["rmse"]
+    assert np.median(study["nadaraya-watson"].predict_dist(ahead).std) < 0.5 * rmse
+    assert np.median(study["naive"].predict_dist(ahead).std) > 0.5 * study.comparison["naive"].held_out["rmse"]

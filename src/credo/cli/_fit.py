@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import click
@@ -143,7 +142,6 @@ def run_and_show(
     **options: Any,
 ) -> None:
     """Run the study, write its files and print the results."""
-    started = monotonic()
     from credo.cli._files import refuse_overwriting, staging
     from credo.study import dataset, run, write
     from credo.study._display import display
@@ -158,7 +156,7 @@ def run_and_show(
         for note in table.notes:
             screen.note(f"Note: {note}")
         with display(enabled=not screen.quiet) as report:
-            study = run(table, report=report, started=started, engine=engine, **options)
+            study = run(table, report=report, engine=engine, **options)
         said = {note.text for note in table.notes}
         for note in study.notes:
             if note.text not in said:

@@ -89,8 +89,9 @@ def maximize(
     rng: np.random.Generator,
 ) -> Ascent[Fit]:
     """The best of several starts; `labels` are the targets as standardized columns, by which starts divide the rows."""
+    kinds = (_regions, _cells, _lines)
     starts = (
-        first_step(task, experts, gate, _shares((_cells if i % 2 == 0 else _lines)(task, labels, gate.n_experts, rng)))
+        first_step(task, experts, gate, _shares(kinds[i % 3](task, labels, gate.n_experts, rng)))
         for i in range(1 if gate.n_experts == 1 else 1 + n_restarts)
     )
     goal = tol * float(task.weight.sum())
@@ -107,8 +108,14 @@ def _shares(distances: Array) -> Array:
     return (1 - _SOFT) * np.eye(n_experts)[distances.argmin(axis=1)] + _SOFT / n_experts
 
 
+def _regions(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
+    """Squared distances of inputs alone: of a curve, pieces that may be steep."""
+    X = task.phi[:, :-1]
+    return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
+
+
 def _cells(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
-    """Squared distances from rows chosen as in k-means++, with inputs and targets of equal say."""
+    """Squared distances from rows chosen as in k-means++, with inputs and targets of equal say: levels, or branches."""
     X = np.column_stack([task.phi[:, :-1], labels * np.sqrt(max(task.phi.shape[1] - 1, 1) / labels.shape[1])])
     return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
 

@@ -59,7 +59,7 @@ class MixtureOfExperts(Estimator):
         gate: str = "softmax",
         gate_precision: float = 0.01,
         max_experts: int = 8,
-        n_restarts: int = 4,
+        n_restarts: int = 5,
         max_iter: int = 300,
         tol: float = 1e-5,
         random_state: Any = 0,
@@ -159,6 +159,7 @@ class MixtureOfExperts(Estimator):
         self.gate_ = path.end.gate
         self.bound_ = np.array(path.values) + jacobian
         self.log_likelihood_ = task.log_likelihood(path.end) + jacobian
+        self.bics_ = self.bics_ - 2 * jacobian
         n_iter = len(path.values)
         many = f"{self.n_experts_} expert" + "s" * (self.n_experts_ > 1)
         if path.converged:

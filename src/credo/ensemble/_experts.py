@@ -26,8 +26,9 @@ Array = NDArray[np.float64]
 # The gamma prior of a noise precision, in units of the variance of y: the information of three observations with a
 # standard deviation of a tenth of that of y. A Student-t prediction then has more than three degrees of freedom.
 NOISE_PRIOR = (1.5, 0.015)
-# Precision of an intercept relative to the noise, and the gamma prior of that of the slopes.
-INTERCEPT, SLOPE_PRIOR = 1e-4, (1.0, 0.01)
+# Precision of an intercept relative to the noise, and the gamma prior of that of the slopes. It is nearly flat in ln ρ,
+# so that flat experts (ρ = 100) gain nothing over steep ones (ρ = 0.01) by the prior; (1, 0.01) would give them 8 nats.
+INTERCEPT, SLOPE_PRIOR = 1e-4, (0.1, 0.01)
 # Precision of the intercept of logits, as in BayesianLogisticRegression.
 LOGIT_INTERCEPT = 0.01
 # The least share of a row that any expert sees, so that each sees all rows and all classes.

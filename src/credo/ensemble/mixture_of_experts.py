@@ -38,7 +38,7 @@ _PARAMETERS = """gate : {"softmax", "hierarchical"}, default "softmax"
         Precision of the normal prior of the gate's weights, for standardized columns. It keeps them finite.
     max_experts : int, default 8
         For "bic".
-    n_restarts : int, default 4
+    n_restarts : int, default 5
         Further starts of EM; the best are continued.
     max_iter : int, default 300
         Iterations of EM.
@@ -220,7 +220,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         gate_precision: float = 0.01,
         expert_precision: float = 1.0,
         max_experts: int = 8,
-        n_restarts: int = 4,
+        n_restarts: int = 5,
         max_iter: int = 300,
         tol: float = 1e-5,
         random_state: Any = 0,

@@ -6,6 +6,7 @@
     BayesianLinearRegression  w ~ N(m₀, α⁻¹I), noise N(0, β⁻¹); posterior, predictive, evidence
 
     BaselineRegressor, BaselineClassifier  the mean, or the class frequencies, which other models should beat
+    NaiveForecast             the last value, or that of the last season, of a series in time
 
     LeastSquaresClassifier    least squares on indicators of the classes
     Perceptron                w ← w + yφ at each mistake
@@ -37,6 +38,7 @@ from credo.linear.least_squares_classifier import LeastSquaresClassifier
 from credo.linear.lms import LMSRegression
 from credo.linear.logistic import LogisticRegression
 from credo.linear.logistic import Path as Path
+from credo.linear.naive import NaiveForecast
 from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
 from credo.scale import RowSummary, summarize
@@ -51,6 +53,7 @@ __all__ = [
     "LinearDiscriminant",
     "LinearRegression",
     "LogisticRegression",
+    "NaiveForecast",
     "Perceptron",
     "Ridge",
     "RowSummary",

@@ -87,6 +87,16 @@ def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
     return f"{text}, {verdict} that of {guess} ({number(baseline)})."
 
 
+def naive_sentence(held: Predicted, naive: Predicted) -> str:
+    """Whether forecasts are better than the last value before the held-out rows."""
+    ours, theirs = (float(np.sqrt(np.mean((held.y - each.mean) ** 2))) for each in (held, naive))
+    rmse = f"the last value, the naive forecast (RMSE {number(theirs)})"
+    if ours >= theirs:
+        return f"It doesn't beat {rmse}."
+    chance = "" if held.gain(naive).clear else ", a difference that chance could explain"
+    return f"It beats {rmse}: its error is {whole_percent(1 - ours / theirs)} smaller{chance}."
+
+
 def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
     """Whether the 95 % intervals hold 95 % of the rows; with `shape`, also whether those of other levels are right."""
     share, wide = fact.inside / fact.n, shape is not None and shape.too_wide

@@ -26,12 +26,19 @@ from credo.report._curve_figures import MAX_CLASSES, curve_figures, curve_senten
 from credo.report._curves import probability
 from credo.report._effects import Weights, coefficient_figure, effect_sentences, weights
 from credo.report._figures import Figure
-from credo.report._held_out import Predicted, coverage_sentence, error_sentence, held_out_figures, time_figure
+from credo.report._held_out import (
+    Predicted,
+    coverage_sentence,
+    error_sentence,
+    held_out_figures,
+    naive_sentence,
+    time_figure,
+)
 from credo.report._inclusion_figure import inclusion_figure
 from credo.report._inputs import influence_figure, influence_sentence, nonlinearity_figure, process_sentence
 from credo.report._numbers import count, datum, number, percent, several
 from credo.report._surprises import largest_errors, least_probable, row_label
-from credo.selection import BASELINE, Comparison, gap
+from credo.selection import BASELINE, NAIVE, Comparison, gap
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
 _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
@@ -57,6 +64,7 @@ def regression(
     answer = [
         *opening(comparison, choice, target),
         error_sentence(rmse, guess, clear=clear),
+        *_naive(comparison, held, best),
         coverage_sentence(held.coverage, held.uniformity),
     ]
     if found.process is not None:
@@ -85,6 +93,12 @@ def regression(
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
     }
+
+
+def _naive(comparison: Comparison, held: Predicted, best: str) -> list[str]:
+    """Of rows in time order, the comparison with the simplest forecast."""
+    naive = comparison.held_out.get(NAIVE)
+    return [] if naive is None or best == NAIVE else [naive_sentence(held, Predicted(naive))]
 
 
 def _tiles(

@@ -24,11 +24,12 @@ from credo.selection._gap import Gap, gap
 from credo.selection._kernel_result import Component, KernelSearch, Step
 from credo.selection._kernel_search import search_kernel
 from credo.selection._measures import MEASURES, Measure
-from credo.selection._select import BASELINE, Selection
+from credo.selection._select import BASELINE, NAIVE, Selection
 
 __all__ = [
     "BASELINE",
     "MEASURES",
+    "NAIVE",
     "Comparison",
     "Component",
     "Gap",

@@ -83,6 +83,8 @@ class Comparison:
         Warnings of the fits, a reduced number of folds, and the like.
     n_folds : int
     task : "regression" or "classification"
+    narrow_ahead : dict of name to str
+        Of rows in time order, the models whose intervals for later times are too narrow, and why.
     """
 
     scores: Sequence[Score]
@@ -91,6 +93,7 @@ class Comparison:
     notes: Sequence[str] = ()
     n_folds: int = 5
     task: str = "regression"
+    narrow_ahead: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def selection(self) -> Selection:
@@ -99,7 +102,12 @@ class Comparison:
         if not self.held_out:
             first = self.scores[0].name
             return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
-        return select([Candidate(name, held.y, held.dist, self[name].held_out) for name, held in self.held_out.items()])
+        return select(
+            [
+                Candidate(name, held.y, held.dist, self[name].held_out, self.narrow_ahead.get(name, ""))
+                for name, held in self.held_out.items()
+            ]
+        )
 
     @property
     def selected(self) -> str:

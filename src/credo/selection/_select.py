@@ -7,6 +7,8 @@
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
    standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
    selected, the one named first.
+   Of rows in time order, models whose intervals for later times are too narrow beside their held-out errors are passed
+   over before.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
    predict much worse. If the intervals of the first are not too narrow, only for one that predicts about as well.
 """
@@ -14,7 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +29,8 @@ from credo.metrics._calibration_test import ALARM, FEW, class_calibration, cover
 from credo.selection._gap import CLEAR, gap
 
 BASELINE = "baseline"
+# The forecast by the last value, of rows in time order.
+NAIVE = "naive"
 
 # An RMSE contradicts the log score if it is smaller than this factor times the other.
 _LOWER = 0.9
@@ -76,6 +80,8 @@ class Candidate:
     y: NDArray[Any]
     dist: Any
     scores: Mapping[str, float]
+    # Why its forecasts of later times can't be trusted, or empty.
+    narrow_ahead: str = ""
 
     @cached_property
     def is_classifier(self) -> bool:
@@ -163,7 +169,25 @@ class Candidate:
 
 
 def select(candidates: Sequence[Candidate]) -> Selection:
-    """Select one of the candidates, which are ordered by simplicity; "baseline" is the one to beat."""
+    """Select one of the candidates, which are ordered by simplicity; "baseline" is the one to beat.
+
+    Those whose intervals are too narrow for later times are passed over if others are left.
+    """
+    kept = [c for c in candidates if not c.narrow_ahead]
+    if len(kept) == len(candidates) or not any(c.name != BASELINE for c in kept):
+        return _select(candidates)
+    found = _select(kept)
+    score = next(c.log_score.mean() for c in kept if c.name == found.name)
+    better = [c for c in candidates if c.narrow_ahead and c.log_score.mean() > score]
+    if not better:
+        return found
+    best = max(better, key=lambda c: c.log_score.mean())
+    also = f" (and so are those of {', '.join(c.name for c in better if c is not best)})" if len(better) > 1 else ""
+    why = f"{best.name} has the better log score, but {best.narrow_ahead}{also}. Of the other models: {found.why}"
+    return replace(found, why=why)
+
+
+def _select(candidates: Sequence[Candidate]) -> Selection:
     baseline = next((c for c in candidates if c.name == BASELINE), None)
     others = [c for c in candidates if c is not baseline]
     eligible = better = [c for c in others if baseline is None or c.beats(baseline)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
 from typing import Any
 
 from credo.selection._compare import comparison_of
+from credo.study._ahead import narrow_ahead
 from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
@@ -47,8 +47,9 @@ def analyze(
     models : sequence of str, optional
         Names of models; by default all that suit the table and fit into the time.
     time : float or None, default 60
-        Time budget in seconds, a quarter of it for scores and report; None for no limit. Models are fitted in the
-        order of their cost, and those that don't fit into the budget are named in the notes.
+        Time budget in seconds, a quarter of it for scores and report; None for no limit. It starts when the table is
+        read, and compiling isn't charged to it. Models are fitted in the order of their cost, and those that don't fit
+        into the budget are named in the notes.
     folds : int, optional
         Number of folds; by default 5.
     task : {"regression", "classification"}, optional
@@ -89,7 +90,6 @@ def analyze(
     >>> study.predict(pd.DataFrame({"dose": [4.5]})).round(1)["mean"].tolist()
     [9.0]
     """
-    started = monotonic()
     prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, engine=engine)
     with display(enabled=progress) as report:
         return run(
@@ -100,7 +100,6 @@ def analyze(
             select=select,
             seed=random_state,
             report=report,
-            started=started,
             engine=engine,
             scheduler=scheduler,
         )
@@ -115,14 +114,10 @@ def run(
     select: str | None = None,
     seed: int = 0,
     report: Report | None = None,
-    started: float | None = None,
     engine: str = "local",
     scheduler: str | None = None,
 ) -> Study:
-    """Fit the models to a data set and select one of them; see `analyze` for the arguments.
-
-    `started` is the time of the monotonic clock at which the time budget starts.
-    """
+    """Fit the models to a data set and select one of them; see `analyze` for the arguments."""
     names = [models] if isinstance(models, str) else models
     if data.whole is not None and names is None:
         names = names_in_parts(data.size)
@@ -137,13 +132,14 @@ def run(
             f"{data.target!r} itself."
         )
     splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
-    work = Run(data, cards, splits, seed, time, monotonic() if started is None else started, report)
+    work = Run(data, cards, splits, seed, time, report)
     trials = work.finish()
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
         raise ValueError(" ".join(["no model was finished.", *failed, *work.notes]))
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
+    found = replace(found, narrow_ahead=narrow_ahead(data, found, splits))
     fitted = found.fitted
     scores = [
         replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score

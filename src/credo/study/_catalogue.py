@@ -19,6 +19,7 @@ from credo.study._size import (
     not_many_columns,
     not_too_wide,
     two_classes,
+    with_a_cycle,
 )
 
 # What follows the name of a model of a transformed target.
@@ -54,6 +55,8 @@ class Card:
     for_varying_spread: bool = False
     # Whether it is fitted first, even if no time is left, so that there is a model.
     always: bool = False
+    # Whether it is not stopped where the budget is generous: it takes seconds unless the machine is busy.
+    certain: bool = False
     # A fit takes time that grows with at least this power of the rows.
     growth: float = 0.8
     # Beyond so many rows it takes time in proportion to them, because another method is used.
@@ -70,14 +73,19 @@ class Card:
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
 
     def sooner(self, size: Size) -> Card:
-        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them."""
+        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them.
+
+        Of few rows, a Gaussian process is finished whatever else the machine does.
+        """
+        if self.name == "gp" and size.is_small:
+            return replace(self, certain=True)
         if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
             return self
         return replace(self, cost=2 if self.name == "boosting" else 3)
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
-        return replace(self, cost=self.cost + LATER)
+        return replace(self, cost=self.cost + LATER, certain=False)
 
     def transformed(self, kind: str) -> Card:
         """The same model of a transformed target, as in "linear-log"."""
@@ -172,7 +180,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 
 
 # No note says that these were not used: most tables aren't in time order.
-_SELDOM = ("gp-time", "gp-time-log", "gp-time-power")
+_SELDOM = ("naive", "naive-season", "gp-time", "gp-time-log", "gp-time-power")
 _COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
 _TREES = "credo.trees._jit"
 # Of small trees, most of the time is the same for any number of rows.
@@ -186,6 +194,13 @@ _LAST = 99
 CARDS: Mapping[str, tuple[Card, ...]] = {
     "regression": (
         Card("baseline", "Always the mean", -1),
+        Card(
+            "naive", "The last value (random walk)", 0, (in_time_order, dense), standardize=False, transformable=False,
+        ),
+        Card(
+            "naive-season", "The value of the last season", 0, (with_a_cycle, dense), standardize=False,
+            transformable=False,
+        ),
         Card("linear", "Linear regression (least squares)", 0, always=True),
         Card("ridge", "Ridge regression, penalty by leave-one-out", 0, varied=False),
         Card("bayes", "Bayesian linear regression", 0),
@@ -259,7 +274,7 @@ def short_name(estimator: Any) -> str | None:
     plain, suffix = (estimator.estimator, SUFFIXES.get(str(kind))) if kind is not None else (estimator, "")
     made = _made_of(plain)
     for task, cards in CARDS.items():
-        size = Size(1, 1, classes=2 if task == "classification" else 0, times=Times(0, 1.0, 1.0))
+        size = Size(1, 1, classes=2 if task == "classification" else 0, times=Times(0, 1.0, 1.0, (1.0,)))
         for card in cards:
             if _made_of(card.make(size)) == made:
                 return None if suffix is None else card.name + suffix
@@ -279,5 +294,8 @@ def _made_of(estimator: Any) -> list[str]:
         name = "rbf" if kernel is None else kernel if isinstance(kernel, str) else type(kernel).__name__.lower()
         noise = getattr(step, "noise", None)
         learned = noise if isinstance(noise, str) else None
-        kinds.append(f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)}, {learned})")
+        season = getattr(step, "period", None) is not None
+        kinds.append(
+            f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)}, {learned}, {season})"
+        )
     return kinds

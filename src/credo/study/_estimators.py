@@ -30,6 +30,7 @@ from credo.linear import (
     LinearRegression,
     LMSRegression,
     LogisticRegression,
+    NaiveForecast,
     Ridge,
 )
 from credo.penalized import LassoCV, SparseLogisticRegressionCV
@@ -74,9 +75,13 @@ def make(name: str, size: Size, transformation: str = "identity") -> Any:
 
 
 def _regressors(size: Size) -> dict[str, Any]:
-    many = size.rows >= SPREAD_ROWS
+    many, times = size.rows >= SPREAD_ROWS, size.times
     return {
         "baseline": BaselineRegressor(),
+        "naive": NaiveForecast(0 if times is None else times.column),
+        "naive-season": NaiveForecast(
+            0 if times is None else times.column, period=max(times.cycles) if times and times.cycles else None
+        ),
         "linear": LinearRegression(),
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),

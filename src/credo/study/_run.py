@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +38,10 @@ _WARM_UP_ROWS = 60
 _HOPELESS = 2.0
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
+# With a budget of at least so many seconds, a model that is cheap for its table isn't stopped.
+_GENEROUS = 20.0
+# Seconds of compiling, at most, that aren't charged to the budget.
+_COMPILING = 120.0
 _INTERRUPTED = "stopped by Ctrl-C"
 # Of the time of a fit that grows in proportion to the rows, at least this share does.
 _LEAST_SLOPE = 0.5
@@ -71,14 +75,15 @@ class Run:
     splits: Sequence[Split]
     seed: int
     time: float | None = None
-    started: float = field(default_factory=monotonic)
     report: Report | None = None
     trials: dict[str, Trial] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
 
     def __post_init__(self) -> None:
-        self._deadline = None if self.time is None else self.started + _FOR_MODELS * self.time
+        # The models are imported before the clock starts.
+        self.cards[0].make(self.data.size)
+        self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
         self._scores: list[Score] = []
         self._forms = self.data.preparation.forms_
         self._parts = Parts(self.data.frame)
@@ -126,7 +131,8 @@ class Run:
         """Fit one model; returns None, or why it was not finished."""
         # If the first model failed, the next one is fitted whatever the time: a run without any model is of no use.
         instead = bool(self._made) and not self.has_model
-        deadline = None if card.cost < 0 or card.always or instead else self._deadline
+        certain = card.always or (card.certain and self.time is not None and self.time >= _GENEROUS)
+        deadline = None if card.cost < 0 or certain or instead else self._deadline
         if deadline is not None and monotonic() >= deadline:
             return ""
         if card.name == AVERAGE:
@@ -134,8 +140,9 @@ class Run:
             return None
         if card.loops is not None and compiles(card.loops):
             self._say(card.name, 0, waiting, "compiling, first run only")
-        else:
-            self._say(card.name, 0, waiting)
+            self._compile(card)
+            deadline = None if deadline is None else self._deadline
+        self._say(card.name, 0, waiting)
         if deadline is not None:
             expected = self._expected(card, deadline)
             if _SAFETY * expected > deadline - monotonic():
@@ -151,6 +158,16 @@ class Run:
             return f"stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
         self._keep(trial)
         return None
+
+    def _compile(self, card: Card) -> None:
+        """Fit the model to a few rows, so that what it needs is compiled; that time isn't charged to the budget."""
+        start = monotonic()
+        rows = np.random.default_rng(self.seed).permutation(self.data.size.rows)[:_WARM_UP_ROWS]
+        # The trial itself reports errors.
+        with collected(), suppress(Exception, TimeUp), until(start + _COMPILING), _threads(card):
+            self._timed(card, rows)
+        if self._deadline is not None:
+            self._deadline += min(monotonic() - start, _COMPILING)
 
     def _average(self) -> None:
         """Average the finished models whose columns were prepared alike; of fewer than two there is no average."""

@@ -14,6 +14,8 @@ MAX_LENGTHSCALES = 50
 ROWS_PER_LENGTHSCALE = 3
 # Up to so many rows, Gaussian processes keep all covariances, as `GPRegressor(method="auto")` does.
 EXACT_ROWS = 5000
+# Up to so many rows, and numbers, they take seconds for all folds.
+_FEW_ROWS, _FEW_CELLS = 400, 5000
 # A label carries less information than a number.
 LABELS_PER_LENGTHSCALE = 30
 # Subsets times rows: beyond this, a classifier over subsets samples them.
@@ -64,14 +66,24 @@ class Size:
         return (self.inputs or self.columns) <= min(MAX_LENGTHSCALES, self.rows / each)
 
     @property
+    def is_small(self) -> bool:
+        """Whether a Gaussian process takes only seconds."""
+        return self.rows <= _FEW_ROWS and self.rows * self.columns <= _FEW_CELLS and self.classes <= 2
+
+    @property
     def enumerates(self) -> bool:
         """Whether a classifier over subsets of the columns visits all of them."""
         return 2.0 ** min(self.columns, 60) * self.rows <= _VISITED_ROWS
 
 
 def in_time_order(size: Size) -> str | None:
-    """Why a Gaussian process in time can't be used, or None."""
+    """Why a model of time can't be used, or None."""
     return "the rows are not in time order" if size.times is None else None
+
+
+def with_a_cycle(size: Size) -> str | None:
+    """Why there is no forecast by the last season, or None."""
+    return in_time_order(size) or (None if size.times and size.times.cycles else "no cycle of the rows is known")
 
 
 def not_too_wide(size: Size) -> str | None:

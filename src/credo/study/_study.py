@@ -17,7 +17,7 @@ from credo.io.extras import pandas
 from credo.io.predictions import distribution_frame, predictions
 from credo.metrics import influence
 from credo.metrics._calibration_test import coverage_test
-from credo.selection import BASELINE, Comparison
+from credo.selection import BASELINE, NAIVE, Comparison
 from credo.study._dataset import Dataset, Note
 from credo.study._write import inclusions
 
@@ -192,12 +192,22 @@ class Study:
             said = f"it explains {100 * max(0.0, explained):.0f} % of the variance"
             if self.data.time is not None:
                 said = f"its squared error is {100 * max(0.0, explained):.0f} % below that of the mean of earlier rows"
+                said += self._beside_naive(score["rmse"])
             inside = f"its 95 % intervals contain {100 * score['coverage']:.1f} %{verdict}"
             return f"On {n:,} held-out rows {said}, and {inside}."
         return (
             f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} % (log loss "
             f"{score['log_loss']:.3f}); always predicting the most frequent class has {100 * base['accuracy']:.1f} % "
             f"({base['log_loss']:.3f})."
+        )
+
+    def _beside_naive(self, rmse: float) -> str:
+        """How the error compares with that of the last value."""
+        if self.selected == NAIVE or NAIVE not in self.comparison.held_out:
+            return ""
+        share = 1 - (rmse / max(self.comparison[NAIVE].held_out["rmse"], 1e-300)) ** 2
+        return (
+            f", {100 * share:.0f} % below that of the last value" if share > 0 else ", not below that of the last value"
         )
 
     def record(self) -> dict[str, Any]:

@@ -67,7 +67,6 @@ def run_job(
             models=models,
             time=seconds,
             report=lambda state: writer.report(state, data, started),
-            started=started,
         )
         # The report is written in any case.
         stop.job = None
