@@ -135,6 +135,8 @@ def _log_beta_slope(df: Array) -> Array:
 def t_variance(df: Any) -> Any:
     """The variance of Student's t distribution of unit scale: df/(df − 2), infinite for df ≤ 2 and 1 for the normal.
 
+    Examples
+    --------
     >>> float(t_variance(4.0)), float(t_variance(np.inf))
     (2.0, 1.0)
     """

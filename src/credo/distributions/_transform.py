@@ -19,6 +19,14 @@ class Transform(ABC):
 
     A subclass is a frozen dataclass of its parameters and defines the three maps and `name`. Values outside the domain
     or the image are mapped like its nearest end.
+
+    Examples
+    --------
+    >>> from credo.distributions import Log, Transform
+    >>> isinstance(Log(), Transform)
+    True
+    >>> Log().domain, Log().log_derivative([0.5, 2.0]).round(3)
+    ((0.0, inf), array([ 0.693, -0.693]))
     """
 
     @property
@@ -70,6 +78,8 @@ class Transform(ABC):
 class Identity(Transform):
     """z = y, for targets that need no transformation.
 
+    Examples
+    --------
     >>> Identity().name
     'identity'
     """
@@ -90,6 +100,8 @@ class Identity(Transform):
 class Log(Transform):
     """z = ln y, for positive targets whose spread is proportional to their size.
 
+    Examples
+    --------
     >>> Log().inverse(Log().forward([1.0, 10.0])).round(12)
     array([ 1., 10.])
     """

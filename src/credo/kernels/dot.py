@@ -165,6 +165,8 @@ def _constants(name: str, value: float | ArrayLike) -> float | tuple[float, ...]
 class Polynomial(Kernel):
     """variance · (offset + xᵀx′)^degree: all monomials up to a degree.
 
+    Examples
+    --------
     >>> Polynomial(degree=2).gram([[1.0], [2.0]])
     array([[ 4.,  9.],
            [ 9., 25.]])

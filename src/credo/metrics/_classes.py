@@ -19,7 +19,16 @@ _GROUPS, _ROWS_A_GROUP = 10, 20
 
 @dataclass(frozen=True)
 class Forecast:
-    """Labels as indices into `classes`, and the probability of each class, of shape (n_samples, n_classes)."""
+    """Labels as indices into `classes`, and the probability of each class, of shape (n_samples, n_classes).
+
+    Examples
+    --------
+    >>> from credo import Categorical
+    >>> from credo.metrics import forecast
+    >>> found = forecast(["b", "a"], Categorical([[0.2, 0.8], [0.4, 0.6]], classes=["a", "b"]))
+    >>> found.codes.tolist(), found.actual, found.predicted.tolist()
+    ([1, 0], array([0.8, 0.4]), [1, 1])
+    """
 
     codes: NDArray[np.intp]
     table: Vector
@@ -143,6 +152,8 @@ def calibration_error(y: ArrayLike, dist: Distribution) -> float:
 def groups(predicted: Vector) -> NDArray[np.intp]:
     """The group of each row, by its probability; rows of equal probability stay together.
 
+    Examples
+    --------
     >>> groups(np.array([0.1, 0.1, 0.9])).tolist()
     [0, 0, 0]
     """

@@ -24,7 +24,17 @@ _SCORES = {
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scikit-learn scorer: `scorer(estimator, X, y)`, greater is better."""
+    """A scikit-learn scorer: `scorer(estimator, X, y)`, greater is better.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.metrics import Scorer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0.1, 0.9, 2.1, 2.9, 4.1, 4.9]
+    >>> cross_val_score(LinearRegression(), X, y, scoring=Scorer("crps"), cv=2).round(2)
+    array([-0.19, -0.19])
+    """
 
     name: str
 

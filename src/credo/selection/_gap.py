@@ -13,7 +13,14 @@ CLEAR = 2.0
 
 @dataclass(frozen=True)
 class Gap:
-    """Mean difference of held-out scores, first − second, with its standard error over the rows."""
+    """Mean difference of held-out scores, first − second, with its standard error over the rows.
+
+    Examples
+    --------
+    >>> from credo.selection import Gap
+    >>> Gap(mean=0.12, error=0.02).clear, Gap(mean=0.01, error=0.02).clear
+    (True, False)
+    """
 
     mean: float
     error: float

@@ -122,6 +122,16 @@ def run(
     """Fit the models to a data set and select one of them; see `analyze` for the arguments.
 
     `started` is the time of the monotonic clock at which the time budget starts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.study import dataset, run
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = run(dataset(frame, "growth"), models=["linear", "bayes"], folds=3)
+    >>> sorted(score.name for score in study.comparison.scores)
+    ['baseline', 'bayes', 'linear']
     """
     names = [models] if isinstance(models, str) else models
     if data.whole is not None and names is None:

@@ -30,6 +30,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     of the same name is removed by the next one. A device or a pipe, such as /dev/null, is written to and never
     replaced.
 
+    Examples
+    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:

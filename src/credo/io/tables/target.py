@@ -35,6 +35,14 @@ class Task:
     """The task for a target, "regression" or "classification", and why.
 
     `open` says whether the other task is plausible too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.io import target_task
+    >>> task = target_task(pd.DataFrame({"age": [31, 25, 47], "sick": ["no", "yes", "yes"]}), "sick")
+    >>> task.name, task.why
+    ('classification', "it holds text, such as 'no', 'yes'")
     """
 
     name: str
@@ -153,6 +161,16 @@ def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, N
     frame : pandas.DataFrame, without the target
     y : labels, one for each row
     name : what the target is called
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from credo.io import without_lone_classes
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    >>> _, labels, notes = without_lone_classes(frame, np.array(["a", "b", "a", "b", "c"]), "kind")
+    >>> labels.tolist(), len(notes)
+    (['a', 'b', 'a', 'b'], 1)
     """
     known, codes = np.unique(y, return_inverse=True)
     rows = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
