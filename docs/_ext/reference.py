@@ -22,7 +22,7 @@ FOR_USERS = (
 )  # fmt: skip
 FOR_DEVELOPERS = ("estimator", "inference", "likelihoods", "learning", "params", "linalg")
 RE_EXPORTED = ("penalized", "subsets")
-# Their users are commands, described in the README.
+# Their users are commands, described in docs/start.
 COMMANDS = ("lab", "serve")
 FOLDER = "reference"
 
