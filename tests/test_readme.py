@@ -58,6 +58,11 @@ def test_the_study_does_what_the_readme_says(tmp_path):
     assert study.selected in ("linear", "spike-slab", "gp") and study.reason
     assert {score.name for score in study.comparison.scores} == {"baseline", "linear", "spike-slab", "gp"}
     assert list(study.predict(scope["frame"].head())) == ["mean", "std", "lower", "upper", "outside"]
+    # The report in the picture is of the same table.
+    shown = re.search(r"an RMSE of (\S+) against (\S+) for the baseline and (\S+) % of the rows", README).groups()
+    held_out = {score.name: score.held_out for score in study.comparison.scores}
+    found = held_out["gp"]["rmse"], held_out["baseline"]["rmse"], 100 * held_out["gp"]["coverage"]
+    assert [float(number) for number in shown] == pytest.approx(found, abs=0.06)
     assert scope["written"] == {"report.html", "model.credo"}
     assert (scope["lower"] < scope["upper"]).all()
 
