@@ -1,5 +1,8 @@
-"""Every public name of the API reference has an example, which `--doctest-modules` runs."""
+"""Every public name of the API reference has an example that can be copied; `--doctest-modules` runs it."""
 
+import ast
+import builtins
+import doctest
 import inspect
 import runpy
 from importlib import import_module
@@ -18,6 +21,8 @@ def test_every_public_name_has_an_example(package):
     assert described
     lacking = [name for name, value in described.items() if not has_example(value)]
     assert not lacking, f"these need an example (>>>) in a section Examples: {', '.join(lacking)}"
+    unknown = {name: found for name, value in described.items() if (found := undefined(value))}
+    assert not unknown, f"the examples should import what they use: {unknown}"
 
 
 def is_described(value) -> bool:
@@ -27,3 +32,19 @@ def is_described(value) -> bool:
 
 def has_example(value) -> bool:
     return any(line.startswith(">>> ") for line in NumpyDocString(inspect.getdoc(value) or "")["Examples"])
+
+
+def undefined(value) -> set[str]:
+    """Names that the example of a docstring uses and neither imports nor defines."""
+    code = "".join(example.source for example in doctest.DocTestParser().get_examples(value.__doc__))
+    defined, used = set(dir(builtins)), set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.alias):
+            defined.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
+        elif isinstance(node, ast.arg):
+            defined.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):
+            defined.add(node.name)
+    return used - defined

@@ -143,6 +143,7 @@ class Shaped(Distribution):
 
     Examples
     --------
+    >>> from credo.distributions import Shape, Shaped
     >>> dist = Shaped([0.0, 10.0], [1.0, 2.0], Shape([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
     >>> dist.quantile([0.1, 0.5, 0.7])
     array([[-1.,  0.,  1.],

@@ -33,6 +33,7 @@ class StudentT(LocationScale):
 
     Examples
     --------
+    >>> from credo.distributions import StudentT
     >>> dist = StudentT(3.0, [0.0, 1.0], 2.0)
     >>> dist.std.round(3)
     array([3.464, 3.464])
@@ -137,6 +138,8 @@ def t_variance(df: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.distributions import t_variance
     >>> float(t_variance(4.0)), float(t_variance(np.inf))
     (2.0, 1.0)
     """

@@ -80,6 +80,7 @@ class Identity(Transform):
 
     Examples
     --------
+    >>> from credo.distributions import Identity
     >>> Identity().name
     'identity'
     """
@@ -102,6 +103,7 @@ class Log(Transform):
 
     Examples
     --------
+    >>> from credo.distributions import Log
     >>> Log().inverse(Log().forward([1.0, 10.0])).round(12)
     array([ 1., 10.])
     """
@@ -160,6 +162,7 @@ class BoxCox(_Power):
 
     Examples
     --------
+    >>> from credo.distributions import BoxCox
     >>> BoxCox(0.5).forward([1.0, 4.0, 9.0])
     array([0., 2., 4.])
     >>> BoxCox(0.5).name
@@ -218,6 +221,8 @@ class YeoJohnson(_Power):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.distributions import YeoJohnson
     >>> YeoJohnson(0.0).forward([0.0, np.e - 1.0])
     array([0., 1.])
     """

@@ -214,6 +214,7 @@ class Absent:
 
     Examples
     --------
+    >>> from credo.estimator import Absent
     >>> class Silent:
     ...     speak = Absent("it has nothing to say")
     >>> hasattr(Silent(), "speak")

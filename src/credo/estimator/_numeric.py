@@ -100,6 +100,8 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.estimator import merge_equal_rows
     >>> first, which, total = merge_equal_rows(np.array([[2.0, 5.0], [1.0, 5.0], [2.0, 5.0]]), np.ones(3))
     >>> first.tolist(), which.tolist(), total.tolist()
     ([1, 0], [1, 0, 1], [1.0, 2.0])
@@ -143,6 +145,8 @@ def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0, *, key: Index 
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.estimator import even_folds
     >>> even_folds(np.array([0, 0, 1, 1, 1, 1]), 2).tolist()
     [1, 0, 1, 0, 0, 1]
     """
@@ -167,6 +171,8 @@ def divided_rows(rows: Array, target: Array | Index, weight: Array, n_parts: int
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.estimator import divided_rows
     >>> dose, cured = np.array([[1.0], [1.0], [1.0], [2.0], [2.0]]), np.array([0.0, 0.0, 1.0, 1.0, 1.0])
     >>> place, weight, _ = divided_rows(dose, cured, np.ones(5), 5)
     >>> place.tolist(), weight.tolist()

@@ -47,6 +47,8 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.estimator import check_shapes
     >>> from types import SimpleNamespace
     >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
     {'n': 3, 'd': 2}

@@ -47,6 +47,7 @@ def default_points(n_rows: int) -> int:
 
     Examples
     --------
+    >>> from credo.inference import default_points
     >>> default_points(10_000), default_points(10**7)
     (1118, 500)
     """

@@ -48,6 +48,8 @@ def choose(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.inference import choose
     >>> from credo.kernels import RBF, Matern32
     >>> choose("auto", np.zeros((20_000, 5)), RBF())
     ('inducing', '20000 rows are more than 5000')
@@ -92,6 +94,8 @@ def representation(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.inference import representation
     >>> from credo.kernels import RBF
     >>> type(representation("auto", np.zeros((3, 1)), RBF())).__name__
     'Dense'

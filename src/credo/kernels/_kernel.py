@@ -79,9 +79,9 @@ class Constant(Kernel):
 
     Examples
     --------
-    >>> Constant(2.0).gram([[0.0], [1.0]])
-    array([[2., 2.],
-           [2., 2.]])
+    >>> from credo.kernels import Constant
+    >>> Constant(2.0).cross([[0.0]], [[1.0], [5.0]])
+    array([[2., 2.]])
     """
 
     def __init__(self, value: float = 1.0) -> None:

@@ -44,6 +44,7 @@ class Linear(Kernel):
 
     Examples
     --------
+    >>> from credo.kernels import Linear
     >>> Linear(variance=2.0).gram([[1.0], [3.0]])
     array([[ 2.,  6.],
            [ 6., 18.]])
@@ -167,6 +168,7 @@ class Polynomial(Kernel):
 
     Examples
     --------
+    >>> from credo.kernels import Polynomial
     >>> Polynomial(degree=2).gram([[1.0], [2.0]])
     array([[ 4.,  9.],
            [ 9., 25.]])

@@ -105,6 +105,7 @@ def from_function(function: Callable[[Array, Array], float], *, variance: float 
 
     Examples
     --------
+    >>> from credo.kernels import from_function
     >>> from_function(lambda x, z: min(x[0], z[0])).gram([[1.0], [2.0]])  # Brownian motion
     array([[1., 1.],
            [1., 2.]])
@@ -142,6 +143,7 @@ def check_kernel(kernel: Kernel | Callable[[Array, Array], float], X: ArrayLike)
 
     Examples
     --------
+    >>> from credo.kernels import check_kernel
     >>> check_kernel(lambda x, z: -abs(float(x[0] - z[0])), [[0.0], [1.0]]).message
     'not positive semidefinite: the Gram matrix has the eigenvalue -1, mostly in rows 0 and 1'
     """

@@ -37,6 +37,7 @@ class Periodic(Kernel):
 
     Examples
     --------
+    >>> from credo.kernels import Periodic
     >>> Periodic(period=12.0).gram([[0.0], [12.0]]).round(6)
     array([[1., 1.],
            [1., 1.]])
@@ -168,6 +169,7 @@ class ZeroMeanPeriodic(Periodic):
 
     Examples
     --------
+    >>> from credo.kernels import ZeroMeanPeriodic
     >>> ZeroMeanPeriodic(period=4.0).gram([[0.0], [1.0], [2.0], [3.0]]).round(2)
     array([[ 1.  , -0.18, -0.62, -0.18],
            [-0.18,  1.  , -0.18, -0.62],

@@ -83,6 +83,7 @@ class Categorical(Kernel):
 
     Examples
     --------
+    >>> from credo.kernels import Categorical
     >>> Categorical(correlation=0.25).gram([[0], [1], [1]])
     array([[1.  , 0.25, 0.25],
            [0.25, 1.  , 1.  ],

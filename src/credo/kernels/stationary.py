@@ -232,6 +232,7 @@ class RBF(Stationary):
 
     Examples
     --------
+    >>> from credo.kernels import RBF
     >>> RBF(lengthscale=2.0).gram([[0.0], [2.0]]).round(4)
     array([[1.    , 0.6065],
            [0.6065, 1.    ]])

@@ -57,6 +57,7 @@ def highest(
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.learning import highest
     >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
     1.5707963267948966
     """

@@ -15,6 +15,8 @@ def penalties(alphas: ArrayLike | None, default: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.learning import penalties
     >>> penalties([0.1, 10.0], np.ones(1))
     array([10. ,  0.1])
     """

@@ -25,6 +25,7 @@ class Bernoulli(Likelihood):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.likelihoods import Bernoulli
     >>> Bernoulli("probit").probability(np.array([0.0]), np.array([3.0]))
     array([0.5])
     """

@@ -20,6 +20,7 @@ class Gaussian(Likelihood):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.likelihoods import Gaussian
     >>> Gaussian(0.5).derivatives(np.array([1.0]), np.array([0.0]))[0]
     array([2.])
     """

@@ -52,6 +52,8 @@ def expected_sigmoid(mean: Array, var: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.likelihoods import expected_sigmoid
     >>> expected_sigmoid(np.array([0.0, 2.0]), np.array([5.0, 0.0]))[:, 1].round(6)
     array([0.5     , 0.880797])
     """
@@ -69,6 +71,8 @@ def expected_sigmoid_fast(mean: Array, var: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.likelihoods import expected_sigmoid_fast
     >>> expected_sigmoid_fast(np.array([0.0, 2.0]), np.array([5.0, 0.0])).round(6)
     array([0.5     , 0.880797])
     """

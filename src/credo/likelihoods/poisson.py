@@ -24,6 +24,7 @@ class Poisson(Likelihood):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.likelihoods import Poisson
     >>> Poisson().expected(np.array([2.0]), np.array([0.0]), np.array([0.0]))[0].round(6)
     array([-1.693147])
     """

@@ -38,6 +38,7 @@ class StudentT(Likelihood):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.likelihoods import StudentT
     >>> StudentT(scale=1.0, df=4.0).derivatives(np.array([100.0]), np.array([0.0]))[0].round(3)
     array([0.05])
     """

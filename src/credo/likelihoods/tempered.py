@@ -19,7 +19,7 @@ class Tempered(Likelihood):
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.likelihoods import Gaussian
+    >>> from credo.likelihoods import Gaussian, Tempered
     >>> Tempered(Gaussian(1.0), np.array([0.5])).derivatives(np.array([1.0]), np.array([0.0]))[0]
     array([0.5])
     """

@@ -48,6 +48,7 @@ def parallel_map(
 
     Examples
     --------
+    >>> from credo.linalg import parallel_map
     >>> parallel_map(abs, [-1, 2])
     [1, 2]
     """

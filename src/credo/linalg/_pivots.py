@@ -27,6 +27,8 @@ def pivoted_factor(A: Array, tolerance: float) -> tuple[Index, Factor]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.linalg import pivoted_factor
     >>> rows, factor = pivoted_factor(np.array([[4.0, 4.0, 2.0], [4.0, 4.0, 2.0], [2.0, 2.0, 3.0]]), 1e-10)
     >>> rows.tolist(), factor.L.tolist()
     ([0, 2], [[2.0, 0.0], [1.0, 1.4142135623730951]])

@@ -78,6 +78,8 @@ def influence(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.metrics import influence
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> X[:, 2] = X[:, 1] + 1e-3 * X[:, 2]
     >>> found = influence(lambda rows: 2 * rows[:, 0] + rows[:, 1] - rows[:, 2], X, ["a", "b", "twin"])

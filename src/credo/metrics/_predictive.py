@@ -93,6 +93,7 @@ def point(dist: Distribution) -> NDArray[np.float64]:
     Examples
     --------
     >>> from credo.distributions import StudentT
+    >>> from credo.metrics import point
     >>> point(StudentT([1.0, 5.0], [3.0, 4.0], [1.0, 1.0]))
     array([3., 4.])
     """

@@ -55,8 +55,9 @@ def scorer(name: str) -> Scorer:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.model_selection import cross_val_score
     >>> from credo.linear import BayesianLinearRegression
+    >>> from credo.metrics import scorer
+    >>> from sklearn.model_selection import cross_val_score
     >>> X = np.arange(12.0)[:, None]
     >>> y = X[:, 0] + np.tile([0.1, -0.1, 0.2], 4)
     >>> scores = cross_val_score(BayesianLinearRegression(), X, y, scoring=scorer("log_score"), cv=3)

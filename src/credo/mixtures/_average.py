@@ -84,6 +84,8 @@ def average_densities(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.mixtures import average_densities
     >>> x = np.random.default_rng(0).standard_cauchy((100, 1))
     >>> from credo.mixtures import GaussianMixture, StudentTMixture
     >>> average = average_densities({"normal": GaussianMixture(2), "Cauchy": StudentTMixture(2, df=1)}, x)

@@ -111,6 +111,7 @@ class Positive(Bijector):
 
     Examples
     --------
+    >>> from credo.params import Positive
     >>> Positive().inverse(1.0).item()
     0.0
     """
@@ -173,6 +174,7 @@ class Interval(Bijector):
 
     Examples
     --------
+    >>> from credo.params import Interval
     >>> Interval(-1.0, 3.0).forward(0.0).item()
     1.0
     """
@@ -206,6 +208,7 @@ class LogInterval(Bijector):
 
     Examples
     --------
+    >>> from credo.params import LogInterval
     >>> LogInterval(0.01, 100.0).forward(0.0).round(12).item()
     1.0
     """

@@ -131,6 +131,7 @@ class LogNormal(_PositivePrior):
 
     Examples
     --------
+    >>> from credo.params import LogNormal
     >>> LogNormal(median=2.0, sigma=0.5).gradient(2.0).item()
     -0.5
     """

@@ -44,7 +44,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
 
     Examples
     --------
-    >>> from credo.params import LogNormal, Parameter
+    >>> from credo.params import LogNormal, Parameter, ParameterTree
     >>> tree = ParameterTree({
     ...     "kernel": {
     ...         "lengthscale": Parameter([0.5, 2.0], prior=LogNormal(1.0, 1.0)),

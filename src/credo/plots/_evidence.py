@@ -81,6 +81,7 @@ def evidence_surface(
     --------
     >>> import numpy as np
     >>> from credo import GPRegressor
+    >>> from credo.plots import evidence_surface
     >>> from matplotlib.figure import Figure
     >>> x = np.linspace(0.0, 6.0, 12)[:, None]
     >>> model = GPRegressor("rbf", hyperparameters="optimize", random_state=0).fit(x, np.sin(x[:, 0]))

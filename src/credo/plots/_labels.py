@@ -30,6 +30,7 @@ def shorten(name: Any, *, width: int = 32) -> str:
 
     Examples
     --------
+    >>> from credo.plots import shorten
     >>> shorten("concentration of the second reagent = high", width=24)
     'concentration o…t = high'
     >>> shorten("two\\nlines")

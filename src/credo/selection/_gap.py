@@ -44,6 +44,8 @@ def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.selection import gap
     >>> found = gap(np.array([1.0, 3.0, 2.0]), np.array([0.0, 1.0, 2.0]))
     >>> found.mean, round(found.error, 4)
     (1.0, 0.5774)

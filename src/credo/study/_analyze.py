@@ -81,6 +81,7 @@ def analyze(
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.study import analyze
     >>> x = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
     >>> y = [0.1, 1.9, 4.2, 5.8, 8.1, 9.9, 12.2, 13.8, 16.1, 17.9]
     >>> study = analyze(pd.DataFrame({"dose": x, "growth": y}), "growth", models=["linear"], progress=False)

@@ -150,6 +150,7 @@ def forward_selection(
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.sparse import forward_selection
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(80, 200))
     >>> y = 2.0 * X[:, 17] - X[:, 90] + 0.5 * rng.normal(size=80)

@@ -33,6 +33,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Examples
     --------
     >>> import tempfile
+    >>> from credo.io import replacing
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "note.txt") as handle:

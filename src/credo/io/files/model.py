@@ -89,6 +89,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from credo.io import load, save
     >>> from pathlib import Path
     >>> from sklearn.preprocessing import StandardScaler
     >>> scaler = StandardScaler().fit([[1.0], [3.0]])

@@ -89,6 +89,7 @@ def time_column(frame: Any) -> TimeColumn | None:
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import time_column
     >>> flow = pd.DataFrame({"year": range(1871, 1971), "flow": range(100)})
     >>> found = time_column(flow)
     >>> found.name, found.repeated

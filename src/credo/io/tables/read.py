@@ -82,6 +82,7 @@ def read_table(
     Examples
     --------
     >>> import tempfile
+    >>> from credo.io import read_table
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "trees.csv"

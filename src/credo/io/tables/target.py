@@ -58,6 +58,7 @@ def target_task(frame: Any, target: str) -> Task:
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import target_task
     >>> target_task(pd.DataFrame({"x": [1, 2], "kind": ["oak", "elm"]}), "kind")
     Task(name='classification', why="it holds text, such as 'oak', 'elm'", open=False)
     """
@@ -110,6 +111,7 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import split_target
     >>> rest, y, notes = split_target(pd.DataFrame({"x": [1, 2, 3], "y": [2.0, None, 6.0]}), "y")
     >>> y, notes
     (array([2., 6.]), ["Left out 1 row whose target 'y' is missing."])
