@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_diabetes
 
 from credo.cli._demo import MODELS
@@ -52,19 +53,24 @@ def figures() -> None:
                 figure.savefig(IMAGES / f"{name}.png", dpi=160, bbox_inches="tight")
 
 
-def screenshot(name: str, address: str, folder: Path) -> None:
-    """A picture of a page, once its scripts have had two seconds."""
+def screenshot(name: str, address: str) -> None:
+    """A picture of a page, once it asks for nothing more."""
     browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if browser is None:
         sys.stderr.write(f"No Chromium found: the picture of {name} was not made.\n")
         return
     width, height, scale = PAGE[name]
     options = [
-        "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-        "--disable-background-networking", f"--force-device-scale-factor={scale}", f"--window-size={width},{height}",
-        f"--user-data-dir={folder / 'user'}", "--timeout=4000", f"--screenshot={IMAGES / name}.png",
-    ]  # fmt: skip
-    subprocess.run([browser, *options, address], check=True)
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--no-first-run",
+        "--disable-background-networking",
+    ]
+    with sync_playwright() as play, play.chromium.launch(executable_path=browser, args=options) as chromium:
+        page = chromium.new_page(viewport={"width": width, "height": height}, device_scale_factor=scale)
+        page.goto(address, wait_until="networkidle", timeout=120_000)
+        page.screenshot(path=IMAGES / f"{name}.png")
 
 
 def report(folder: Path) -> None:
@@ -74,15 +80,15 @@ def report(folder: Path) -> None:
     command = [sys.executable, "-m", "credo", "fit", folder / "diabetes.csv", "--target", "progression"]
     options = ["--models", ",".join(MODELS), "--time", "none", "--out", folder]
     subprocess.run([*command, *options], check=True)
-    screenshot("report", (folder / "report.html").as_uri(), folder)
+    screenshot("report", (folder / "report.html").as_uri())
 
 
-def lab(folder: Path) -> None:
+def lab() -> None:
     """The playground of ``credo lab``."""
     command = [sys.executable, "-m", "credo", "lab", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        screenshot("lab", server.stdout.readline().strip(), folder)
+        screenshot("lab", server.stdout.readline().strip())
         server.terminate()
 
 
@@ -92,4 +98,4 @@ if __name__ == "__main__":
         os.chdir(place)
         figures()
         report(Path(place))
-        lab(Path(place))
+        lab()
