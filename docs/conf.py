@@ -31,6 +31,8 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery", "images"]
 # In docstrings `name` is code, and a link where there is such a name.
 default_role = "py:obj"
+# Blocks that don't name their language are commands, output and formulas.
+highlight_language = "none"
 # The gallery's settings hold classes, which Sphinx can't cache; some names stand for methods of several classes.
 suppress_warnings = ["config.cache", "ref.python"]
 

@@ -22,7 +22,7 @@ FOR_USERS = (
 )  # fmt: skip
 FOR_DEVELOPERS = ("estimator", "inference", "likelihoods", "learning", "params", "linalg")
 RE_EXPORTED = ("penalized", "subsets")
-# Their users are commands, described in the README.
+# Their users are commands, described in docs/start.
 COMMANDS = ("lab", "serve")
 FOLDER = "reference"
 
@@ -73,7 +73,7 @@ def _package_page(package: str) -> str:
 def _index() -> str:
     text = _heading("API reference")
     text += (
-        "Every public name, from its docstring. All arguments after the first are keyword-only, logarithms are\n"
+        "Every public name, with an example. All arguments after the first are keyword-only, logarithms are\n"
         "natural, and most names can be imported from ``credo`` directly.\n\n"
     )
     for title, packages in (("For users", FOR_USERS), ("For contributors", FOR_DEVELOPERS)):

@@ -23,6 +23,7 @@ class Bernoulli(Distribution):
 
     Examples
     --------
+    >>> from credo.distributions import Bernoulli
     >>> dist = Bernoulli([0.9, 0.2])
     >>> dist.mode
     array([1, 0])

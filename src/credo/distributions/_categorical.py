@@ -28,6 +28,7 @@ class Categorical(Distribution):
 
     Examples
     --------
+    >>> from credo.distributions import Categorical
     >>> dist = Categorical([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], classes=["low", "middle", "high"])
     >>> dist.mode.tolist()
     ['low', 'high']

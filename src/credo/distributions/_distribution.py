@@ -33,6 +33,8 @@ class Distribution(Immutable, ABC):
     value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole grid.
     Parameters are read-only attributes.
 
+    Examples
+    --------
     >>> from credo.distributions import Normal
     >>> Normal([0.0, 10.0], [1.0, 2.0]).interval(0.95)[0].round(2)
     array([-1.96,  6.08])

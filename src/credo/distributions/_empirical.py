@@ -28,6 +28,7 @@ class Empirical(Distribution):
 
     Examples
     --------
+    >>> from credo.distributions import Empirical
     >>> dist = Empirical([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
     >>> dist.quantile([0.5, 1.0])
     array([[ 2.,  4.],

@@ -34,6 +34,7 @@ class Mixture(Distribution):
 
     Examples
     --------
+    >>> from credo.distributions import Mixture, Normal
     >>> dist = Mixture([Normal([0.0, 1.0], 1.0), Normal(10.0, 0.1)], [0.5, 0.5])
     >>> dist.mean
     array([5. , 5.5])

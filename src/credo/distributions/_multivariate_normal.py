@@ -34,6 +34,7 @@ class MultivariateNormal(Immutable):
 
     Examples
     --------
+    >>> from credo.distributions import MultivariateNormal
     >>> x = MultivariateNormal([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
     >>> x.condition(1, 2.0)
     MultivariateNormal(mean=[1.6], std=[0.6])

@@ -23,6 +23,7 @@ class Normal(LocationScale):
 
     Examples
     --------
+    >>> from credo.distributions import Normal
     >>> dist = Normal([0.0, 5.0], 2.0)
     >>> dist.quantile(0.5)
     array([0., 5.])

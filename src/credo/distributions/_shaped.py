@@ -27,6 +27,15 @@ class Shape:
     ----------
     points : array of shape (m,), increasing, of at least two
     heights : array of shape (m,), increasing, strictly between 0 and 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.distributions import Shape, Shaped
+    >>> shape = Shape(np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.5, 0.9]))
+    >>> dist = Shaped([10.0, 20.0], [1.0, 2.0], shape)
+    >>> dist.interval(0.8)
+    (array([ 9., 18.]), array([12., 24.]))
     """
 
     points: Array
@@ -134,6 +143,7 @@ class Shaped(Distribution):
 
     Examples
     --------
+    >>> from credo.distributions import Shape, Shaped
     >>> dist = Shaped([0.0, 10.0], [1.0, 2.0], Shape([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
     >>> dist.quantile([0.1, 0.5, 0.7])
     array([[-1.,  0.,  1.],

@@ -33,6 +33,7 @@ class StudentT(LocationScale):
 
     Examples
     --------
+    >>> from credo.distributions import StudentT
     >>> dist = StudentT(3.0, [0.0, 1.0], 2.0)
     >>> dist.std.round(3)
     array([3.464, 3.464])
@@ -135,6 +136,10 @@ def _log_beta_slope(df: Array) -> Array:
 def t_variance(df: Any) -> Any:
     """The variance of Student's t distribution of unit scale: df/(df − 2), infinite for df ≤ 2 and 1 for the normal.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.distributions import t_variance
     >>> float(t_variance(4.0)), float(t_variance(np.inf))
     (2.0, 1.0)
     """

@@ -19,6 +19,14 @@ class Transform(ABC):
 
     A subclass is a frozen dataclass of its parameters and defines the three maps and `name`. Values outside the domain
     or the image are mapped like its nearest end.
+
+    Examples
+    --------
+    >>> from credo.distributions import Log, Transform
+    >>> isinstance(Log(), Transform)
+    True
+    >>> Log().domain, Log().log_derivative([0.5, 2.0]).round(3)
+    ((0.0, inf), array([ 0.693, -0.693]))
     """
 
     @property
@@ -70,6 +78,9 @@ class Transform(ABC):
 class Identity(Transform):
     """z = y, for targets that need no transformation.
 
+    Examples
+    --------
+    >>> from credo.distributions import Identity
     >>> Identity().name
     'identity'
     """
@@ -90,6 +101,9 @@ class Identity(Transform):
 class Log(Transform):
     """z = ln y, for positive targets whose spread is proportional to their size.
 
+    Examples
+    --------
+    >>> from credo.distributions import Log
     >>> Log().inverse(Log().forward([1.0, 10.0])).round(12)
     array([ 1., 10.])
     """
@@ -148,6 +162,7 @@ class BoxCox(_Power):
 
     Examples
     --------
+    >>> from credo.distributions import BoxCox
     >>> BoxCox(0.5).forward([1.0, 4.0, 9.0])
     array([0., 2., 4.])
     >>> BoxCox(0.5).name
@@ -206,6 +221,8 @@ class YeoJohnson(_Power):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.distributions import YeoJohnson
     >>> YeoJohnson(0.0).forward([0.0, np.e - 1.0])
     array([0., 1.])
     """

@@ -56,7 +56,7 @@ class Transformed(Distribution):
 
     Examples
     --------
-    >>> from credo.distributions import Log, Normal
+    >>> from credo.distributions import Log, Normal, Transformed
     >>> dist = Transformed(Normal([0.0, 1.0], 0.5), Log())
     >>> dist.quantile(0.5).round(3)
     array([1.   , 2.718])

@@ -182,8 +182,9 @@ class ModelAverage(WeightedModels):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
     >>> from credo import BayesianLinearRegression, Polynomial
+    >>> from credo.ensemble import ModelAverage
+    >>> from sklearn.pipeline import make_pipeline
     >>> x = np.linspace(-1, 1, 40)[:, None]
     >>> y = x[:, 0] ** 2 + 0.1 * np.random.default_rng(0).normal(size=40)
     >>> line, parabola = (make_pipeline(Polynomial(degree), BayesianLinearRegression()) for degree in (1, 2))
@@ -332,6 +333,7 @@ class Committee(WeightedModels):
     --------
     >>> import numpy as np
     >>> from credo import BayesianLinearRegression, GPRegressor
+    >>> from credo.ensemble import Committee
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2))
     >>> y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=60)

@@ -60,6 +60,7 @@ class BaggingClassifier(Bagging, Classifier):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.ensemble import BaggingClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=200) > 0

@@ -64,6 +64,7 @@ class BaggingRegressor(Bagging, Regressor):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.ensemble import BaggingRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(200, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=200)

@@ -60,6 +60,8 @@ def choose_transform(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.ensemble import choose_transform
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> choose_transform(X, np.exp(X @ [1.0, -0.5] + 0.3 * rng.normal(size=200))).name

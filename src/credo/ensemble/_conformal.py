@@ -86,6 +86,8 @@ class Conformal(Ensemble):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.ensemble import Conformal
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(100, 1))

@@ -70,6 +70,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.ensemble import TransformedTarget
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> price = np.exp(3 + X @ [1.0, -0.5] + 0.3 * rng.normal(size=200))

@@ -80,6 +80,8 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.ensemble import MixtureOfExpertsRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1.0, 1.0, (300, 1))
     >>> y = np.where(rng.random(300) < 0.5, X[:, 0], -X[:, 0]) + 0.05 * rng.normal(size=300)
@@ -201,6 +203,8 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.ensemble import MixtureOfExpertsClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2))
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)  # a checkerboard of four fields, which no line divides

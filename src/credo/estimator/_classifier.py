@@ -26,6 +26,14 @@ class Classifier(ClassifierMixin, Estimator):
     A subclass defines `fit`, `summary` and `_probabilities`, the class probabilities of validated rows, and
     `decision_function` if the model has scores. `fit` sets `result_` and, if the model has an evidence,
     `log_evidence_`, `evidence_method_` and `evidence_base_`.
+
+    Examples
+    --------
+    >>> from credo import BaselineClassifier
+    >>> from credo.estimator import Classifier
+    >>> model = BaselineClassifier().fit([[0.0], [1.0], [2.0]], ["no", "yes", "yes"])
+    >>> isinstance(model, Classifier), model.predict_dist([[5.0]]).probs
+    (True, array([[0.4, 0.6]]))
     """
 
     classes_: NDArray[Any]
@@ -131,13 +139,29 @@ class Classifier(ClassifierMixin, Estimator):
 def labelled_rows(
     caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
 ) -> tuple[Any, NDArray[Any], Array | None, list[str]]:
-    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`; X may be sparse."""
+    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`; X may be sparse.
+
+    Examples
+    --------
+    >>> from credo.estimator import labelled_rows
+    >>> X, labels, weight, names = labelled_rows("score", [[1, 2], [3, 4]], ["b", "a"])
+    >>> X.dtype.name, labels.tolist(), names
+    ('float64', ['b', 'a'], ['x0', 'x1'])
+    """
     estimator = type(caller, (Classifier,), {"_accepts_sparse": True})()
     return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 
 def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The place of each label among the sorted classes of a fitted model."""
+    """The place of each label among the sorted classes of a fitted model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import codes_of
+    >>> codes_of(["no", "yes", "no"], np.array(["no", "yes"])).tolist()
+    [0, 1, 0]
+    """
     labels = np.asarray(y)
     known = np.isin(labels, classes)
     if not known.all():
@@ -146,7 +170,18 @@ def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def labels_of(y: ArrayLike) -> NDArray[Any]:
-    """y as an array of labels of one type, none of them missing."""
+    """y as an array of labels of one type, none of them missing.
+
+    Examples
+    --------
+    >>> from credo.estimator import labels_of
+    >>> labels_of(["yes", "no", "yes"]).tolist()
+    ['yes', 'no', 'yes']
+    >>> labels_of(["yes", None])
+    Traceback (most recent call last):
+    ...
+    ValueError: y has no label in row 1: None; leave such rows out
+    """
     values = column_or_1d(_plain(unmasked(y, name="y")), warn=True)
     if values.dtype.kind in "OfcmM":
         for row, label in enumerate(values.tolist()):

@@ -10,12 +10,27 @@ import numpy as np
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or frame."""
+    """Whether X is a Dask array or frame.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from credo.estimator import is_dask
+    >>> is_dask(da.ones(3)), is_dask([1.0, 1.0, 1.0])
+    (True, False)
+    """
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 def dask_module(name: str) -> Any:
-    """A module of Dask, which is optional."""
+    """A module of Dask, which is optional.
+
+    Examples
+    --------
+    >>> from credo.estimator import dask_module
+    >>> dask_module("dask.array").ones(3).sum().compute().item()
+    3.0
+    """
     try:
         return import_module(name)
     except ImportError:
@@ -23,7 +38,15 @@ def dask_module(name: str) -> Any:
 
 
 def row_partitions(X: Any) -> list[Any]:
-    """A delayed value for each partition of a Dask array or frame, with all of its columns."""
+    """A delayed value for each partition of a Dask array or frame, with all of its columns.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from credo.estimator import row_partitions
+    >>> [part.compute().shape for part in row_partitions(da.ones((5, 2), chunks=(3, 1)))]
+    [(3, 2), (2, 2)]
+    """
     if not hasattr(X, "columns") and X.ndim == 2 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     found = X.to_delayed()
@@ -31,7 +54,15 @@ def row_partitions(X: Any) -> list[Any]:
 
 
 def example_rows(X: Any) -> Any:
-    """A few rows with the columns and types of a Dask array or frame."""
+    """A few rows with the columns and types of a Dask array or frame.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from credo.estimator import example_rows
+    >>> example_rows(da.ones((1000, 3), chunks=(100, 3))).shape[1]
+    3
+    """
     return X._meta_nonempty if hasattr(X, "columns") else np.zeros((1, X.shape[1]), dtype=X.dtype)
 
 

@@ -25,11 +25,35 @@ _MOST_FEATURES = 2**31
 
 
 class FitWarning(UserWarning):
-    """The fit succeeded, but with something that the user should know about."""
+    """The fit succeeded, but with something that the user should know about.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from credo import LogisticRegression
+    >>> from credo.estimator import FitWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> issubclass(caught[0].category, FitWarning), "perfectly separated" in str(caught[0].message)
+    (True, True)
+    """
 
 
 class ConvergenceWarning(FitWarning, exceptions.ConvergenceWarning):
-    """The fit did not converge. Also scikit-learn's warning of that name, so filters for either of them apply."""
+    """The fit did not converge. Also scikit-learn's warning of that name, so filters for either of them apply.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from credo import LogisticRegression
+    >>> from credo.estimator import ConvergenceWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = LogisticRegression(alpha=0.1, max_iter=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> [warning.category.__name__ for warning in caught], model.result_.converged
+    (['ConvergenceWarning'], False)
+    """
 
 
 @dataclass(frozen=True)
@@ -37,6 +61,12 @@ class Result:
     """Outcome of a fit: whether it converged, the number of iterations, and a message.
 
     If the fit did not converge, the message says what to try next.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0]).result_
+    Result(converged=True, n_iter=1, message='solved directly')
     """
 
     converged: bool
@@ -45,7 +75,16 @@ class Result:
 
 
 class Estimator(FittedState, BaseEstimator):
-    """Base of all estimators: a scikit-learn estimator with `result_` and `summary()`."""
+    """Base of all estimators: a scikit-learn estimator with `result_` and `summary()`.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.estimator import Estimator
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> isinstance(model, Estimator), model.result_.converged
+    (True, True)
+    """
 
     result_: Result
     n_features_in_: int
@@ -173,6 +212,9 @@ class Estimator(FittedState, BaseEstimator):
 class Absent:
     """Stands for an inherited method that a class doesn't have: `hasattr` is False, and a call says why.
 
+    Examples
+    --------
+    >>> from credo.estimator import Absent
     >>> class Silent:
     ...     speak = Absent("it has nothing to say")
     >>> hasattr(Silent(), "speak")

@@ -36,6 +36,7 @@ def evidence_base(
 
     Examples
     --------
+    >>> from credo.estimator import FLAT, MAXIMISED, evidence_base
     >>> evidence_base(intercept=FLAT, noise=MAXIMISED)
     'intercept: flat prior; noise variance: maximised'
     >>> evidence_base()

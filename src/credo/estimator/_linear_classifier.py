@@ -29,6 +29,16 @@ class LinearClassifier(Classifier):
     Scores are log odds (two classes) or logits (more); a subclass with other scores overrides `_probabilities` and
     `_log_probabilities`. A subclass defines `_title`, and may override `_notes`, `_scales` if it has standard errors,
     and `_tests` if these aren't standard errors of an estimator.
+
+    Examples
+    --------
+    >>> from credo import LinearDiscriminant
+    >>> from credo.estimator import LinearClassifier
+    >>> model = LinearDiscriminant().fit([[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"])
+    >>> isinstance(model, LinearClassifier)
+    True
+    >>> model.classes_.tolist(), model.decision_function([[0.5], [3.5]]).round(2)
+    (['high', 'low'], array([ 18., -18.]))
     """
 
     coef_: Array

@@ -54,7 +54,18 @@ def named(X: Rows, names: Sequence[str]) -> Rows:
 
 
 def named_by(X: Rows, transformer: Any) -> Rows:
-    """X itself, the output of a transformer, whose `get_feature_names_out` is called when the names are needed."""
+    """X itself, the output of a transformer, whose `get_feature_names_out` is called when the names are needed.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.estimator import named_by
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> powers = PolynomialFeatures(2, include_bias=False)
+    >>> X = named_by(powers.fit_transform([[0.0], [1.0], [2.0], [4.0]]), powers)
+    >>> "x0^2" in str(LinearRegression().fit(X, [0.1, 1.0, 4.2, 15.9]).summary())
+    True
+    """
     # A copy, because the transformer may be fitted again.
     return _marked(X, copy(transformer).get_feature_names_out)
 
@@ -76,7 +87,18 @@ def names_of(X: Any) -> NDArray[Any] | None:
 
 
 def names_for(names: Sequence[str], n_features: int) -> list[str]:
-    """The names as a list; raises an error unless there is one for each column and all are different."""
+    """The names as a list; raises an error unless there is one for each column and all are different.
+
+    Examples
+    --------
+    >>> from credo.estimator import names_for
+    >>> names_for(("dose", "age"), 2)
+    ['dose', 'age']
+    >>> names_for(("dose", "dose"), 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: names must be different, but 'dose' occurs 2 times
+    """
     if isinstance(names, str):
         raise ValueError(
             f"names must be a sequence of {n_features} names, one for each column; got the string {names!r}"

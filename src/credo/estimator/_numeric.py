@@ -19,7 +19,15 @@ _KINDS = {"dates": (np.datetime64, date), "durations": (np.timedelta64, timedelt
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a SciPy sparse array or matrix."""
+    """Whether X is a SciPy sparse array or matrix.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from credo.estimator import is_sparse
+    >>> is_sparse(sp.eye(3)), is_sparse([[1.0]])
+    (True, False)
+    """
     return bool(issparse(X))
 
 
@@ -28,6 +36,18 @@ def numeric(table: Any, *, name: str = "X") -> Any:
 
     Dates, durations and masked values raise an error, because NumPy would silently treat dates as counts of their
     unit of storage, and masked values as observed. So does a text column of a frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import numeric
+    >>> numeric(np.ma.masked_array([[1.0, 2.0]], mask=False))
+    array([[1., 2.]])
+    >>> try:
+    ...     numeric(np.array([["2024-05-01"]], dtype="datetime64[D]"))
+    ... except ValueError as error:
+    ...     print(str(error).partition(":")[0])
+    X holds dates
     """
     for where, kind in _kinds(table):
         if kind is None:
@@ -48,7 +68,18 @@ _LARGEST = 1e120
 
 
 def require_squares(X: Any, weight: Any = None) -> None:
-    """Raise an error for a column whose largest weighted entry has a square that overflows or underflows."""
+    """Raise an error for a column whose largest weighted entry has a square that overflows or underflows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import require_squares
+    >>> try:
+    ...     require_squares(np.array([[1.0, 1e200]]))
+    ... except ValueError as error:
+    ...     print(str(error).partition(":")[0])
+    the largest absolute value in column 1 of X is 1e+200, whose square overflows or underflows
+    """
     root = 1.0 if weight is None else float(np.sqrt(np.max(weight, initial=1.0)))
     top, bottom = (np.asarray(end.toarray() if is_sparse(X) else end).ravel() for end in (X.max(axis=0), X.min(axis=0)))
     size = np.maximum(top, -bottom)
@@ -67,6 +98,10 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
     Returns the position of the first of each set of equal rows (in the lexicographic order of the rows, whatever their
     order in the table), the set to which each row belongs, and the weight of each set.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import merge_equal_rows
     >>> first, which, total = merge_equal_rows(np.array([[2.0, 5.0], [1.0, 5.0], [2.0, 5.0]]), np.ones(3))
     >>> first.tolist(), which.tolist(), total.tolist()
     ([1, 0], [1, 0, 1], [1.0, 2.0])
@@ -86,7 +121,16 @@ def merge_equal_rows(table: Array, weight: Array) -> tuple[Index, Index, Array]:
 
 
 def center_and_scale(table: Array, weight: Array | None = None) -> tuple[Array, Array]:
-    """Weighted means and standard deviations of the columns, in any unit; the scale of a constant column is one."""
+    """Weighted means and standard deviations of the columns, in any unit; the scale of a constant column is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import center_and_scale
+    >>> center, scale = center_and_scale(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> center, scale
+    (array([2., 5.]), array([1., 1.]))
+    """
     center = np.average(table, axis=0, weights=weight)
     rest = table - center
     size = np.abs(rest).max(axis=0)
@@ -99,6 +143,10 @@ def center_and_scale(table: Array, weight: Array | None = None) -> tuple[Array, 
 def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0, *, key: Index | None = None) -> Index:
     """A fold for each row, in turns in a random order or that of `key`; each stratum is spread evenly over the folds.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import even_folds
     >>> even_folds(np.array([0, 0, 1, 1, 1, 1]), 2).tolist()
     [1, 0, 1, 0, 0, 1]
     """
@@ -121,6 +169,10 @@ def divided_rows(rows: Array, target: Array | Index, weight: Array, n_parts: int
     weight k has at most k parts. Returns positions of rows, their weights, and a random order with a fixed seed in
     which the parts of a row follow one another, so that folds which take turns in this order have one of them each.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import divided_rows
     >>> dose, cured = np.array([[1.0], [1.0], [1.0], [2.0], [2.0]]), np.array([0.0, 0.0, 1.0, 1.0, 1.0])
     >>> place, weight, _ = divided_rows(dose, cured, np.ones(5), 5)
     >>> place.tolist(), weight.tolist()
@@ -135,7 +187,16 @@ def divided_rows(rows: Array, target: Array | Index, weight: Array, n_parts: int
 
 
 def observed(y: Any) -> Any:
-    """y as numbers; a missing value raises an error that names its row."""
+    """y as numbers; a missing value raises an error that names its row.
+
+    Examples
+    --------
+    >>> from credo.estimator import observed
+    >>> observed([1.0, None, 3.0])
+    Traceback (most recent call last):
+    ...
+    ValueError: y has no value in row 1: None; leave such rows out
+    """
     values = with_gaps(y)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         gaps = np.argwhere(np.isnan(values))
@@ -148,6 +209,12 @@ def with_gaps(y: Any, *, name: str = "y") -> Any:
     """y with NaN in place of None, pandas' NA and the like.
 
     Anything else that isn't a number is returned unchanged, for scikit-learn's validation to say what is wrong.
+
+    Examples
+    --------
+    >>> from credo.estimator import with_gaps
+    >>> with_gaps([1.0, None, 3.0])
+    array([ 1., nan,  3.])
     """
     y = numeric(y, name=name)
     try:
@@ -179,7 +246,17 @@ def _shown(y: Any, place: Any) -> str:
 
 
 def unmasked(values: Any, *, name: str) -> Any:
-    """The data of a masked array without masked values, anything else unchanged; masked values raise an error."""
+    """The data of a masked array without masked values, anything else unchanged; masked values raise an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import unmasked
+    >>> unmasked(np.ma.masked_array([1.0, 2.0], mask=[False, True]), name="y")
+    Traceback (most recent call last):
+    ...
+    ValueError: y masks 1 of its 2 values, the first in row 1: drop those rows, or fill them in, as with y.filled(value)
+    """
     if not isinstance(values, np.ma.MaskedArray):
         return values
     hidden = np.argwhere(np.ma.getmaskarray(values))

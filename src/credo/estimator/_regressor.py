@@ -24,6 +24,17 @@ class Regressor(RegressorMixin, Estimator):
 
     A subclass defines `fit`, `summary`, `_mean` and `_dist`, and `_covariance` if its predictions are correlated. `fit`
     sets `result_` and, if the model has an evidence, `log_evidence_`, `evidence_method_` and `evidence_base_`.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.estimator import Regressor
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [0.1, 0.9, 2.1, 2.9, 4.1])
+    >>> isinstance(model, Regressor)
+    True
+    >>> mean, std = model.predict([[5.0]], return_std=True)
+    >>> mean.round(2), std.round(2), model.predict_dist([[5.0]], latent=True).std.round(2)  # with and without the noise
+    (array([5.02]), array([0.32]), array([0.23]))
     """
 
     @overload
@@ -158,6 +169,13 @@ def training_rows(
     """X, y, weights and feature names for a function, validated as by a regressor's `fit`.
 
     Error messages name the function `caller`. `sparse` is the format that sparse rows are converted to, or False.
+
+    Examples
+    --------
+    >>> from credo.estimator import training_rows
+    >>> X, y, weight, names = training_rows("score", [[1, 2], [3, 4]], [1, 0])
+    >>> X.dtype.name, y, names
+    ('float64', array([1., 0.]), ['x0', 'x1'])
     """
     estimator = type(caller, (Regressor,), {"_sparse_format": lambda self: sparse})()
     return *estimator._training_rows(X, y, sample_weight), estimator._feature_names()

@@ -12,6 +12,16 @@ class FittedState:
     """Attributes that end in an underscore are set by `fit`; one that is missing raises a NotFittedError.
 
     It is an AttributeError too, so that `hasattr` is False. A file may leave out one attribute of many.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> hasattr(LinearRegression(), "coef_")
+    False
+    >>> LinearRegression().coef_
+    Traceback (most recent call last):
+    ...
+    sklearn.exceptions.NotFittedError: this LinearRegression is not fitted and has no coef_: call fit first
     """
 
     if not TYPE_CHECKING:
@@ -35,6 +45,10 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
     the same length everywhere; only "r", a rank, may be zero. An empty shape is a number. "?" at the end allows None,
     and "~" allows NaN.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.estimator import check_shapes
     >>> from types import SimpleNamespace
     >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
     {'n': 3, 'd': 2}
@@ -64,7 +78,18 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
 
 
 def check_places(owner: Any, name: str, stop: int) -> None:
-    """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only."""
+    """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from credo.estimator import check_places
+    >>> check_places(SimpleNamespace(group=np.array([0, 2])), "group", 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: group must contain whole numbers from 0 to 1
+    """
     places = getattr(owner, name)
     if places.size and not (places.min() >= 0 and places.max() < stop and (places == np.floor(places)).all()):
         raise ValueError(f"{name} must contain whole numbers from 0 to {stop - 1}")
@@ -74,6 +99,15 @@ def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = F
     """Raise a ValueError unless the attributes contain positive numbers only, or with `zero` non-negative ones.
 
     With `square`, their squares must be within the range of double precision too.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from credo.estimator import check_positive
+    >>> check_positive(SimpleNamespace(scale_=-1.0), "scale_")
+    Traceback (most recent call last):
+    ...
+    ValueError: scale_ must be positive
     """
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)

@@ -64,6 +64,15 @@ def log_expected_improvement(model: Any, X: ArrayLike, *, best: float | None = N
     """ln EI at each row of X, finite where EI itself underflows to zero; see `expected_improvement`.
 
     It is −∞ only where f is known for certain and no better than `best`.
+
+    Examples
+    --------
+    >>> from credo.gp import GPRegressor, log_expected_improvement
+    >>> from credo.kernels import RBF
+    >>> model = GPRegressor(RBF(1.0), noise=1e-6, hyperparameters="fixed")
+    >>> model = model.fit([[0.0], [1.0], [2.0], [4.0]], [2.0, 0.8, 0.6, 3.0])
+    >>> log_expected_improvement(model, [[1.5], [3.0], [0.2]]).round(1)
+    array([ -1.9,  -7.4, -98.1])
     """
     best = incumbent(model) if best is None else float(best)
     return _log_improvement(model.predict_dist(X, latent=True), best)

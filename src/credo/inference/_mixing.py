@@ -20,7 +20,18 @@ _SHORTEST, _SHORTER, _LONGER = 0.1, 0.6, 1.2
 
 
 class Mixing:
-    """The history of one iteration: steps are damped by β, and more so when residuals grow."""
+    """The history of one iteration: steps are damped by β, and more so when residuals grow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Mixing
+    >>> z, mixing = np.ones(1), Mixing(damping=1.0)
+    >>> for _ in range(6):
+    ...     z = mixing.step(z, np.cos(z) - z)
+    >>> bool(np.abs(np.cos(z) - z).max() < 1e-8)  # z = cos z after six steps
+    True
+    """
 
     def __init__(self, damping: float) -> None:
         self.damping = self._largest = damping

@@ -19,6 +19,17 @@ class Approximation:
 
     `start` is a warm start for a similar kernel. `by_mean` is the derivative of ln p(y) by the mean of the posterior,
     for Laplace; the evidences of EP and VI are stationary in their sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, ep
+    >>> from credo.kernels import RBF
+    >>> from credo.likelihoods import Bernoulli
+    >>> prior = Dense(np.array([[0.0], [1.0], [2.0]])).prior(RBF(1.0))
+    >>> found = ep(prior, np.array([-1.0, 1.0, 1.0]), Bernoulli(), weight=np.ones(3))
+    >>> found.converged, round(found.log_evidence, 3), found.gradient().by_kernel.round(3)
+    (True, -2.124, array([-0.181, -0.023]))
     """
 
     posterior: SitePosterior

@@ -61,6 +61,17 @@ def ep(
     tolerance : float
         Largest change of any marginal's mean and variance, in units of its standard deviation and variance, at
         convergence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, ep
+    >>> from credo.kernels import RBF
+    >>> from credo.likelihoods import Bernoulli
+    >>> prior = Dense(np.array([[0.0], [1.0], [5.0]])).prior(RBF(1.0))
+    >>> found = ep(prior, np.array([1.0, 1.0, -1.0]), Bernoulli("probit"), weight=np.ones(3))
+    >>> found.posterior.mean.round(2), round(found.log_evidence, 3)
+    (array([ 0.76,  0.76, -0.56]), -1.901)
     """
     if (weight != 1.0).any():
         likelihood = Tempered(likelihood, weight)

@@ -45,6 +45,9 @@ _HELD = 2**25
 def default_points(n_rows: int) -> int:
     """The number of inducing points for so many rows.
 
+    Examples
+    --------
+    >>> from credo.inference import default_points
     >>> default_points(10_000), default_points(10**7)
     (1118, 500)
     """

@@ -32,6 +32,17 @@ class InducingSummary:
     """Sums over rows with targets and mean columns b = (y, h), features ψ, residual variances e and noise λ.
 
     n, Σψψᵀ/λ, Σψbᵀ/λ, Σbbᵀ/λ, Σ ln λ and Σe/λ. Of the matrix Σψψᵀ/λ only the lower triangle is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import InducingFeatures
+    >>> from credo.kernels import RBF
+    >>> features = InducingFeatures.of(RBF(1.0), np.array([[0.0], [1.0]]))
+    >>> first = features.summarize(np.array([[0.2]]), np.array([[1.0]]), np.array([0.1]))
+    >>> second = features.summarize(np.array([[0.7]]), np.array([[2.0]]), np.array([0.1]))
+    >>> first.merge(second).n
+    2
     """
 
     n: int
@@ -62,7 +73,18 @@ class InducingSummary:
 
 @dataclass(frozen=True, eq=False)
 class InducingFeatures:
-    """ψ(x) = L⁻¹k(Z, x), for points Z that are independent of each other under the kernel."""
+    """ψ(x) = L⁻¹k(Z, x), for points Z that are independent of each other under the kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import InducingFeatures
+    >>> from credo.kernels import RBF
+    >>> features = InducingFeatures.of(RBF(1.0), np.array([[0.0], [1.0], [2.0]]))
+    >>> _, psi = next(features.chunks(np.array([[0.5], [10.0]])))
+    >>> (psi**2).sum(axis=1).round(3)  # how much of the prior variance the points explain
+    array([0.982, 0.   ])
+    """
 
     kernel: Kernel
     points: Array

@@ -40,7 +40,19 @@ _NO_ROWS = "the rows of a table in parts aren't kept, which this needs: fit the 
 
 
 class SummaryPosterior:
-    """f given the summary of rows that needn't be there any more; see `ObservedPosterior` for what the methods give."""
+    """f given the summary of rows that needn't be there any more; see `ObservedPosterior` for what the methods give.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import InducingFeatures, SummaryPosterior, no_basis
+    >>> from credo.kernels import RBF
+    >>> features = InducingFeatures.of(RBF(1.0), np.linspace(0.0, 5.0, 8)[:, None])
+    >>> rows = [np.random.default_rng(i).uniform(0.0, 5.0, (50, 1)) for i in range(4)]
+    >>> chunks = ((X, np.sin(X), np.full(50, 0.01)) for X in rows)
+    >>> SummaryPosterior.of_chunks(features, chunks, no_basis).expected(np.array([[1.5]])).round(2)
+    array([[1.]])
+    """
 
     jitter = 0.0
 

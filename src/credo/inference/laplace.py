@@ -41,6 +41,17 @@ def laplace(
         A first guess of a = K⁻¹f, used if it is better than zero.
     tolerance : float
         The mode is found when a step gains less than this many nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, laplace
+    >>> from credo.kernels import RBF
+    >>> from credo.likelihoods import Poisson
+    >>> prior = Dense(np.array([[0.0], [1.0], [5.0]])).prior(RBF(1.0))
+    >>> found = laplace(prior, np.array([3.0, 4.0, 0.0]), Poisson(), weight=np.ones(3))
+    >>> found.converged, np.exp(found.posterior.mean).round(1)  # rates
+    (True, array([2.6, 3.1, 0.6]))
     """
 
     def log_posterior(f: Array, a: Array) -> float:

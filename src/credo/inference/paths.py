@@ -35,6 +35,18 @@ class Paths:
     Called with the rows of X, they give an array (n, n_rows): one row for each function. `len` counts them, and
     `paths[i]` selects some of them, again as `Paths`. The functions are fixed: the value at a point doesn't depend on
     the order or the batches in which points are evaluated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import RBF, GPRegressor
+    >>> x = np.linspace(0.0, 3.0, 8)[:, None]
+    >>> model = GPRegressor(RBF(1.0), noise=1e-4, hyperparameters="fixed").fit(x, np.sin(2.0 * x[:, 0]))
+    >>> paths = model.paths(50, random_state=0)
+    >>> paths([[1.0], [9.0]]).std(axis=0).round(1)  # the functions agree where there are data
+    array([0. , 0.9])
+    >>> len(paths[:2])
+    2
     """
 
     kernel: Kernel

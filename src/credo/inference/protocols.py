@@ -25,7 +25,15 @@ Basis = Callable[[Array], Array]
 
 
 def no_basis(rows: Array) -> Array:
-    """The basis of a mean that is zero."""
+    """The basis of a mean that is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import no_basis
+    >>> no_basis(np.zeros((3, 2))).shape
+    (3, 0)
+    """
     return np.empty((len(rows), 0))
 
 
@@ -35,6 +43,16 @@ class Gradient:
 
     `by_kernel` is in natural units and in the order of the kernel's `names`. `by_noise` is empty for a posterior from
     sites.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense
+    >>> from credo.kernels import RBF
+    >>> posterior = Dense(np.array([[0.0], [1.0]])).prior(RBF(1.0)).observe(np.array([[1.0], [-1.0]]), 0.1)
+    >>> gradient = posterior.gradient()
+    >>> RBF(1.0).names, gradient.by_kernel.round(2), gradient.by_noise.round(2)
+    (['lengthscale', 'variance'], array([-2.05,  0.75]), array([1.4, 1.4]))
     """
 
     by_kernel: Array
@@ -42,7 +60,18 @@ class Gradient:
 
 
 class Representation(Protocol):
-    """The training rows X, and how covariances between them are stored and factored."""
+    """The training rows X, and how covariances between them are stored and factored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, Inducing
+    >>> from credo.kernels import RBF
+    >>> X, Y = np.arange(6.0)[:, None], np.sin(np.arange(6.0))[:, None]
+    >>> forms = [Dense(X), Inducing(X, X)]  # the same with all rows as inducing points
+    >>> [round(float(form.prior(RBF(2.0)).observe(Y, 0.1).log_evidence), 4) for form in forms]
+    [-5.1084, -5.1084]
+    """
 
     X: Array
     # What the log evidence of `observe` is: "exact", a lower bound ("elbo"), or that of an approximate prior.
@@ -77,7 +106,19 @@ class Representation(Protocol):
 
 
 class LatentPrior(Protocol):
-    """f ~ GP(0, k), to be conditioned at the training rows."""
+    """f ~ GP(0, k), to be conditioned at the training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense
+    >>> from credo.kernels import RBF
+    >>> prior = Dense(np.array([[0.0], [1.0]])).prior(RBF(1.0))
+    >>> prior.multiply(np.array([1.0, 0.0])).round(3)  # a column of the covariance matrix
+    array([1.   , 0.607])
+    >>> prior.observe(np.array([[1.0], [-1.0]]), 0.01).mean[:, 0].round(2)
+    array([ 0.98, -0.98])
+    """
 
     def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> ObservedPosterior:
         """Given Y = Hb + f + ε with ε ~ N(0, noise), one column for each target, and flat b."""
@@ -126,7 +167,18 @@ class NormalNoisePrior:
 
 
 class LatentPosterior(Protocol):
-    """The Gaussian distribution of f given data or sites. With several targets, means have a column for each."""
+    """The Gaussian distribution of f given data or sites. With several targets, means have a column for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense
+    >>> from credo.kernels import RBF
+    >>> posterior = Dense(np.array([[0.0], [1.0]])).prior(RBF(1.0)).observe(np.array([[1.0], [-1.0]]), 0.01)
+    >>> mean, variance = posterior.latent(np.array([[0.0], [2.0]]))
+    >>> mean[:, 0].round(2), variance.round(2)
+    (array([ 0.98, -1.17]), array([0.01, 0.55]))
+    """
 
     @property
     def mean(self) -> Array:
@@ -153,7 +205,18 @@ class LatentPosterior(Protocol):
 
 
 class SitePosterior(LatentPosterior, Protocol):
-    """N(f | 0, K) times one Gaussian site for each row."""
+    """N(f | 0, K) times one Gaussian site for each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense
+    >>> from credo.kernels import RBF
+    >>> prior = Dense(np.array([[0.0], [1.0]])).prior(RBF(1.0))
+    >>> posterior = prior.sites(np.array([4.0, 0.0]), np.array([4.0, 0.0]))  # N(f₀ | 1, 1/4), and nothing about f₁
+    >>> posterior.mean.round(2), posterior.variance.round(2)
+    (array([0.8 , 0.49]), array([0.2 , 0.71]))
+    """
 
     @property
     def precision(self) -> Array: ...
@@ -209,7 +272,19 @@ class Informed(Protocol):
 
 
 class ObservedPosterior(LatentPosterior, Protocol):
-    """f given targets with Gaussian noise."""
+    """f given targets with Gaussian noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense
+    >>> from credo.kernels import RBF
+    >>> X, Y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [2.0]])
+    >>> posterior = Dense(X).prior(RBF(1.0)).observe(Y, 0.01)
+    >>> mean, variance = posterior.left_out()
+    >>> mean[:, 0].round(2), round(posterior.log_evidence, 2)
+    (array([0.1 , 1.06, 0.81]), -4.28)
+    """
 
     @property
     def jitter(self) -> float:

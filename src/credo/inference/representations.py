@@ -46,6 +46,10 @@ def choose(
     purpose : str
         What that is, for the error message.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import choose
     >>> from credo.kernels import RBF, Matern32
     >>> choose("auto", np.zeros((20_000, 5)), RBF())
     ('inducing', '20000 rows are more than 5000')
@@ -88,6 +92,10 @@ def representation(
     n_points : int, optional
         How many inducing points may be chosen.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import representation
     >>> from credo.kernels import RBF
     >>> type(representation("auto", np.zeros((3, 1)), RBF())).__name__
     'Dense'

@@ -115,7 +115,18 @@ class SoftmaxGaussian:
 
 @dataclass(frozen=True)
 class SoftmaxApproximation:
-    """The distribution of the latent functions, ln p(y), and how Newton's method ended."""
+    """The distribution of the latent functions, ln p(y), and how Newton's method ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, softmax_laplace
+    >>> from credo.kernels import RBF
+    >>> prior = Dense(np.array([[0.0], [2.0], [4.0]])).prior(RBF(1.0))
+    >>> found = softmax_laplace(prior, np.array([0, 1, 2]), 3, weight=np.ones(3))
+    >>> found.converged, round(found.log_evidence, 3)
+    (True, -3.42)
+    """
 
     posterior: SoftmaxGaussian
     log_evidence: float
@@ -154,6 +165,16 @@ def softmax_laplace(
         A first guess of a = K⁻¹f, used if it is better than zero.
     tolerance : float
         The mode is found when a step gains less than this many nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, softmax_laplace
+    >>> from credo.kernels import RBF
+    >>> prior = Dense(np.array([[0.0], [0.1], [4.0]])).prior(RBF(1.0))
+    >>> found = softmax_laplace(prior, np.array([0, 0, 1]), 2, weight=np.ones(3))
+    >>> found.n_iter < 10, round(found.log_evidence, 3)
+    (True, -1.873)
     """
     if not isinstance(prior, DensePrior):
         raise ValueError(

@@ -51,6 +51,17 @@ def vi(
         First precisions and locations of the sites of each row.
     tolerance : float
         The bound is at its maximum when a step gains less than this many nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, vi
+    >>> from credo.kernels import RBF
+    >>> from credo.likelihoods import Bernoulli
+    >>> prior = Dense(np.array([[0.0], [1.0], [5.0]])).prior(RBF(1.0))
+    >>> found = vi(prior, np.array([1.0, 1.0, -1.0]), Bernoulli("probit"), weight=np.ones(3))
+    >>> found.posterior.mean.round(2), round(found.log_evidence, 3)  # the bound; EP's estimate is higher
+    (array([ 0.76,  0.76, -0.56]), -1.905)
     """
 
     def at(z: Array) -> _State:

@@ -14,19 +14,74 @@ _LONGEST = 100
 
 
 class TableError(ValueError):
-    """A file can't be read as a table."""
+    """A file can't be read as a table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from credo import read_table
+    >>> from credo.io import TableError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "empty.csv").touch()
+    ...     try:
+    ...         read_table(Path(folder) / "empty.csv")
+    ...     except TableError as error:
+    ...         print("empty" in str(error))
+    True
+    """
 
 
 class ColumnError(ValueError):
-    """A column is missing, or holds an invalid value."""
+    """A column is missing, or holds an invalid value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo import Preparation
+    >>> from credo.io import ColumnError
+    >>> try:
+    ...     Preparation().fit(pd.DataFrame({"dose": [1.0, 2.0, 4.0]})).transform(pd.DataFrame({"does": [3.0]}))
+    ... except ColumnError as error:
+    ...     print(error)
+    the table has no column 'dose' (did you mean 'does'?); it has 'does'
+    """
 
 
 class ModelFileError(ValueError):
-    """A model can't be saved, or a file isn't a complete and known model."""
+    """A model can't be saved, or a file isn't a complete and known model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import credo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "no.credo").write_text("x,y")
+    ...     try:
+    ...         credo.load(Path(folder) / "no.credo")
+    ...     except credo.io.ModelFileError:
+    ...         print("refused")
+    refused
+    """
 
 
 class TableWarning(UserWarning):
-    """Something about the rows that the user should know; they could be prepared all the same."""
+    """Something about the rows that the user should know; they could be prepared all the same.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from credo import Preparation
+    >>> from credo.io import TableWarning
+    >>> seen = Preparation().fit(pd.DataFrame({"dose": [1.0, 2.0, 4.0, 8.0]}))
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = seen.transform(pd.DataFrame({"dose": [3.0, None]}))
+    >>> [warning.category is TableWarning for warning in caught], str(caught[0].message)
+    ([True], "column 'dose': 1 missing value replaced by the median 3")
+    """
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:

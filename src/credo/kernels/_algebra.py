@@ -17,16 +17,30 @@ from credo.kernels import _jit
 from credo.kernels._contract import Covariance, Places
 from credo.kernels._jit import MULTIPLY
 from credo.kernels._triangles import times_others
+from credo.kernels.markov import MarkovForm, product_of, sum_of
 from credo.kernels.spectra import Term
 from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
 
 
-class Added(Covariance):
-    """The sum of its terms."""
+class Combined(Covariance):
+    """What sums and products share."""
 
     terms: Any  # a sequence of kernels
+
+    def _default_priors(self, spread: Array) -> Array:
+        return np.concatenate([term._default_priors(spread) for term in self.terms])
+
+    def column_scales(self, n_columns: int) -> Array:
+        return np.min([term.column_scales(n_columns) for term in self.terms], axis=0)
+
+
+class Added(Combined):
+    """The sum of its terms."""
+
+    def state_space(self) -> MarkovForm:
+        return sum_of([term.state_space() for term in self.terms])
 
     def _cross(self, X: Array, Z: Array) -> Array:
         return reduce(iadd, (term._cross(X, Z) for term in self.terms))
@@ -53,10 +67,11 @@ class Added(Covariance):
         return [part for term in self.terms for part in term._spectrum(center)]
 
 
-class Multiplied(Covariance):
+class Multiplied(Combined):
     """The product of its terms."""
 
-    terms: Any  # a sequence of kernels
+    def state_space(self) -> MarkovForm:
+        return product_of([term.state_space() for term in self.terms])
 
     def _cross(self, X: Array, Z: Array) -> Array:
         return reduce(imul, (term._cross(X, Z) for term in self.terms))

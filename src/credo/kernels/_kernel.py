@@ -21,7 +21,7 @@ from credo.kernels._groups import Groups
 from credo.kernels._jit import ADD, MULTIPLY, SET
 from credo.kernels._parametrized import labels
 from credo.kernels._triangles import combine, triangle_total
-from credo.kernels.markov import MarkovForm, MarkovTerm, product_of, sum_of
+from credo.kernels.markov import MarkovForm, MarkovTerm
 from credo.kernels.spectra import Term
 from credo.linalg import parallel_rows
 from credo.params import Parameter, ParameterTree
@@ -30,7 +30,14 @@ Array = NDArray[np.float64]
 
 
 class Kernel(Covariance):
-    """A covariance function; kernels can be added, multiplied and composed (to write one, see `Covariance`)."""
+    """A covariance function; kernels can be added, multiplied and composed (to write one, see `Covariance`).
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF, Linear, Periodic
+    >>> RBF(2.0).on(0) * Periodic(period=12.0).on(0) + 0.5 * Linear().on(1)
+    RBF(lengthscale=2).on(0) * Periodic(lengthscale=1, period=12).on(0) + Linear(variance=0.5).on(1)
+    """
 
     def exp(self) -> Kernel:
         """exp(k(x, x′)), again a kernel."""
@@ -43,12 +50,6 @@ class Kernel(Covariance):
         ----------
         columns : int, sequence of int, or slice
             Column indices from zero; kernels don't know column names.
-
-        Examples
-        --------
-        >>> from credo.kernels import RBF, Periodic
-        >>> RBF(2.0).on(0) + Periodic(period=12.0).on(1)
-        RBF(lengthscale=2).on(0) + Periodic(lengthscale=1, period=12).on(1)
         """
         return Columns(self, columns)
 
@@ -76,9 +77,11 @@ class Kernel(Covariance):
 class Constant(Kernel):
     """k(x, x′) = c: constant functions.
 
-    >>> Constant(2.0).gram([[0.0], [1.0]])
-    array([[2., 2.],
-           [2., 2.]])
+    Examples
+    --------
+    >>> from credo.kernels import Constant
+    >>> Constant(2.0).cross([[0.0]], [[1.0], [5.0]])
+    array([[2., 2.]])
     """
 
     def __init__(self, value: float = 1.0) -> None:
@@ -169,15 +172,6 @@ class _Composed(Kernel):
         for i, term in enumerate(self.terms):
             term._blocks(X, places, K, mode if i == 0 else self._mode)
 
-    def _default_priors(self, spread: Array) -> Array:
-        return np.concatenate([term._default_priors(spread) for term in self.terms])
-
-    def column_scales(self, n_columns: int) -> Array:
-        return np.min([term.column_scales(n_columns) for term in self.terms], axis=0)
-
-    def state_space(self) -> MarkovForm:
-        return (sum_of if self._mode == ADD else product_of)([term.state_space() for term in self.terms])
-
     def column_groups(self) -> dict[str, Groups]:
         named = zip(labels(self.terms), self.terms, strict=True)
         return {f"{label}.{path}": own for label, term in named for path, own in term.column_groups().items()}
@@ -187,7 +181,15 @@ class _Composed(Kernel):
 
 
 class Sum(Added, _Composed):
-    """k₁ + k₂ + …: functions that are sums of independent functions."""
+    """k₁ + k₂ + …: functions that are sums of independent functions.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF
+    >>> (RBF(1.0) + 2.0).gram([[0.0], [9.0]]).round(3)  # a function plus a constant
+    array([[3., 2.],
+           [2., 3.]])
+    """
 
     _binding, _mode = 1, ADD
 
@@ -199,7 +201,14 @@ class Sum(Added, _Composed):
 
 
 class Product(Multiplied, _Composed):
-    """k₁ · k₂ · …: large only where all factors are."""
+    """k₁ · k₂ · …: large only where all factors are.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF, Periodic
+    >>> (RBF(10.0) * Periodic(period=1.0)).cross([[0.0]], [[0.5], [1.0], [10.0]]).round(2)  # cycles that change slowly
+    array([[0.14, 1.  , 0.61]])
+    """
 
     _binding, _mode = 2, MULTIPLY
 
@@ -235,7 +244,14 @@ class _Wrapper(Kernel):
 
 
 class Exp(_Wrapper):
-    """exp(k): a sum of all powers of a kernel."""
+    """exp(k): a sum of all powers of a kernel.
+
+    Examples
+    --------
+    >>> from credo.kernels import Linear
+    >>> Linear().exp().cross([[1.0]], [[0.0], [1.0], [2.0]]).round(3)
+    array([[1.   , 2.718, 7.389]])
+    """
 
     def _check_fields(self) -> None:
         self._check_tree(Exp(self.kernel))
@@ -288,7 +304,14 @@ class Exp(_Wrapper):
 
 
 class Columns(_Wrapper):
-    """A kernel that uses some columns only."""
+    """A kernel that uses some columns only.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF
+    >>> RBF(1.0).on([0, 2]).cross([[0.0, 5.0, 1.0]], [[0.0, -3.0, 1.0]])  # column 1 is ignored
+    array([[1.]])
+    """
 
     _fields = ("kernel", "columns", "tree")
 

@@ -44,6 +44,7 @@ class Linear(Kernel):
 
     Examples
     --------
+    >>> from credo.kernels import Linear
     >>> Linear(variance=2.0).gram([[1.0], [3.0]])
     array([[ 2.,  6.],
            [ 6., 18.]])
@@ -165,6 +166,9 @@ def _constants(name: str, value: float | ArrayLike) -> float | tuple[float, ...]
 class Polynomial(Kernel):
     """variance · (offset + xᵀx′)^degree: all monomials up to a degree.
 
+    Examples
+    --------
+    >>> from credo.kernels import Polynomial
     >>> Polynomial(degree=2).gram([[1.0], [2.0]])
     array([[ 4.,  9.],
            [ 9., 25.]])

@@ -23,7 +23,15 @@ _TOLERANCE = 1e-8
 
 
 class Function(Kernel):
-    """variance · f(x, x′) for a function of two rows; made by `from_function`."""
+    """variance · f(x, x′) for a function of two rows; made by `from_function`.
+
+    Examples
+    --------
+    >>> from credo.kernels import from_function
+    >>> kernel = from_function(lambda x, z: min(x[0], z[0]), variance=2.0)
+    >>> type(kernel).__name__, kernel.gram([[1.0], [3.0]]).tolist()
+    ('Function', [[2.0, 2.0], [2.0, 6.0]])
+    """
 
     _fields = ("function", "tree")
 
@@ -95,6 +103,9 @@ def from_function(function: Callable[[Array, Array], float], *, variance: float 
     The function must be symmetric and positive semidefinite; `check_kernel` tests that on given rows, and a Gram matrix
     that is not raises an error.
 
+    Examples
+    --------
+    >>> from credo.kernels import from_function
     >>> from_function(lambda x, z: min(x[0], z[0])).gram([[1.0], [2.0]])  # Brownian motion
     array([[1., 1.],
            [1., 2.]])
@@ -108,6 +119,13 @@ class KernelCheck:
 
     `worst_eigenvalue` is the smallest of the Gram matrix, and `where` the rows with the largest entries of its
     eigenvector.
+
+    Examples
+    --------
+    >>> from credo.kernels import check_kernel
+    >>> found = check_kernel(lambda x, z: -abs(float(x[0] - z[0])), [[0.0], [1.0]])
+    >>> bool(found), found.where, round(found.worst_eigenvalue, 6)
+    (False, (0, 1), -1.0)
     """
 
     symmetric: bool
@@ -123,6 +141,9 @@ class KernelCheck:
 def check_kernel(kernel: Kernel | Callable[[Array, Array], float], X: ArrayLike) -> KernelCheck:
     """Whether a kernel, or a function of two rows, is symmetric and positive semidefinite on these rows.
 
+    Examples
+    --------
+    >>> from credo.kernels import check_kernel
     >>> check_kernel(lambda x, z: -abs(float(x[0] - z[0])), [[0.0], [1.0]]).message
     'not positive semidefinite: the Gram matrix has the eigenvalue -1, mostly in rows 0 and 1'
     """

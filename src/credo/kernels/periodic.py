@@ -35,6 +35,9 @@ class Periodic(CompiledKernel):
 
     The length scale is relative to the period, not in units of x: 1 is smooth, 0.3 is wiggly.
 
+    Examples
+    --------
+    >>> from credo.kernels import Periodic
     >>> Periodic(period=12.0).gram([[0.0], [12.0]]).round(6)
     array([[1., 1.],
            [1., 1.]])
@@ -140,6 +143,9 @@ class ZeroMeanPeriodic(Periodic):
     variance · Π_d (p_d − c_d)/(1 − c_d) with p_d = exp(−2 sin²(π(x_d − x′_d)/period_d)/ℓ_d²) and its mean over a period
     c = e^(−κ) I₀(κ), κ = 1/ℓ² (Lloyd et al. 2014). As ℓ grows it tends to cos(2π(x − x′)/period), and draws to sines.
 
+    Examples
+    --------
+    >>> from credo.kernels import ZeroMeanPeriodic
     >>> ZeroMeanPeriodic(period=4.0).gram([[0.0], [1.0], [2.0], [3.0]]).round(2)
     array([[ 1.  , -0.18, -0.62, -0.18],
            [-0.18,  1.  , -0.18, -0.62],

@@ -22,6 +22,15 @@ class White(Kernel):
 
     Noise belongs to an observation, not to a point: two rows with equal inputs have independent noise, and a new row
     shares no noise with the training rows. So `cross` is zero, and only `gram` and `diagonal` have the variance.
+
+    Examples
+    --------
+    >>> from credo.kernels import White
+    >>> White(0.5).gram([[1.0], [1.0]])
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    >>> White(0.5).cross([[1.0]], [[1.0]])
+    array([[0.]])
     """
 
     def __init__(self, variance: float = 1.0) -> None:
@@ -72,6 +81,9 @@ class White(Kernel):
 class Categorical(Kernel):
     """variance · Π_d (1 if x_d = x′_d else correlation): for columns of category codes.
 
+    Examples
+    --------
+    >>> from credo.kernels import Categorical
     >>> Categorical(correlation=0.25).gram([[0], [1], [1]])
     array([[1.  , 0.25, 0.25],
            [0.25, 1.  , 1.  ],

@@ -248,6 +248,7 @@ class RBF(Stationary):
 
     Examples
     --------
+    >>> from credo.kernels import RBF
     >>> RBF(lengthscale=2.0).gram([[0.0], [2.0]]).round(4)
     array([[1.    , 0.6065],
            [0.6065, 1.    ]])
@@ -264,7 +265,14 @@ class RBF(Stationary):
 
 
 class Exponential(Stationary):
-    """variance · exp(−r): continuous, rough functions; in one dimension the Ornstein–Uhlenbeck process."""
+    """variance · exp(−r): continuous, rough functions; in one dimension the Ornstein–Uhlenbeck process.
+
+    Examples
+    --------
+    >>> from credo.kernels import Exponential
+    >>> Exponential(lengthscale=2.0).cross([[0.0]], [[0.0], [2.0], [4.0]]).round(3)
+    array([[1.   , 0.368, 0.135]])
+    """
 
     _family = _jit.EXPONENTIAL
 
@@ -276,7 +284,14 @@ class Exponential(Stationary):
 
 
 class Matern32(Stationary):
-    """variance · (1 + √3 r) exp(−√3 r): functions that can be differentiated once (Rasmussen & Williams 4.17)."""
+    """variance · (1 + √3 r) exp(−√3 r): functions that can be differentiated once (Rasmussen & Williams 4.17).
+
+    Examples
+    --------
+    >>> from credo.kernels import Matern32
+    >>> Matern32(lengthscale=2.0).cross([[0.0]], [[0.0], [2.0], [4.0]]).round(3)
+    array([[1.   , 0.483, 0.14 ]])
+    """
 
     _family = _jit.MATERN32
 
@@ -288,7 +303,16 @@ class Matern32(Stationary):
 
 
 class Matern52(Stationary):
-    """variance · (1 + √5 r + 5r²/3) exp(−√5 r): functions that can be differentiated twice."""
+    """variance · (1 + √5 r + 5r²/3) exp(−√5 r): functions that can be differentiated twice.
+
+    Examples
+    --------
+    >>> from credo.kernels import Matern52
+    >>> Matern52(lengthscale=2.0).cross([[0.0]], [[0.0], [2.0], [4.0]]).round(3)
+    array([[1.   , 0.524, 0.139]])
+    >>> Matern52(lengthscale=[1.0, 5.0], variance=2.0)
+    2 * Matern52(lengthscale=[1, 5])
+    """
 
     _family = _jit.MATERN52
 
@@ -303,6 +327,14 @@ class RationalQuadratic(Stationary):
     """variance · (1 + r²/2a)^(−a): a mixture of RBFs of many length scales (Rasmussen & Williams 4.19).
 
     `shape` is a; the kernel tends to the RBF as it grows.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF, RationalQuadratic
+    >>> RationalQuadratic(1.0, shape=0.5).cross([[0.0]], [[1.0], [5.0]]).round(3)  # decays slowly
+    array([[0.707, 0.196]])
+    >>> RBF(1.0).cross([[0.0]], [[1.0], [5.0]]).round(3)
+    array([[0.607, 0.   ]])
     """
 
     _family = _jit.RATIONAL_QUADRATIC

@@ -41,6 +41,16 @@ class Draws:
         (Vehtari et al., 2021).
     n_evaluations : int
         Evaluations of the objective, including tuning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import sample
+    >>> def objective(z):
+    ...     return -0.5 * float(z @ z), -z
+    >>> draws = sample(objective, np.zeros((2, 1)), names=("z",), n_draws=100, n_tune=100, random_state=0)
+    >>> draws.values.shape, draws.thinned(10).shape
+    ((2, 100, 1), (10, 1))
     """
 
     values: Array

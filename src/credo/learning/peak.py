@@ -25,6 +25,15 @@ class Peak:
 
     "inner": the only local maximum. "several": the highest of several. "low" and "high": an end of the range. "flat":
     the range is a single point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import highest
+    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).kind
+    'inner'
+    >>> highest(np.sin, np.cos, np.linspace(0.0, 9.0, 12)).kind
+    'several'
     """
 
     place: float
@@ -48,6 +57,7 @@ def highest(
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.learning import highest
     >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
     1.5707963267948966
     """

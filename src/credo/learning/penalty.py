@@ -13,6 +13,10 @@ Array = NDArray[np.float64]
 def penalties(alphas: ArrayLike | None, default: Array) -> Array:
     """The candidates for α, largest first: those given, or the default ones.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import penalties
     >>> penalties([0.1, 10.0], np.ones(1))
     array([10. ,  0.1])
     """
@@ -25,7 +29,16 @@ def penalties(alphas: ArrayLike | None, default: Array) -> Array:
 
 
 def best_penalty(alphas: Array, loo_errors: Array, *, advice: str) -> tuple[float, Result]:
-    """The α of the smallest leave-one-out error, and the outcome; `advice` is for the largest candidate."""
+    """The α of the smallest leave-one-out error, and the outcome; `advice` is for the largest candidate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import best_penalty
+    >>> alpha, result = best_penalty(np.array([10.0, 1.0, 0.1]), np.array([3.0, 2.0, 2.5]), advice="try larger ones")
+    >>> alpha, result.converged
+    (1.0, True)
+    """
     best, n_alphas = int(np.argmin(loo_errors)), len(alphas)
     message = "alpha selected by leave-one-out cross-validation"
     if n_alphas > 1 and best == 0:
@@ -41,6 +54,14 @@ def residual_noise(shrinkage: Array, q: Array, *, free: float, rss: float = 0.0)
     `free` observations beyond the number of directions have residuals of sum of squares `rss`. The estimate is unbiased
     where the prior holds (Bishop 3.95); its degrees of freedom are Satterthwaite's for the weighted sum of squares that
     the residuals are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import residual_noise
+    >>> variance, df = residual_noise(np.array([0.0, 0.0]), np.array([9.0, 1.0]), free=10.0, rss=5.0)  # least squares
+    >>> variance, df
+    (0.5, 10.0)
     """
     left = free + float(shrinkage.sum())
     if not left > 0:

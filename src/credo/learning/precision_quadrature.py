@@ -45,6 +45,15 @@ class PrecisionMixture:
     `noise_variances` are the noise variances given each ratio; with finite `df` they are squared scales of Student-t
     distributions. `noise_variance` and `prior_variance` are the posterior means of the former and of that of the
     coefficients, both without the factor df/(df − 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import EvidenceTerms, Gamma, integrate_precisions
+    >>> terms = EvidenceTerms(np.array([50.0, 20.0]), np.array([90.0, 0.4]), rss=10.0, dof=11.0, log_weight=np.log(12))
+    >>> found = integrate_precisions(terms, row_square=5.0, prior=None, noise=Gamma(0.0, 0.0))
+    >>> float(found.weights.sum().round(6)), found.df, len(found.ratios) == len(found.noise_variances)
+    (1.0, 11.0, True)
     """
 
     ratios: Array
@@ -74,6 +83,15 @@ def integrate_precisions(
         What is known of α and β. (None, Gamma) integrates both out, (None, number) α, (number, None) β.
     null_space : bool
         Whether predictions depend on directions outside the span of the rows, where the prior remains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.learning import EvidenceTerms, Gamma, integrate_precisions
+    >>> terms = EvidenceTerms(np.array([50.0, 20.0]), np.array([90.0, 0.4]), rss=10.0, dof=11.0, log_weight=np.log(12))
+    >>> found = integrate_precisions(terms, row_square=5.0, prior=None, noise=Gamma(0.0, 0.0))
+    >>> round(found.noise_variance, 2), round(found.log_evidence, 2)
+    (1.3, -22.75)
     """
     log_center = math.log(row_square) if row_square > 0 else -math.inf
 

@@ -31,6 +31,8 @@ def stacking_weights(log_scores: Array, sample_weight: Array | None = None) -> A
     --------
     The second model is never better:
 
+    >>> import numpy as np
+    >>> from credo.learning import stacking_weights
     >>> stacking_weights(np.log([[0.5, 0.4], [0.2, 0.2], [0.3, 0.1]]))
     array([1., 0.])
     """

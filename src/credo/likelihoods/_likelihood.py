@@ -18,6 +18,16 @@ class Likelihood(ABC):
 
     A subclass defines `log_prob` and `derivatives`. The integrals are computed by quadrature unless it overrides them;
     that of `tilted` needs an ln p that is concave in f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.likelihoods import Likelihood, Poisson
+    >>> isinstance(Poisson(), Likelihood)
+    True
+    >>> slope, curvature, third = Poisson().derivatives(np.array([3.0]), np.array([0.0]))
+    >>> slope, curvature
+    (array([2.]), array([-1.]))
     """
 
     # Values of f around which ln p bends, for the quadrature.

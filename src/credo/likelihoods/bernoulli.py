@@ -22,7 +22,10 @@ _ROOT_TWO_OVER_PI = np.sqrt(2.0 / np.pi)
 class Bernoulli(Likelihood):
     """p(y = ±1 | f) = s(y·f) with s the logistic function ("logit") or the normal distribution function ("probit").
 
+    Examples
+    --------
     >>> import numpy as np
+    >>> from credo.likelihoods import Bernoulli
     >>> Bernoulli("probit").probability(np.array([0.0]), np.array([3.0]))
     array([0.5])
     """

@@ -17,7 +17,10 @@ Array = NDArray[np.float64]
 class Gaussian(Likelihood):
     """N(y | f, variance).
 
+    Examples
+    --------
     >>> import numpy as np
+    >>> from credo.likelihoods import Gaussian
     >>> Gaussian(0.5).derivatives(np.array([1.0]), np.array([0.0]))[0]
     array([2.])
     """

@@ -50,6 +50,10 @@ def expected_sigmoid(mean: Array, var: Array) -> Array:
 
     The smaller of the two is integrated, so that it keeps its relative accuracy.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.likelihoods import expected_sigmoid
     >>> expected_sigmoid(np.array([0.0, 2.0]), np.array([5.0, 0.0]))[:, 1].round(6)
     array([0.5     , 0.880797])
     """
@@ -65,6 +69,10 @@ def expected_sigmoid(mean: Array, var: Array) -> Array:
 def expected_sigmoid_fast(mean: Array, var: Array) -> Array:
     """E σ(a) for a ~ N(mean, var), of the second class alone, to 2·10⁻⁹: for sums over hundreds of models.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.likelihoods import expected_sigmoid_fast
     >>> expected_sigmoid_fast(np.array([0.0, 2.0]), np.array([5.0, 0.0])).round(6)
     array([0.5     , 0.880797])
     """

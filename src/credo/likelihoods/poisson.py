@@ -21,7 +21,10 @@ _LARGEST = 300.0
 class Poisson(Likelihood):
     """p(y | f) = e^(yf − e^f)/y! for counts y = 0, 1, 2, …
 
+    Examples
+    --------
     >>> import numpy as np
+    >>> from credo.likelihoods import Poisson
     >>> Poisson().expected(np.array([2.0]), np.array([0.0]), np.array([0.0]))[0].round(6)
     array([-1.693147])
     """

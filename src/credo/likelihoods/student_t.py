@@ -35,7 +35,10 @@ _TAIL_EDGES = np.array([0.0, 1.5, 3.0, 4.5, 6.5, 8.5, 11.0, 14.0, 18.0, 24.0, 40
 class StudentT(Likelihood):
     """The Student-t density of (y − f)/scale, divided by scale. Its logarithm isn't concave in f.
 
+    Examples
+    --------
     >>> import numpy as np
+    >>> from credo.likelihoods import StudentT
     >>> StudentT(scale=1.0, df=4.0).derivatives(np.array([100.0]), np.array([0.0]))[0].round(3)
     array([0.05])
     """

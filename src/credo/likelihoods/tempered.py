@@ -16,8 +16,10 @@ Array = NDArray[np.float64]
 class Tempered(Likelihood):
     """p(y | f)^power, one power for each row.
 
+    Examples
+    --------
     >>> import numpy as np
-    >>> from credo.likelihoods import Gaussian
+    >>> from credo.likelihoods import Gaussian, Tempered
     >>> Tempered(Gaussian(1.0), np.array([0.5])).derivatives(np.array([1.0]), np.array([0.0]))[0]
     array([0.5])
     """

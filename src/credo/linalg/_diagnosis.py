@@ -12,7 +12,18 @@ Array = NDArray[np.float64]
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
-    """Raised if a matrix has no Cholesky factor; the message says what is wrong with it and what to do."""
+    """Raised if a matrix has no Cholesky factor; the message says what is wrong with it and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import NotPositiveDefiniteError, factorize
+    >>> try:
+    ...     factorize(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    ... except NotPositiveDefiniteError as error:
+    ...     print("eigenvalue" in str(error))
+    True
+    """
 
 
 def diagnosis(A: Array, *, jitter: float = 0.0) -> str:

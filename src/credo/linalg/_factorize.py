@@ -52,6 +52,7 @@ def factorize(
 
     Examples
     --------
+    >>> from credo.linalg import factorize
     >>> factor = factorize([[1.0, 1.0], [1.0, 1.0]])
     >>> factor.jitter
     1e-12

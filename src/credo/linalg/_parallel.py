@@ -46,6 +46,9 @@ def parallel_map(
     an error or an interrupt, items that haven't begun are dropped, and `cancel` is called, which may end the others.
     Where items take all cores, `parallel_rows` stays in their threads.
 
+    Examples
+    --------
+    >>> from credo.linalg import parallel_map
     >>> parallel_map(abs, [-1, 2])
     [1, 2]
     """
@@ -77,6 +80,15 @@ def parallel_rows(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> lis
 
     For some hundredths of a second after a call, BLAS threads still spin on their cores, and the system may wake ours
     on the core of their caller, so they move to other cores first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import parallel_rows
+    >>> def total(start, step, values):  # in Credo such loops are compiled
+    ...     return float(values[start::step].sum())
+    >>> sum(parallel_rows(total, 5, np.arange(5.0)))
+    10.0
     """
     if n_rows <= _FEW_ROWS:
         return [loop(0, 1, *arguments)]

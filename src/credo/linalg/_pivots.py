@@ -25,6 +25,10 @@ def pivoted_factor(A: Array, tolerance: float) -> tuple[Index, Factor]:
     Rows are taken in the order of their remaining diagonal, until the largest is at most `tolerance` times the largest
     diagonal entry. At least one row is taken.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import pivoted_factor
     >>> rows, factor = pivoted_factor(np.array([[4.0, 4.0, 2.0], [4.0, 4.0, 2.0], [2.0, 2.0, 3.0]]), 1e-10)
     >>> rows.tolist(), factor.L.tolist()
     ([0, 2], [[2.0, 0.0], [1.0, 1.4142135623730951]])
@@ -55,6 +59,15 @@ def random_pivots(
     diagonal : array of shape (n_rows,)
     columns : callable(index) -> array of shape (n_rows, len(index))
         Some columns of the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import random_pivots
+    >>> A = np.kron(np.eye(3), np.ones((4, 4)))  # three groups of four equal rows
+    >>> rows = random_pivots(np.diag(A), lambda i: A[:, i], 12, tolerance=1e-9, rng=np.random.default_rng(0))
+    >>> sorted((rows // 4).tolist())
+    [0, 1, 2]
     """
     left, n = diagonal.copy(), min(n, len(diagonal))
     floor = tolerance * float(diagonal.max())

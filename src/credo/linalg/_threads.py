@@ -14,7 +14,14 @@ from threadpoolctl import ThreadpoolController
 
 
 def n_threads() -> int:
-    """Cores that this process may use, or fewer where OMP_NUM_THREADS says so."""
+    """Cores that this process may use, or fewer where OMP_NUM_THREADS says so.
+
+    Examples
+    --------
+    >>> from credo.linalg import n_threads
+    >>> n_threads() >= 1
+    True
+    """
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wish = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(available, int(wish))) if wish.isdigit() else available
@@ -69,6 +76,15 @@ def one_blas_thread() -> Iterator[None]:
     BLAS threads wait by spinning. If a matrix of a few hundred rows is factored again and again, or several callers run
     in parallel, they cost more time than they save: on a busy machine a hundred times more. The limit applies to the
     whole process; if several threads set it, it lasts until the last of them has left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import one_blas_thread
+    >>> with one_blas_thread():
+    ...     product = np.eye(3) @ np.ones(3)
+    >>> product
+    array([1., 1., 1.])
     """
     _LIMIT.take()
     try:
@@ -83,6 +99,15 @@ def one_openmp_thread() -> Iterator[None]:
 
     Such threads wait by spinning, too: scikit-learn's boosting of a thousand rows takes five to ten times the CPU time
     with two threads. The limit applies to the calling thread only.
+
+    Examples
+    --------
+    >>> from credo.linalg import one_openmp_thread
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> with one_openmp_thread():
+    ...     model = HistGradientBoostingRegressor(max_iter=2).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> model.n_iter_
+    2
     """
     with ThreadpoolController().limit(limits=1, user_api="openmp"):
         yield

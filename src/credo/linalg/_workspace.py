@@ -30,6 +30,7 @@ class Workspace:
 
     Examples
     --------
+    >>> from credo.linalg import Workspace
     >>> work = Workspace(2)
     >>> def fill(A):
     ...     A[:] = [[4.0, 2.0], [0.0, 3.0]]

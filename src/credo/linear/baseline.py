@@ -52,6 +52,7 @@ class BaselineRegressor(_IgnoresColumns, Regressor):
 
     Examples
     --------
+    >>> from credo.linear import BaselineRegressor
     >>> model = BaselineRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
     >>> model.predict([[100.0]])
     array([2.])
@@ -109,6 +110,7 @@ class BaselineClassifier(_IgnoresColumns, Classifier):
 
     Examples
     --------
+    >>> from credo.linear import BaselineClassifier
     >>> model = BaselineClassifier().fit([[0.0], [1.0], [2.0]], ["a", "a", "b"])
     >>> model.predict_proba([[100.0]])
     array([[0.6, 0.4]])

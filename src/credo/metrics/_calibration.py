@@ -26,7 +26,9 @@ def coverage(y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_we
 
     Examples
     --------
+    >>> import numpy as np
     >>> from credo.distributions import Normal
+    >>> from credo.metrics import coverage
     >>> coverage([0.0, 1.0, 3.0, -1.0], Normal(np.zeros(4), np.ones(4)), level=0.95)
     0.75
     """
@@ -57,6 +59,7 @@ def pit(
     Examples
     --------
     >>> from credo.distributions import Normal
+    >>> from credo.metrics import pit
     >>> pit([0.0, 1.96], Normal([0.0, 0.0], [1.0, 1.0])).round(3)
     array([0.5  , 0.975])
     >>> pit([2.0], Normal([2.0], [0.0]))
@@ -97,7 +100,9 @@ def calibration_curve(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from credo.distributions import Normal
+    >>> from credo.metrics import calibration_curve
     >>> dist = Normal(np.zeros(3), np.ones(3))
     >>> levels, observed = calibration_curve([0.0, 0.5, 3.0], dist, levels=[0.5, 0.9])
     >>> observed.round(3)

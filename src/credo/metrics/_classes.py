@@ -19,7 +19,16 @@ _GROUPS, _ROWS_A_GROUP = 10, 20
 
 @dataclass(frozen=True)
 class Forecast:
-    """Labels as indices into `classes`, and the probability of each class, of shape (n_samples, n_classes)."""
+    """Labels as indices into `classes`, and the probability of each class, of shape (n_samples, n_classes).
+
+    Examples
+    --------
+    >>> from credo import Categorical
+    >>> from credo.metrics import forecast
+    >>> found = forecast(["b", "a"], Categorical([[0.2, 0.8], [0.4, 0.6]], classes=["a", "b"]))
+    >>> found.codes.tolist(), found.actual, found.predicted.tolist()
+    ([1, 0], array([0.8, 0.4]), [1, 1])
+    """
 
     codes: NDArray[np.intp]
     table: Vector
@@ -52,6 +61,7 @@ def forecast(y: ArrayLike, dist: Distribution) -> Forecast:
     Examples
     --------
     >>> from credo.distributions import Categorical
+    >>> from credo.metrics import forecast
     >>> found = forecast(["b", "a"], Categorical([[0.2, 0.8], [0.6, 0.4]], classes=["a", "b"]))
     >>> found.actual
     array([0.8, 0.6])
@@ -88,6 +98,7 @@ def brier(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None =
     Examples
     --------
     >>> from credo.distributions import Categorical
+    >>> from credo.metrics import brier
     >>> round(brier(["a", "b"], Categorical([[0.9, 0.1], [0.4, 0.6]], classes=["a", "b"])), 3)
     0.085
     """
@@ -109,6 +120,7 @@ def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | Non
     Examples
     --------
     >>> from credo.distributions import Bernoulli
+    >>> from credo.metrics import accuracy
     >>> round(accuracy([1, 0, 1], Bernoulli([0.9, 0.2, 0.4])), 3)
     0.667
     """
@@ -132,6 +144,7 @@ def calibration_error(y: ArrayLike, dist: Distribution) -> float:
     Examples
     --------
     >>> from credo.distributions import Bernoulli
+    >>> from credo.metrics import calibration_error
     >>> calibration_error([1, 1, 1, 0], Bernoulli([0.5, 0.5, 0.5, 0.5]))
     0.25
     """
@@ -143,6 +156,10 @@ def calibration_error(y: ArrayLike, dist: Distribution) -> float:
 def groups(predicted: Vector) -> NDArray[np.intp]:
     """The group of each row, by its probability; rows of equal probability stay together.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.metrics import groups
     >>> groups(np.array([0.1, 0.1, 0.9])).tolist()
     [0, 0, 0]
     """

@@ -31,6 +31,15 @@ class Influence:
     be separated. For an input that is `measured` it is the change over one standard deviation, half of it to either
     side of each row. For categorical inputs and inputs that vary together it is the change when rows exchange their
     values, divided by √2, which is the same for a linear model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.metrics import influence
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> found = influence(lambda rows: 2.0 * rows[:, 0] + rows[:, 1], X, ["dose", "age"])
+    >>> [found.members[i] for i in found.order], found.values.round(1)
+    ([['dose'], ['age']], array([1.9, 1. ]))
     """
 
     members: list[list[str]]
@@ -69,6 +78,8 @@ def influence(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.metrics import influence
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> X[:, 2] = X[:, 1] + 1e-3 * X[:, 2]
     >>> found = influence(lambda rows: 2 * rows[:, 0] + rows[:, 1] - rows[:, 2], X, ["a", "b", "twin"])

@@ -15,7 +15,20 @@ from credo.distributions import Bernoulli, Categorical, Distribution, Normal
 
 
 class NoDistribution(TypeError):
-    """Raised if a model predicts no distribution."""
+    """Raised if a model predicts no distribution.
+
+    Examples
+    --------
+    >>> from credo import predictive
+    >>> from credo.metrics import NoDistribution
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> model = KNeighborsRegressor(1).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> try:
+    ...     predictive(model, [[2.0]])
+    ... except NoDistribution:
+    ...     print("numbers only: Conformal(model) gives it distributions")
+    numbers only: Conformal(model) gives it distributions
+    """
 
 
 def predictive(model: Any, X: Any) -> Distribution:
@@ -37,6 +50,17 @@ def predictive(model: Any, X: Any) -> Distribution:
     ------
     NoDistribution
         If the model has none, such as a perceptron; a subclass of TypeError.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression, predictive
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pipeline = make_pipeline(StandardScaler(), LinearRegression())
+    >>> pipeline = pipeline.fit([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9])
+    >>> lower, upper = predictive(pipeline, [[1.5]]).interval(0.9)
+    >>> lower.round(2), upper.round(2)
+    (array([1.09]), array([1.91]))
     """
     if hasattr(model, "predict_dist"):
         return model.predict_dist(X)
@@ -69,6 +93,7 @@ def point(dist: Distribution) -> NDArray[np.float64]:
     Examples
     --------
     >>> from credo.distributions import StudentT
+    >>> from credo.metrics import point
     >>> point(StudentT([1.0, 5.0], [3.0, 4.0], [1.0, 1.0]))
     array([3., 4.])
     """
@@ -77,7 +102,18 @@ def point(dist: Distribution) -> NDArray[np.float64]:
 
 
 def final_step(model: Any) -> Any:
-    """The final estimator inside Pipelines and fitted searches, which has the coefficients and the evidence."""
+    """The final estimator inside Pipelines and fitted searches, which has the coefficients and the evidence.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.metrics import final_step
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> final_step(pipeline).coef_.round(2)
+    array([1.22])
+    """
     if isinstance(model, Pipeline):
         return final_step(model[-1])
     if hasattr(model, "best_estimator_"):

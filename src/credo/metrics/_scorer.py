@@ -24,7 +24,17 @@ _SCORES = {
 
 @dataclass(frozen=True)
 class Scorer:
-    """A scikit-learn scorer: `scorer(estimator, X, y)`, greater is better."""
+    """A scikit-learn scorer: `scorer(estimator, X, y)`, greater is better.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.metrics import Scorer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0.1, 0.9, 2.1, 2.9, 4.1, 4.9]
+    >>> cross_val_score(LinearRegression(), X, y, scoring=Scorer("crps"), cv=2).round(2)
+    array([-0.19, -0.19])
+    """
 
     name: str
 
@@ -45,8 +55,9 @@ def scorer(name: str) -> Scorer:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.model_selection import cross_val_score
     >>> from credo.linear import BayesianLinearRegression
+    >>> from credo.metrics import scorer
+    >>> from sklearn.model_selection import cross_val_score
     >>> X = np.arange(12.0)[:, None]
     >>> y = X[:, 0] + np.tile([0.1, -0.1, 0.2], 4)
     >>> scores = cross_val_score(BayesianLinearRegression(), X, y, scoring=scorer("log_score"), cv=3)

@@ -24,6 +24,7 @@ def log_score(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | No
     Examples
     --------
     >>> from credo.distributions import Normal
+    >>> from credo.metrics import log_score
     >>> round(log_score([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0])), 4)
     -1.1689
     """
@@ -46,6 +47,7 @@ def crps(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = 
     Examples
     --------
     >>> from credo.distributions import Normal
+    >>> from credo.metrics import crps
     >>> round(crps([0.0], Normal([0.0], [1.0])), 4)
     0.2337
     """
@@ -65,6 +67,7 @@ def rmse(y: ArrayLike, prediction: Distribution | ArrayLike, *, sample_weight: A
 
     Examples
     --------
+    >>> from credo.metrics import rmse
     >>> rmse([1.0, 2.0], [1.0, 4.0])
     1.4142135623730951
     """

@@ -27,6 +27,15 @@ class DensityAverage:
     weights : p(h | X)
     log_evidences : ln p(X | h)
     log_evidence : ln Σ_h p(X | h) p(h)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import GaussianMixture, StudentTMixture, average_densities
+    >>> X = np.random.default_rng(0).standard_t(2.0, size=(200, 1))
+    >>> found = average_densities({"normal": GaussianMixture(1), "cauchy": StudentTMixture(1, df=1.0)}, X)
+    >>> found.names, found.weights.round(3)
+    (('normal', 'cauchy'), array([0., 1.]))
     """
 
     names: tuple[str, ...]
@@ -75,6 +84,8 @@ def average_densities(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.mixtures import average_densities
     >>> x = np.random.default_rng(0).standard_cauchy((100, 1))
     >>> from credo.mixtures import GaussianMixture, StudentTMixture
     >>> average = average_densities({"normal": GaussianMixture(2), "Cauchy": StudentTMixture(2, df=1)}, x)

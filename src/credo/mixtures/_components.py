@@ -28,7 +28,19 @@ _MEAN_COUNT = 0.01
 
 @dataclass(frozen=True)
 class Components:
-    """Weights π (k,), means μ (k, d), roots L of Σ, (k, d, d) or (k, d) if diagonal, and degrees of freedom ν (k,)."""
+    """Weights π (k,), means μ (k, d), roots L of Σ, (k, d, d) or (k, d) if diagonal, and degrees of freedom ν (k,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.mixtures import Components
+    >>> two = Components(np.array([0.5, 0.5]), np.array([[0.0], [4.0]]), np.ones((2, 1)), np.full(2, np.inf))
+    >>> two.distances(np.array([[1.0]])).round(2).tolist(), two.log_terms(np.array([[1.0]])).round(2).tolist()
+    ([[1.0, 9.0]], [[-2.11, -6.11]])
+    >>> X, which = two.sample(5, np.random.default_rng(0))
+    >>> X.shape
+    (5, 1)
+    """
 
     weights: Array
     means: Array

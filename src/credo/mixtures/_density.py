@@ -62,6 +62,7 @@ class GaussianMixture(DensityMixture):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.mixtures import GaussianMixture
     >>> rng = np.random.default_rng(0)
     >>> x = np.concatenate([rng.normal(-3.0, 1.0, 100), rng.normal(3.0, 0.5, 50)])[:, None]
     >>> model = GaussianMixture("bic").fit(x)
@@ -101,6 +102,7 @@ class StudentTMixture(DensityMixture):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.mixtures import StudentTMixture
     >>> x = np.random.default_rng(0).standard_cauchy((300, 1))
     >>> model = StudentTMixture(df=1).fit(x)
     >>> bool(abs(model.means_[0, 0]) < 0.2)

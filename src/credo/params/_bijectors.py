@@ -25,6 +25,14 @@ class Bijector(ABC):
     """A smooth increasing map x = forward(u) from the real line onto an open interval, entry by entry.
 
     A subclass defines the ends of the interval and four methods.
+
+    Examples
+    --------
+    >>> from credo.params import Bijector, Positive
+    >>> isinstance(Positive(), Bijector)
+    True
+    >>> Positive().forward([-1.0, 0.0, 1.0]).round(3), Positive().contains([-1.0, 1.0])
+    (array([0.368, 1.   , 2.718]), array([False,  True]))
     """
 
     lower: float
@@ -68,7 +76,14 @@ class Bijector(ABC):
 
 @dataclass(frozen=True)
 class Identity(Bijector):
-    """x = u, for parameters without constraint."""
+    """x = u, for parameters without constraint.
+
+    Examples
+    --------
+    >>> from credo.params import Identity
+    >>> Identity().forward([-2.0, 3.0])
+    array([-2.,  3.])
+    """
 
     lower = -np.inf
     upper = np.inf
@@ -94,6 +109,9 @@ class Identity(Bijector):
 class Positive(Bijector):
     """x = exp(u), for scales: a step in u is a factor in x.
 
+    Examples
+    --------
+    >>> from credo.params import Positive
     >>> Positive().inverse(1.0).item()
     0.0
     """
@@ -120,7 +138,14 @@ class Positive(Bijector):
 
 @dataclass(frozen=True)
 class Softplus(Bijector):
-    """x = log(1 + exp(u)): like exp for small x, like u for large x."""
+    """x = log(1 + exp(u)): like exp for small x, like u for large x.
+
+    Examples
+    --------
+    >>> from credo.params import Softplus
+    >>> Softplus().forward([-10.0, 0.0, 10.0]).round(4)
+    array([ 0.    ,  0.6931, 10.    ])
+    """
 
     lower = _SMALLEST
     upper = _LARGEST
@@ -147,6 +172,9 @@ class Softplus(Bijector):
 class Interval(Bijector):
     """x = lower + (upper − lower)·σ(u), σ the logistic function.
 
+    Examples
+    --------
+    >>> from credo.params import Interval
     >>> Interval(-1.0, 3.0).forward(0.0).item()
     1.0
     """
@@ -178,6 +206,9 @@ class Interval(Bijector):
 class LogInterval(Bijector):
     """log x = log lower + log(upper / lower)·σ(u), for positive parameters whose bounds are decades apart.
 
+    Examples
+    --------
+    >>> from credo.params import LogInterval
     >>> LogInterval(0.01, 100.0).forward(0.0).round(12).item()
     1.0
     """

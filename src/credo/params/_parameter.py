@@ -29,6 +29,7 @@ class Parameter:
 
     Examples
     --------
+    >>> from credo.params import Parameter
     >>> Parameter([0.5, 2.0])
     Parameter([0.5, 2], bijector=Positive())
     >>> Parameter(-1.0)

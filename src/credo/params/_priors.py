@@ -19,6 +19,15 @@ class Prior(ABC):
     """A density over a parameter's natural value; for a vector, over each entry independently.
 
     A subclass writes `_log_prob` and `_gradient`, for values inside its support.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF
+    >>> from credo.params import LogNormal, Prior
+    >>> isinstance(LogNormal(), Prior)
+    True
+    >>> RBF(1.0).with_prior("lengthscale", LogNormal(median=2.0, sigma=0.5)).names
+    ['lengthscale', 'variance']
     """
 
     lower: float
@@ -55,7 +64,14 @@ class Prior(ABC):
 
 @dataclass(frozen=True)
 class Normal(Prior):
-    """x ~ N(mean, std²)."""
+    """x ~ N(mean, std²).
+
+    Examples
+    --------
+    >>> from credo.params import Normal
+    >>> Normal(1.0, 2.0).log_prob([1.0, 3.0]).round(3), Normal(1.0, 2.0).gradient(3.0).item()
+    (array([-1.612, -2.112]), -0.5)
+    """
 
     mean: float = 0.0
     std: float = 1.0
@@ -89,7 +105,14 @@ class _PositivePrior(Prior):
 
 @dataclass(frozen=True)
 class HalfNormal(_PositivePrior):
-    """The positive half of N(0, scale²)."""
+    """The positive half of N(0, scale²).
+
+    Examples
+    --------
+    >>> from credo.params import HalfNormal
+    >>> HalfNormal(2.0).log_prob([1.0, -1.0]).round(3)
+    array([-1.044,   -inf])
+    """
 
     scale: float = 1.0
 
@@ -106,6 +129,9 @@ class HalfNormal(_PositivePrior):
 class LogNormal(_PositivePrior):
     """log x ~ N(log median, sigma²): a factor of exp(sigma) either way is one standard deviation.
 
+    Examples
+    --------
+    >>> from credo.params import LogNormal
     >>> LogNormal(median=2.0, sigma=0.5).gradient(2.0).item()
     -0.5
     """
@@ -124,7 +150,16 @@ class LogNormal(_PositivePrior):
 
 @dataclass(frozen=True)
 class Gamma(_PositivePrior):
-    """p(x) = rateˢ xˢ⁻¹ exp(−rate·x) / Γ(s), s the shape; the mean is shape / rate."""
+    """p(x) = rateˢ xˢ⁻¹ exp(−rate·x) / Γ(s), s the shape; the mean is shape / rate.
+
+    Examples
+    --------
+    >>> from credo.params import Gamma
+    >>> Gamma(2.0, 4.0).log_prob([0.25, 0.5]).round(3)  # the mode is at (shape − 1)/rate
+    array([0.386, 0.079])
+    >>> Gamma(2.0, 4.0).gradient(0.25).item()
+    0.0
+    """
 
     shape: float
     rate: float = 1.0
@@ -139,7 +174,14 @@ class Gamma(_PositivePrior):
 
 @dataclass(frozen=True)
 class InverseGamma(_PositivePrior):
-    """p(x) = scaleˢ x⁻ˢ⁻¹ exp(−scale/x) / Γ(s), s the shape; useful to keep a length scale away from zero."""
+    """p(x) = scaleˢ x⁻ˢ⁻¹ exp(−scale/x) / Γ(s), s the shape; useful to keep a length scale away from zero.
+
+    Examples
+    --------
+    >>> from credo.params import InverseGamma
+    >>> InverseGamma(3.0, 2.0).log_prob([0.05, 0.5, 5.0]).round(1)
+    array([-26.6,   0.2,  -5.5])
+    """
 
     shape: float
     scale: float = 1.0
@@ -154,7 +196,14 @@ class InverseGamma(_PositivePrior):
 
 @dataclass(frozen=True)
 class Uniform(Prior):
-    """The uniform density between lower and upper."""
+    """The uniform density between lower and upper.
+
+    Examples
+    --------
+    >>> from credo.params import Uniform
+    >>> Uniform(0.0, 4.0).log_prob([1.0, 5.0]).round(3)
+    array([-1.386,   -inf])
+    """
 
     lower: float
     upper: float

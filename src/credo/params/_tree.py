@@ -14,7 +14,18 @@ from credo.params._parameter import Parameter, number_text
 
 
 class UnknownParameterError(KeyError, ValueError):
-    """Raised for an unknown parameter name; the message suggests the nearest."""
+    """Raised for an unknown parameter name; the message suggests the nearest.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF
+    >>> from credo.params import UnknownParameterError
+    >>> try:
+    ...     RBF(1.0).fix("lenghtscale")
+    ... except UnknownParameterError as error:
+    ...     print("lengthscale" in str(error))
+    True
+    """
 
     # KeyError would print the message in quotes.
     def __str__(self) -> str:
@@ -33,7 +44,7 @@ class ParameterTree(Mapping[str, "Parameter | ParameterTree"]):
 
     Examples
     --------
-    >>> from credo.params import LogNormal, Parameter
+    >>> from credo.params import LogNormal, Parameter, ParameterTree
     >>> tree = ParameterTree({
     ...     "kernel": {
     ...         "lengthscale": Parameter([0.5, 2.0], prior=LogNormal(1.0, 1.0)),

@@ -67,8 +67,9 @@ def band(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo.distributions import Normal
+    >>> from credo.plots import band
+    >>> from matplotlib.figure import Figure
     >>> x = np.linspace(0.0, 1.0, 5)
     >>> ax = band(x, Normal(2.0 * x, np.full(5, 0.1)), data=([0.5], [1.05]), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
@@ -235,8 +236,9 @@ def prior_draws(
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> from credo.kernels import RBF
+    >>> from credo.plots import prior_draws
+    >>> from matplotlib.figure import Figure
     >>> ax = prior_draws(RBF(0.5), (0.0, 3.0), n=2, ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['draws of RBF(lengthscale=0.5)', '95 % band']

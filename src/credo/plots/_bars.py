@@ -35,6 +35,7 @@ def bars(
 
     Examples
     --------
+    >>> from credo.plots import bars
     >>> from matplotlib.figure import Figure
     >>> ax = bars(["wind", "rain", "snow"], [0.2, 3.0, 1.0], label="change in yield", ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_yticklabels()]
@@ -122,6 +123,7 @@ def coefficients(
 
     Examples
     --------
+    >>> from credo.plots import coefficients
     >>> from matplotlib.figure import Figure
     >>> ax = Figure().subplots()
     >>> ax = coefficients(["weak", "strong"], [0.1, 2.0], lower=[-0.9, 1.0], upper=[1.1, 3.0], ax=ax)

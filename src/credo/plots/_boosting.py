@@ -65,8 +65,9 @@ def adaboost_rounds(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo.ensemble import AdaBoostClassifier
+    >>> from credo.plots import adaboost_rounds
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> y = (X**2).sum(axis=1) > 1.4
     >>> model = AdaBoostClassifier(n_rounds=5, calibrate=False).fit(X, y)
@@ -163,6 +164,7 @@ def losses(*, limit: float = 2.0, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
+    >>> from credo.plots import losses
     >>> from matplotlib.figure import Figure
     >>> ax = losses(ax=Figure().subplots())
     >>> [line.get_label() for line in ax.lines[:4]]

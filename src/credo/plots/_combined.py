@@ -60,8 +60,9 @@ def expert_regions(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo import MixtureOfExpertsRegressor
+    >>> from credo.plots import expert_regions
+    >>> from matplotlib.figure import Figure
     >>> x = np.linspace(-1.0, 1.0, 60)
     >>> model = MixtureOfExpertsRegressor(2).fit(x[:, None], np.abs(x))
     >>> ax = expert_regions(model, x[:, None], np.abs(x), ax=Figure().subplots())

@@ -44,8 +44,9 @@ def components(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo import search_kernel
+    >>> from credo.plots import components
+    >>> from matplotlib.figure import Figure
     >>> x = np.arange(30.0)
     >>> found = search_kernel(x[:, None], 2 * x + np.sin(x**2))
     >>> panels = components(found, ax=Figure().subplots())

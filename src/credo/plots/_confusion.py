@@ -37,6 +37,7 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
 
     Examples
     --------
+    >>> from credo.plots import confusion
     >>> from matplotlib.figure import Figure
     >>> ax = confusion(["cat", "cat", "dog"], ["cat", "dog", "dog"], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_yticklabels()]

@@ -76,6 +76,18 @@ def evidence_surface(
     span : float or pair of floats, default 30
         The factor by which each parameter goes below and above its fitted value.
     ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import GPRegressor
+    >>> from credo.plots import evidence_surface
+    >>> from matplotlib.figure import Figure
+    >>> x = np.linspace(0.0, 6.0, 12)[:, None]
+    >>> model = GPRegressor("rbf", hyperparameters="optimize", random_state=0).fit(x, np.sin(x[:, 0]))
+    >>> ax = evidence_surface(model, n=5, ax=Figure().subplots())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('length scale of x', 'noise variance')
     """
     n = positive_integer("n", n)
     if n < 3:

@@ -46,6 +46,7 @@ def predicted_vs_actual(
 
     Examples
     --------
+    >>> from credo.plots import predicted_vs_actual
     >>> from matplotlib.figure import Figure
     >>> ax = Figure().subplots()
     >>> predicted_vs_actual([1.0, 2.0], [1.1, 1.7], interval=([0.9, 1.5], [1.3, 1.9]), ax=ax).get_xlabel()
@@ -90,6 +91,7 @@ def residuals(
 
     Examples
     --------
+    >>> from credo.plots import residuals
     >>> from matplotlib.figure import Figure
     >>> residuals([1.0, 2.0], [1.1, 1.7], ax=Figure().subplots()).get_ylabel()
     'actual − predicted'
@@ -178,6 +180,7 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
 
     Examples
     --------
+    >>> from credo.plots import calibration
     >>> from matplotlib.figure import Figure
     >>> ax = calibration([0.05, 0.35, 0.5, 0.65, 0.95], ax=Figure().subplots())
     >>> [int(bar.get_height()) for bar in ax.containers[0]]
@@ -240,6 +243,7 @@ def over_time(
 
     Examples
     --------
+    >>> from credo.plots import over_time
     >>> from matplotlib.figure import Figure
     >>> ax = over_time([0, 1], [1.0, 2.0], [1.1, 1.9], interval=([0, 1], [2, 3]), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]

@@ -48,8 +48,9 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
+    >>> from credo.plots import inclusions
     >>> from credo.sparse import SpikeSlabRegressor
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(30, 3))
     >>> ax = inclusions(SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0])), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_yticklabels()]
@@ -152,8 +153,9 @@ def coefficient_density(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
+    >>> from credo.plots import coefficient_density
     >>> from credo.sparse import SpikeSlabRegressor
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(30, 3))
     >>> model = SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0]))
     >>> panels = coefficient_density(model, ["x1", "x2"], ax=Figure().subplots())

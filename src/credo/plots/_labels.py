@@ -28,6 +28,9 @@ def shorten(name: Any, *, width: int = 32) -> str:
     The end is kept because it names the level of an indicator column. Control characters become spaces; characters that
     change the direction of writing are removed.
 
+    Examples
+    --------
+    >>> from credo.plots import shorten
     >>> shorten("concentration of the second reagent = high", width=24)
     'concentration o…t = high'
     >>> shorten("two\\nlines")

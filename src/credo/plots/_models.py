@@ -42,8 +42,9 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
+    >>> from credo.plots import model_scores
     >>> from credo.sparse import SpikeSlabRegressor
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> ax = model_scores(SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0])), ax=Figure().subplots())
     >>> ax.get_xlabel()
@@ -178,8 +179,9 @@ def top_models(model: Any, *, n: int = 12, max_rows: int = 20, ax: Axes | None =
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
+    >>> from credo.plots import top_models
     >>> from credo.sparse import SpikeSlabRegressor
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(30, 3))
     >>> ax = top_models(SpikeSlabRegressor().fit(X, X[:, 1] + np.cos(9 * X[:, 0])), n=4, ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_yticklabels()]

@@ -54,8 +54,9 @@ def next_points(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo import GPRegressor
+    >>> from credo.plots import next_points
+    >>> from matplotlib.figure import Figure
     >>> x = np.array([0.0, 0.5, 1.0, 2.5, 3.0])
     >>> model = GPRegressor().fit(x[:, None], np.sin(x))
     >>> ax = next_points(model, np.linspace(0, 3, 31)[:, None], ax=Figure().subplots())

@@ -56,6 +56,7 @@ def coefficient_path(
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.plots import coefficient_path
     >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> ax = coefficient_path(X, X @ [1.0, 0.0, -2.0], names=["rain", "wind", "sun"], ax=Figure().subplots())

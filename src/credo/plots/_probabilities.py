@@ -55,6 +55,7 @@ def reliability(
 
     Examples
     --------
+    >>> from credo.plots import reliability
     >>> from matplotlib.figure import Figure
     >>> ax = reliability(["no", "no", "yes", "yes"], [0.1, 0.1, 0.1, 0.9], n_bins=2, ax=Figure().subplots())
     >>> ax.lines[1].get_xydata().round(3).tolist()
@@ -162,6 +163,7 @@ def roc(
 
     Examples
     --------
+    >>> from credo.plots import roc
     >>> from matplotlib.figure import Figure
     >>> ax = roc(["no", "no", "yes", "yes"], [0.1, 0.4, 0.35, 0.8], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]

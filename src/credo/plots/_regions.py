@@ -65,8 +65,9 @@ def decision_regions(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo.linear import LinearDiscriminant
+    >>> from credo.plots import decision_regions
+    >>> from matplotlib.figure import Figure
     >>> X = np.array([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [2.0, 1.5], [1.5, 2.0], [2.2, 2.2]])
     >>> y = ["a", "a", "a", "b", "b", "b"]
     >>> ax = decision_regions(LinearDiscriminant().fit(X, y), X, y, n=20, ax=Figure().subplots())

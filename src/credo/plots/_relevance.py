@@ -34,8 +34,9 @@ def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axe
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo import GPRegressor
+    >>> from credo.plots import relevances
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
     >>> ax = relevances(GPRegressor().fit(X, np.sin(2 * X[:, 1])), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_yticklabels()]
@@ -57,6 +58,18 @@ def relevance_trace(model: Any, *, max_labels: int = 10, ax: Axes | None = None)
     max_labels : int, default 10
         How many lines are labelled, those that end highest.
     ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import GPRegressor
+    >>> from credo.plots import relevance_trace
+    >>> from matplotlib.figure import Figure
+    >>> X = np.random.default_rng(0).uniform(size=(40, 2))  # the second column has no effect
+    >>> model = GPRegressor("rbf", hyperparameters="optimize", random_state=0).fit(X, np.sin(6.0 * X[:, 0]))
+    >>> ax = relevance_trace(model, ax=Figure().subplots())
+    >>> len(ax.lines), ax.get_ylabel()
+    (2, 'relevance (standard deviation / length scale)')
     """
     names = feature_names(model)
     trace = _relevance(model, "relevance_trace_", len(names))

@@ -58,8 +58,9 @@ def sigmoid(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo.linear import LogisticRegression
+    >>> from credo.plots import sigmoid
+    >>> from matplotlib.figure import Figure
     >>> x = np.array([-2.0, -1.0, 0.5, 1.0, 2.0, 3.0])
     >>> y = ["no", "no", "yes", "no", "yes", "yes"]
     >>> ax = sigmoid(LogisticRegression().fit(x[:, None], y), x, y, ax=Figure().subplots())

@@ -69,6 +69,7 @@ def style(more: Any = None) -> Iterator[None]:
     Examples
     --------
     >>> import matplotlib as mpl
+    >>> from credo.plots import style
     >>> before = mpl.rcParams["axes.linewidth"]
     >>> with style():
     ...     mpl.rcParams["axes.linewidth"]

@@ -48,6 +48,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
 
     Examples
     --------
+    >>> from credo.plots import svg
     >>> svg(lambda ax: ax.plot([1, 2]), prefix="line", label="a line", size=(4, 3))[:61]
     '<svg viewBox="0 0 288 216" role="img" aria-label="a line" str'
     """

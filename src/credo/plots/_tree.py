@@ -48,8 +48,9 @@ def tree(model: Any, *, max_depth: int = 4, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
+    >>> from credo.plots import tree
     >>> from credo.trees import DecisionStump
+    >>> from matplotlib.figure import Figure
     >>> stump = DecisionStump().fit([[1.0], [2.0], [3.0], [4.0]], ["a", "a", "b", "b"])
     >>> ax = tree(stump, ax=Figure().subplots())
     >>> ax.texts[0].get_text()

@@ -57,8 +57,9 @@ def weight_posterior(
     Examples
     --------
     >>> import numpy as np
-    >>> from matplotlib.figure import Figure
     >>> from credo import BayesianLinearRegression
+    >>> from credo.plots import weight_posterior
+    >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> ax = weight_posterior(BayesianLinearRegression().fit(X, X @ [1.0, 2.0]), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]

@@ -103,6 +103,22 @@ def render(
         highlighted on top of the page.
     selected, reason : str, optional
         The model that the page is about, and why; by default those of the comparison.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo import analyze
+    >>> from credo.report import render
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
+    >>> data, board = study.data, study.comparison
+    >>> page = render(
+    ...     title="What determines growth?", sheet_notes=[], preparation=data.preparation, comparison=board,
+    ...     models=board.fitted, target="growth", frame=data.frame, y=data.y, seed=0,
+    ... )
+    >>> page.startswith("<!doctype html>"), "What determines growth?" in page
+    (True, True)
     """
     classes = comparison.task == "classification"
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
@@ -146,7 +162,22 @@ def render(
 
 
 def write(path: str | os.PathLike[str], **content: Any) -> None:
-    """Write the page that `render` makes of the same arguments, replacing the file in one step."""
+    """Write the page that `render` makes of the same arguments, replacing the file in one step.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from credo import analyze
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study.report(Path(folder) / "report.html")  # calls `write` with the parts of the study
+    ...     "<h1" in (Path(folder) / "report.html").read_text(encoding="utf-8")
+    True
+    """
     page = render(**content)
     # Half a surrogate pair, which a broken file name may contain, isn't valid UTF-8.
     with replacing(path) as handle:

@@ -19,7 +19,16 @@ _TASK = "credo-partition"
 
 
 class DaskParts(Parts):
-    """Partitions of Dask collections, computed where the current client says, or else by Dask's own threads."""
+    """Partitions of Dask collections, computed where the current client says, or else by Dask's own threads.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from credo.scale import RowSummary, parts_of, summary_of
+    >>> parts = parts_of(da.ones((6, 2), chunks=(3, 2)), da.arange(6, chunks=3))
+    >>> type(parts).__name__, parts.map_reduce(summary_of, RowSummary.merge).n_rows
+    ('DaskParts', 6)
+    """
 
     def __init__(self, partitions: Sequence[tuple[Any, Any, Any]]) -> None:
         self._partitions = partitions

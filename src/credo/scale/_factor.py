@@ -17,6 +17,14 @@ def means_and_rest(X: Array, weight: Array | None) -> tuple[Array, Array]:
 
     The error of a single pass, up to n·eps of an offset, would make a constant column vary; a second pass averages the
     differences from the first mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.scale import means_and_rest
+    >>> mean, rest = means_and_rest(np.array([[1.0, 4.0], [3.0, 6.0]]), np.array([1.0, 3.0]))
+    >>> mean, rest
+    (array([2.5, 5.5]), array([0., 0.]))
     """
     first = np.average(X, axis=0, weights=weight)
     step = max(64, BLOCK_ENTRIES // X.shape[1])
@@ -38,7 +46,16 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def centred(
     X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float
 ) -> tuple[Array, Array]:  # fmt: skip
-    """√w (X − x̄) and √w (y − ȳ), as new arrays."""
+    """√w (X − x̄) and √w (y − ȳ), as new arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.scale import centred
+    >>> rows, target = centred(np.array([[1.0], [3.0]]), np.array([5.0, 7.0]), None, x_mean=np.array([2.0]), y_mean=6.0)
+    >>> rows.tolist(), target
+    ([[-1.0], [1.0]], array([-1.,  1.]))
+    """
     rows, target = X - x_mean, y - y_mean
     if weight is None:
         return rows, target
@@ -49,7 +66,16 @@ def centred(
 
 
 def triangle(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
-    """R of the centred, weighted [X, y], of order n_features + 1; Q is never formed."""
+    """R of the centred, weighted [X, y], of order n_features + 1; Q is never formed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.scale import triangle
+    >>> R = triangle(np.array([[1.0], [3.0]]), np.array([5.0, 9.0]), None, x_mean=np.array([2.0]), y_mean=7.0)
+    >>> (R.T @ R).round(6).tolist()
+    [[2.0, 4.0], [4.0, 8.0]]
+    """
     n_samples, width = X.shape[0], X.shape[1] + 1
     step = max(4 * width, BLOCK_ENTRIES // width)
     R = np.zeros((width, width))

@@ -23,7 +23,20 @@ Source = str | PathLike[str]
 
 
 class ParquetChunks:
-    """The rows of Parquet files, (X, y) or (X, y, weight) at a time; each iteration reads the files again."""
+    """The rows of Parquet files, (X, y) or (X, y, weight) at a time; each iteration reads the files again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from credo.scale import read_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pd.DataFrame({"dose": [1.0, 2.0, 4.0], "gain": [2.0, 4.1, 7.9]}).to_parquet(Path(folder) / "trial.parquet")
+    ...     chunks = read_parquet(Path(folder) / "trial.parquet", target="gain")
+    ...     type(chunks).__name__, [len(y) for X, y in chunks]
+    ('ParquetChunks', [3])
+    """
 
     def __init__(
         self, files: Sequence[Path], *, target: str, columns: Sequence[str], weight: str | None, n_rows: int
@@ -99,7 +112,21 @@ def read_parquet(
 
 
 def record_batches(opened: Any, n_rows: int, columns: Sequence[str]) -> Iterator[Any]:
-    """Batches of at most so many rows from an open file; of one row group at a time, because pyarrow keeps them all."""
+    """Batches of at most so many rows from an open file; of one row group at a time, because pyarrow keeps them all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> import pyarrow.parquet as pq
+    >>> from credo.scale import record_batches
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pd.DataFrame({"dose": [1.0, 2.0, 4.0]}).to_parquet(Path(folder) / "trial.parquet")
+    ...     with pq.ParquetFile(Path(folder) / "trial.parquet") as opened:
+    ...         [batch.num_rows for batch in record_batches(opened, 2, ["dose"])]
+    [2, 1]
+    """
     for group in range(opened.metadata.num_row_groups):
         yield from opened.iter_batches(n_rows, row_groups=[group], columns=list(columns))
 

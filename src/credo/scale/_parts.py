@@ -15,12 +15,31 @@ from credo.notices import on_one_line
 
 
 class PartError(ValueError):
-    """A part of a table that can't be used; the message names the chunk or partition."""
+    """A part of a table that can't be used; the message names the chunk or partition.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.scale import PartError
+    >>> try:
+    ...     LinearRegression().fit([([[0.0], [1.0]], [1.0, 3.0]), ([[2.0, 7.0]], [5.0])])
+    ... except PartError as error:
+    ...     print("chunk 1" in str(error))
+    True
+    """
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a table with their targets and weights, as they were given; `name` is for error messages."""
+    """Some rows of a table with their targets and weights, as they were given; `name` is for error messages.
+
+    Examples
+    --------
+    >>> from credo.scale import Chunk, summary_of
+    >>> chunk = Chunk([[0.0], [1.0]], [1.0, 3.0], number=4)
+    >>> chunk.columns(), chunk.is_empty, summary_of(chunk).mean
+    ((1, None), False, array([0.5, 2. ]))
+    """
 
     X: Any
     y: Any
@@ -93,6 +112,14 @@ class Parts:
     """A table in parts. Statistics that can be merged are computed by `map_reduce`, wherever the parts are.
 
     A subclass defines `_reduced`.
+
+    Examples
+    --------
+    >>> from operator import add
+    >>> from credo.scale import parts_of
+    >>> parts = parts_of([([[0.0], [1.0]], [1.0, 3.0]), ([[2.0]], [5.0])])
+    >>> parts.map_reduce(lambda chunk: sum(chunk.y), add)
+    9.0
     """
 
     def map_reduce(self, function: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any]) -> Any:
@@ -111,7 +138,15 @@ class Parts:
 
 
 class LocalParts(Parts):
-    """Chunks of an iterable, one at a time in memory; `source` gives a new iterator for each pass."""
+    """Chunks of an iterable, one at a time in memory; `source` gives a new iterator for each pass.
+
+    Examples
+    --------
+    >>> from credo.scale import RowSummary, parts_of, summary_of
+    >>> parts = parts_of([([[0.0], [1.0]], [1.0, 3.0]), ([[2.0]], [5.0])])
+    >>> type(parts).__name__, parts.map_reduce(summary_of, RowSummary.merge).mean
+    ('LocalParts', array([1., 3.]))
+    """
 
     def __init__(self, source: Any) -> None:
         self._source, self._used = source, False

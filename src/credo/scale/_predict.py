@@ -24,6 +24,15 @@ def predict(model: Any, X: Any, *, level: float = 0.95) -> Any:
     Dask frame with the partitions of X
         The columns of `predict_dist(...).to_frame(level)`: mean, std, lower, upper, or the most probable label and the
         probability of each class.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from credo import LinearRegression, scale
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9])
+    >>> found = scale.predict(model, da.from_array([[4.0], [5.0]], chunks=(1, 1)))
+    >>> found.npartitions, found.compute().round(2)["mean"].tolist()
+    (2, [3.9, 4.86])
     """
     dask, dd = dask_module("dask"), dask_module("dask.dataframe")
     level = interval_level(level)
@@ -37,6 +46,16 @@ def predict_dist(model: Any, X: Any) -> list[Any]:
 
     `dask.compute(*predict_dist(model, X))` gives the distributions; functions of them can be delayed as well, so that
     only small results come back.
+
+    Examples
+    --------
+    >>> import dask
+    >>> import dask.array as da
+    >>> from credo import LinearRegression, scale
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9])
+    >>> parts = scale.predict_dist(model, da.from_array([[4.0], [5.0]], chunks=(1, 1)))
+    >>> [dist.mean.round(2).tolist() for dist in dask.compute(*parts)]
+    [[3.9], [4.86]]
     """
     dask = dask_module("dask")
     shared = dask.delayed(model, pure=False, traverse=False)

@@ -19,6 +19,16 @@ class RowSample:
     """The rows with the smallest of random keys, one for each row: a sample without replacement that can be merged.
 
     `extra` are values of each row, such as its target or weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.scale import RowSample
+    >>> first = RowSample.of(np.zeros((3, 2)), np.arange(3.0), number=0)
+    >>> second = RowSample.of(np.ones((2, 2)), np.arange(2.0), number=1)
+    >>> both = first.merge(second)  # of few rows, all are kept
+    >>> both.rows.shape, both.extra[0].tolist()
+    ((5, 2), [0.0, 1.0, 2.0, 0.0, 1.0])
     """
 
     rows: Array

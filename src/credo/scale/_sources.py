@@ -13,7 +13,14 @@ from credo.scale._parts import LocalParts, Parts
 
 
 def in_parts(X: Any, y: Any) -> bool:
-    """Whether the arguments of `fit` are a table in parts: a Dask collection, or chunks instead of X and y."""
+    """Whether the arguments of `fit` are a table in parts: a Dask collection, or chunks instead of X and y.
+
+    Examples
+    --------
+    >>> from credo.scale import in_parts
+    >>> in_parts([([[0.0]], [1.0]), ([[2.0]], [5.0])], None), in_parts([[0.0], [2.0]], [1.0, 5.0])
+    (True, False)
+    """
     if is_dask(X) or isinstance(X, Parts):
         return True
     if y is not None or isinstance(X, str | bytes | dict | set):
@@ -25,7 +32,14 @@ def in_parts(X: Any, y: Any) -> bool:
 
 
 def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
-    """The parts of a table, from the arguments of `fit` for which `in_parts` is true."""
+    """The parts of a table, from the arguments of `fit` for which `in_parts` is true.
+
+    Examples
+    --------
+    >>> from credo.scale import parts_of
+    >>> type(parts_of([([[0.0]], [1.0]), ([[2.0]], [5.0])])).__name__
+    'LocalParts'
+    """
     if isinstance(X, Parts):
         return X
     if is_dask(X):

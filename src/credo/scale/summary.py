@@ -57,6 +57,15 @@ class RowSummary:
     centered : bool
         False where R is that of the rows themselves, not of their differences from the mean.
     feature_names : tuple of str or None
+
+    Examples
+    --------
+    >>> from credo import LinearRegression, Ridge, summarize
+    >>> summary = summarize([[0.0], [1.0]], [1.1, 2.9]).merge(summarize([[2.0], [3.0]], [5.2, 6.8]))
+    >>> summary.n_rows, summary.mean
+    (4, array([1.5, 4. ]))
+    >>> LinearRegression().fit_summary(summary).coef_.round(2), Ridge(alpha=1.0).fit_summary(summary).coef_.round(2)
+    (array([1.94]), array([1.62]))
     """
 
     factor: Array
@@ -151,14 +160,31 @@ def summarize(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | Non
 
 
 def summary_of(chunk: Chunk) -> RowSummary:
-    """The summary of the rows of a chunk."""
+    """The summary of the rows of a chunk.
+
+    Examples
+    --------
+    >>> from credo.scale import Chunk, summary_of
+    >>> summary_of(Chunk([[0.0], [2.0]], [1.0, 5.0], weight=[1.0, 3.0])).mean
+    array([1.5, 4. ])
+    """
     rows, target, weight, names = training_rows("summarize", chunk.X, chunk.y, chunk.weight, sparse="csr")
     plain = names == [f"x{i}" for i in range(len(names))]
     return replace(row_summary(rows, target, weight), feature_names=None if plain else tuple(names))
 
 
 def take_summary(model: Estimator, summary: RowSummary) -> None:
-    """Give a model the number and names of the columns from a summary, as validation takes them from X."""
+    """Give a model the number and names of the columns from a summary, as validation takes them from X.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression, summarize
+    >>> from credo.scale import take_summary
+    >>> model = LinearRegression()
+    >>> take_summary(model, summarize([[0.0, 1.0], [2.0, 1.5], [3.0, 0.0]], [1.0, 5.0, 6.0]))
+    >>> model.n_features_in_
+    2
+    """
     if not isinstance(summary, RowSummary) or not summary.weight:
         raise ValueError(f"a summary of at least one row is needed, made by summarize(X, y); got {summary!r:.100}")
     model._forget()
@@ -168,7 +194,16 @@ def take_summary(model: Estimator, summary: RowSummary) -> None:
 
 
 def row_summary(X: Any, y: Array, weight: Array | None) -> RowSummary:
-    """The summary of validated rows, an array or a CSR matrix."""
+    """The summary of validated rows, an array or a CSR matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.scale import row_summary
+    >>> summary = row_summary(np.array([[0.0], [2.0]]), np.array([1.0, 5.0]), None)
+    >>> summary.mean, summary.weight
+    (array([1., 3.]), 2.0)
+    """
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())
     worth = n_samples > n_features and (is_sparse(X) or X.size >= _MANY_ENTRIES)
@@ -198,7 +233,16 @@ def _in_blocks(X: Any, y: Array, weight: Array | None) -> RowSummary:
 
 
 def reduced(factor: Array) -> Array:
-    """The factor, triangular where it has more rows than there are features."""
+    """The factor, triangular where it has more rows than there are features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.scale import reduced
+    >>> R = reduced(np.array([[3.0, 1.0], [4.0, 2.0], [0.0, 2.0]]))
+    >>> R.shape, (R.T @ R).round(6).tolist()
+    ((2, 2), [[25.0, 11.0], [11.0, 9.0]])
+    """
     return qr_factor(np.asfortranarray(factor)) if len(factor) >= factor.shape[1] else factor
 
 

@@ -67,7 +67,9 @@ def compare(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from credo.linear import BayesianLinearRegression, LinearRegression
+    >>> from credo.selection import compare
     >>> X = np.arange(20.0)[:, None]
     >>> y = 3 * X[:, 0] + np.tile([0.1, -0.2, 0.3, -0.1], 5)
     >>> models = {"least squares": LinearRegression(), "bayes": BayesianLinearRegression()}

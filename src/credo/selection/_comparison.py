@@ -30,6 +30,18 @@ class Score:
     predicts no distribution only `rmse` or `accuracy`. The other numbers are those of the fit on all rows.
     `model_probability` is p(model | data) among the models whose log evidence has the same `evidence_base`, with equal
     prior probabilities; a model alone in its base has none. `description_length` is in bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import BayesianLinearRegression, LinearRegression, compare
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = 3 * X[:, 0] + np.tile([0.1, -0.2, 0.3, -0.1], 5)
+    >>> models = {"line": LinearRegression(), "bayes": BayesianLinearRegression()}
+    >>> comparison = compare(models, X, y, cv=4, random_state=0)
+    >>> best = comparison.scores[0]
+    >>> sorted(best.held_out), best.error
+    (['coverage', 'crps', 'log_score', 'rmse'], None)
     """
 
     name: str
@@ -50,6 +62,14 @@ class HeldOut:
 
     `rows` are their positions in the table: all of them, unless the folds leave some out, as folds in time order do
     with the earliest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import Normal
+    >>> from credo.selection import HeldOut
+    >>> HeldOut(np.array([0.0, 1.0]), Normal([0.0, 0.0], [1.0, 1.0])).log_score.round(3)
+    array([-0.919, -1.419])
     """
 
     y: NDArray[Any]
@@ -85,6 +105,19 @@ class Comparison:
     task : "regression" or "classification"
     narrow_ahead : dict of name to str
         Of rows in time order, the models whose intervals for later times are too narrow, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import BayesianLinearRegression, LinearRegression, compare
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = 3 * X[:, 0] + np.tile([0.1, -0.2, 0.3, -0.1], 5)
+    >>> models = {"line": LinearRegression(), "bayes": BayesianLinearRegression()}
+    >>> comparison = compare(models, X, y, cv=4, random_state=0)
+    >>> comparison.selected, comparison.gap("line", "baseline").clear
+    ('line', True)
+    >>> comparison.to_frame()["model"].tolist()[-1]
+    'baseline'
     """
 
     scores: Sequence[Score]

@@ -23,6 +23,7 @@ def bic(model: Any) -> float:
     Examples
     --------
     >>> from credo.linear import LinearRegression
+    >>> from credo.selection import bic
     >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.1, 2.9, 5.2, 6.8])
     >>> round(bic(model), 2)
     -0.04
@@ -51,6 +52,7 @@ def description_length(model: Any) -> float:
     Examples
     --------
     >>> from credo.linear import LogisticRegression
+    >>> from credo.selection import description_length
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"])
     >>> round(description_length(model), 2)  # four labels, encoded one by one, take 4 bits
     5.39

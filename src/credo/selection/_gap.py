@@ -13,7 +13,14 @@ CLEAR = 2.0
 
 @dataclass(frozen=True)
 class Gap:
-    """Mean difference of held-out scores, first − second, with its standard error over the rows."""
+    """Mean difference of held-out scores, first − second, with its standard error over the rows.
+
+    Examples
+    --------
+    >>> from credo.selection import Gap
+    >>> Gap(mean=0.12, error=0.02).clear, Gap(mean=0.01, error=0.02).clear
+    (True, False)
+    """
 
     mean: float
     error: float
@@ -37,6 +44,8 @@ def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.selection import gap
     >>> found = gap(np.array([1.0, 3.0, 2.0]), np.array([0.0, 1.0, 2.0]))
     >>> found.mean, round(found.error, 4)
     (1.0, 0.5774)

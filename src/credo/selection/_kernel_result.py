@@ -28,6 +28,13 @@ class Step:
     """A kernel that a round of the search tried, with its log evidence and the same minus (k/2) ln n.
 
     The kernel is in units of the standard deviation of y, the evidence that of the rows that were searched.
+
+    Examples
+    --------
+    >>> from credo.kernels import RBF
+    >>> from credo.selection import Step
+    >>> Step(round=1, kernel=RBF(1.0), log_evidence=-20.0, score=-24.6).score
+    -24.6
     """
 
     round: int
@@ -41,6 +48,13 @@ class Component:
     """A term of the kernel, what it is in words, and its share of the variance of y: cov(f, y)/var(y).
 
     The shares of all components and of the residuals add up to one.
+
+    Examples
+    --------
+    >>> from credo.kernels import Linear
+    >>> from credo.selection import Component
+    >>> Component(Linear(), "a linear function of x", 0.42).percent
+    '42 %'
     """
 
     kernel: Kernel
@@ -73,6 +87,15 @@ class KernelSearch:
     description : what was found, in sentences
     steps : every kernel that was tried
     seconds : duration of search and fit
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import search_kernel
+    >>> x = np.arange(12.0)
+    >>> found = search_kernel(x[:, None], 2 * x + np.sin(x**2))
+    >>> found.components[0].words, found.decompose([[20.0]])[0].mean.round(0)
+    ('a rising linear trend', array([29.]))
     """
 
     kernel: Kernel

@@ -21,6 +21,12 @@ class Measure:
 
     `sign` is 1 if higher is better, −1 if lower is, and 0 if neither. Logarithms have a fixed number of `decimals`,
     because their differences matter. Shares are written in per cent, other numbers with significant digits.
+
+    Examples
+    --------
+    >>> from credo.selection import MEASURES
+    >>> MEASURES["crps"].title, MEASURES["crps"].sign
+    ('CRPS', -1)
     """
 
     title: str

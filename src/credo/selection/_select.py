@@ -59,6 +59,17 @@ class Selection:
     """The model to use, the models that are statistically tied with the leader, and why.
 
     `why` follows the model's name in `reason`; `notes` are further remarks on the choice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import BayesianLinearRegression, LinearRegression, compare
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = 3 * X[:, 0] + np.tile([0.1, -0.2, 0.3, -0.1], 5)
+    >>> models = {"line": LinearRegression(), "bayes": BayesianLinearRegression()}
+    >>> comparison = compare(models, X, y, cv=4, random_state=0)
+    >>> comparison.selection.name, comparison.selection.reason
+    ('line', 'Selected: line. Two models are statistically tied (line, bayes); it is the simplest.')
     """
 
     name: str

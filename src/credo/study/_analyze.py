@@ -82,6 +82,7 @@ def analyze(
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.study import analyze
     >>> x = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
     >>> y = [0.1, 1.9, 4.2, 5.8, 8.1, 9.9, 12.2, 13.8, 16.1, 17.9]
     >>> study = analyze(pd.DataFrame({"dose": x, "growth": y}), "growth", models=["linear"], progress=False)
@@ -117,7 +118,18 @@ def run(
     engine: str = "local",
     scheduler: str | None = None,
 ) -> Study:
-    """Fit the models to a data set and select one of them; see `analyze` for the arguments."""
+    """Fit the models to a data set and select one of them; see `analyze` for the arguments.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.study import dataset, run
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = run(dataset(frame, "growth"), models=["linear", "bayes"], folds=3)
+    >>> sorted(score.name for score in study.comparison.scores)
+    ['baseline', 'bayes', 'linear']
+    """
     names = [models] if isinstance(models, str) else models
     if data.whole is not None and names is None:
         names = names_in_parts(data.size)

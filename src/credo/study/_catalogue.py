@@ -37,6 +37,13 @@ class Card:
     `cost` orders the models: those of lower cost are fitted first. Each of `limits` returns why a table of some size
     can't be used, or None. `loops` is the module whose functions numba compiles on first use. `standardize` is whether
     columns are standardized.
+
+    Examples
+    --------
+    >>> from credo.study import CARDS
+    >>> card = CARDS["regression"][1]
+    >>> card.name, card.words, card.cost
+    ('linear', 'Linear regression (least squares)', 0)
     """
 
     name: str

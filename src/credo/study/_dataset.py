@@ -51,6 +51,12 @@ class Note:
     """Something the user should know.
 
     `important` ones are at the top of a report; `on_board` ones are shown below the leaderboard, as important ones are.
+
+    Examples
+    --------
+    >>> from credo.study import Note
+    >>> Note("growth is a count: intervals may contain impossible values", important=True).important
+    True
     """
 
     text: str
@@ -67,6 +73,16 @@ class Dataset:
 
     `groups` labels rows that share a fold; `time` is the time column if the rows are in time order; `labels` is the
     index of the given frame. Of a table that is read in parts, `whole`, the frame is a sample of the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.study import dataset
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> data = dataset(frame, "growth")
+    >>> data.task, data.shape, [column.kind for column in data.preparation.columns_]
+    ('regression', '12 rows, 1 column', ['numeric'])
     """
 
     source: str
@@ -111,6 +127,16 @@ def dataset(
 
     `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. A Parquet file
     that is large beside the memory, or is to be read by the engine "dask", is read in parts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.study import dataset
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> data = dataset(frame, "growth")
+    >>> data.task, data.target, len(data.y)
+    ('regression', 'growth', 12)
     """
     if not isinstance(target, str):
         raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")

@@ -44,6 +44,18 @@ class Study:
     notes : sequence of Note
         Remarks on the table and the fits.
     seed : int
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.study import analyze
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
+    >>> study.selected, study.task, [score.name for score in study.comparison.scores]
+    ('linear', 'regression', ['linear', 'baseline'])
+    >>> study.predict(pd.DataFrame({"dose": [4.5, 50.0]}))["outside"].tolist()
+    ['', 'dose = 50 (training: 0 to 11)']
     """
 
     data: Dataset

@@ -21,7 +21,22 @@ OUTPUTS = (MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS)
 
 
 def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
-    """Write model, leaderboard, held-out predictions and report into a folder; returns notes about missing files."""
+    """Write model, leaderboard, held-out predictions and report into a folder; returns notes about missing files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from credo.study import analyze, write
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write(study, Path(folder))
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['held_out.csv', 'leaderboard.csv', 'model.credo', 'report.html']
+    """
     notes = []
     study.save(folder / MODEL)
     write_records(study.comparison.records(), folder / LEADERBOARD)

@@ -43,6 +43,15 @@ class Selection:
     names : tuple of str
     criterion : {"bic", "ebic"}
         The criterion that was minimized.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import forward_selection
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> found = forward_selection(X, 2.0 * X[:, 1] - X[:, 3] + 0.1 * X[:, 0] ** 2)
+    >>> found.selected, found.order[:2], found.r2[:3].round(2)
+    ((1, 3), (1, 3), array([0.  , 0.69, 1.  ]))
     """
 
     selected: Model
@@ -141,6 +150,7 @@ def forward_selection(
     Examples
     --------
     >>> import numpy as np
+    >>> from credo.sparse import forward_selection
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(80, 200))
     >>> y = 2.0 * X[:, 17] - X[:, 90] + 0.5 * rng.normal(size=80)

@@ -119,6 +119,8 @@ class BoostedTreesRegressor(_Boosting, Regressor):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.trees import BoostedTreesRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(300, 2))
     >>> y = np.where(X[:, 0] > 0, 2.0, 0.0) + 0.1 * rng.normal(size=300)
@@ -192,6 +194,8 @@ class BoostedTreesClassifier(_Boosting, Classifier):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo.trees import BoostedTreesClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(300, 2))
     >>> model = BoostedTreesClassifier().fit(X, np.where(X[:, 0] * X[:, 1] > 0, "same", "other"))

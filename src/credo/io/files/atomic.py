@@ -30,7 +30,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     of the same name is removed by the next one. A device or a pipe, such as /dev/null, is written to and never
     replaced.
 
+    Examples
+    --------
     >>> import tempfile
+    >>> from credo.io import replacing
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replacing(Path(folder) / "note.txt") as handle:

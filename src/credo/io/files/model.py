@@ -40,6 +40,18 @@ class Manifest:
     """What `describe` returns about a model file without loading the model.
 
     `members` gives each member's SHA-256 and size in bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import credo
+    >>> model = credo.LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     credo.save(model, Path(folder) / "line.credo")
+    ...     manifest = credo.io.describe(Path(folder) / "line.credo")
+    >>> manifest.class_name, manifest.format_version, manifest.n_bytes < 10_000
+    ('credo.linear.LinearRegression', 1, True)
     """
 
     class_name: str
@@ -77,6 +89,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
+    >>> from credo.io import load, save
     >>> from pathlib import Path
     >>> from sklearn.preprocessing import StandardScaler
     >>> scaler = StandardScaler().fit([[1.0], [3.0]])
@@ -124,6 +137,18 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     ------
     ModelFileError
         When the file is truncated, changed, too large, written by a newer Credo, or not a model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import credo
+    >>> model = credo.LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     credo.save(model, Path(folder) / "line.credo")
+    ...     same = credo.load(Path(folder) / "line.credo")
+    >>> bool((same.coef_ == model.coef_).all())
+    True
     """
     return _open(path, max_bytes=max_bytes, read=_model)
 
@@ -135,6 +160,17 @@ def describe(path: str | os.PathLike[str]) -> Manifest:
     -------
     Manifest
         Class, feature names, target, versions, and the digest and size of every member.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import credo
+    >>> model = credo.LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     credo.save(model, Path(folder) / "line.credo")
+    ...     credo.io.describe(Path(folder) / "line.credo").class_name
+    'credo.linear.LinearRegression'
     """
     return _open(path, max_bytes=2**62, read=lambda archive, manifest: manifest)
 

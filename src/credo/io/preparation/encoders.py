@@ -29,6 +29,15 @@ class Outside:
     reasons : list of str, one for each row
         Such as "year = 3000 (training: 1871 to 1970)"; empty for a row inside.
     columns : dict of column name to the number of its rows that are outside
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo import Preparation
+    >>> seen = Preparation().fit(pd.DataFrame({"dose": [1.0, 2.0, 4.0, 8.0]}))
+    >>> found = seen.outside(pd.DataFrame({"dose": [3.0, 50.0]}))
+    >>> found.rows, found.reasons
+    (array([False,  True]), ['', 'dose = 50 (training: 1 to 8)'])
     """
 
     rows: NDArray[np.bool_]

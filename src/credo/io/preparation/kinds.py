@@ -44,6 +44,14 @@ class Column:
     """One column of a table: its kind, and details about it.
 
     `levels` are those of a categorical column, in their order; `ordered` says whether that order is a scale.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo import Preparation
+    >>> frame = pd.DataFrame({"size": ["low", "high", "medium", "low"], "price": [1.0, 3.0, 2.0, 1.5]})
+    >>> [(column.name, column.kind, column.levels) for column in Preparation().fit(frame).columns_]
+    [('size', 'categorical', ('low', 'medium', 'high')), ('price', 'numeric', ())]
     """
 
     name: str
@@ -61,6 +69,12 @@ class Form:
 
     `style` is the way in which its dates are written, `pair` its words for true and false, and `absent` are its
     words that count as missing; whatever is not given is detected from the rows.
+
+    Examples
+    --------
+    >>> from credo.io import Form
+    >>> Form("boolean", pair=("nein", "ja"), absent=("k. A.",))
+    Form(kind='boolean', style=None, pair=('nein', 'ja'), absent=('k. A.',))
     """
 
     kind: Kind

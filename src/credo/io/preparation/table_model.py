@@ -105,6 +105,7 @@ class TableModel(FittedState, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import Preparation, TableModel
     >>> from credo.linear import LinearRegression
     >>> table = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "growth": [2.1, 3.9, 6.1, 7.9]})
     >>> model = TableModel(Preparation(), LinearRegression(), "growth").fit(table)

@@ -56,6 +56,15 @@ class TimeColumn:
         The usual step between dates, as "month"; empty for numbers, and where it has no name.
     repeated : bool
         Whether each time has several rows, as in panel data; False for a single series.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.io import time_column
+    >>> days = pd.date_range("2024-01-01", periods=40, freq="D").astype(str)
+    >>> found = time_column(pd.DataFrame({"day": days, "load": range(40)}))
+    >>> found.name, found.origin, found.step, found.values[:3]
+    ('day', '2024-01-01', 'day', array([0., 1., 2.]))
     """
 
     name: str
@@ -80,6 +89,7 @@ def time_column(frame: Any) -> TimeColumn | None:
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import time_column
     >>> flow = pd.DataFrame({"year": range(1871, 1971), "flow": range(100)})
     >>> found = time_column(flow)
     >>> found.name, found.repeated

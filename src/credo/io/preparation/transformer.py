@@ -77,6 +77,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import Preparation
     >>> table = pd.DataFrame({"age": [30, None, 50], "eyes": ["blue", "brown", "brown"]})
     >>> preparation = Preparation().fit(table)
     >>> preparation.get_feature_names_out().tolist()

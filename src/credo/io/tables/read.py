@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A table read from a file: the frame, notes about what was detected or changed, and the path."""
+    """A table read from a file: the frame, notes about what was detected or changed, and the path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from credo import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "trial.csv").write_text("dose;growth\\n1,5;2\\n2,5;4\\n")
+    ...     sheet = read_table(Path(folder) / "trial.csv")
+    >>> sheet.frame["dose"].tolist(), sheet.notes
+    ([1.5, 2.5], ())
+    """
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
@@ -70,6 +82,7 @@ def read_table(
     Examples
     --------
     >>> import tempfile
+    >>> from credo.io import read_table
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "trees.csv"

@@ -35,6 +35,14 @@ class Task:
     """The task for a target, "regression" or "classification", and why.
 
     `open` says whether the other task is plausible too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.io import target_task
+    >>> task = target_task(pd.DataFrame({"age": [31, 25, 47], "sick": ["no", "yes", "yes"]}), "sick")
+    >>> task.name, task.why
+    ('classification', "it holds text, such as 'no', 'yes'")
     """
 
     name: str
@@ -50,6 +58,7 @@ def target_task(frame: Any, target: str) -> Task:
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import target_task
     >>> target_task(pd.DataFrame({"x": [1, 2], "kind": ["oak", "elm"]}), "kind")
     Task(name='classification', why="it holds text, such as 'oak', 'elm'", open=False)
     """
@@ -102,6 +111,7 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     Examples
     --------
     >>> import pandas as pd
+    >>> from credo.io import split_target
     >>> rest, y, notes = split_target(pd.DataFrame({"x": [1, 2, 3], "y": [2.0, None, 6.0]}), "y")
     >>> y, notes
     (array([2., 6.]), ["Left out 1 row whose target 'y' is missing."])
@@ -153,6 +163,16 @@ def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, N
     frame : pandas.DataFrame, without the target
     y : labels, one for each row
     name : what the target is called
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from credo.io import without_lone_classes
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    >>> _, labels, notes = without_lone_classes(frame, np.array(["a", "b", "a", "b", "c"]), "kind")
+    >>> labels.tolist(), len(notes)
+    (['a', 'b', 'a', 'b'], 1)
     """
     known, codes = np.unique(y, return_inverse=True)
     rows = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
