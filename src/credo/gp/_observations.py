@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.gp._data import Group, MeanBasis, groups
-from credo.inference import Gradient, Informed, ObservedPosterior, Representation
+from credo.inference import Gradient, HasInformation, ObservedPosterior, Representation
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -126,7 +126,7 @@ class Process:
         p, weight = len(self.kernel.names), self.observations.weight
         total = np.zeros((p + 1, p + 1))
         for group, posterior in self.parts:
-            if not isinstance(posterior, Informed):
+            if not isinstance(posterior, HasInformation):
                 return None
             total += posterior.information(1.0 / weight[group.rows])
         # What copies of a row tell beside their mean; see `_copies`.

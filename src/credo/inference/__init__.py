@@ -32,7 +32,7 @@ from credo.inference.paths import Paths
 from credo.inference.protocols import (
     Basis,
     Gradient,
-    Informed,
+    HasInformation,
     LatentPosterior,
     LatentPrior,
     ObservedPosterior,
@@ -57,7 +57,7 @@ __all__ = [
     "Inducing",
     "InducingFeatures",
     "InducingSummary",
-    "Informed",
+    "HasInformation",
     "LatentPosterior",
     "LatentPrior",
     "Mixing",

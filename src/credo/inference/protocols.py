@@ -259,8 +259,18 @@ class SitePosterior(LatentPosterior, Protocol):
 
 
 @runtime_checkable
-class Informed(Protocol):
-    """A posterior that has the Fisher information at little cost; a search then needs fewer evaluations."""
+class HasInformation(Protocol):
+    """A posterior that has the Fisher information at little cost; a search then needs fewer evaluations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import Dense, HasInformation, Vecchia
+    >>> from credo.kernels import RBF
+    >>> X = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> [isinstance(rows.prior(RBF()).observe(X, 0.1), HasInformation) for rows in (Vecchia(X, 5), Dense(X))]
+    [True, False]
+    """
 
     def information(self, by_noise: Array) -> Array:
         """The Fisher information of the kernel's free parameters, in natural units, and of one of the noise.

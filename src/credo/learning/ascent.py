@@ -36,7 +36,7 @@ _LONGEST, _SUFFICIENT, _SHORTEST = 2.0, 1e-4, 1e-3
 
 
 @runtime_checkable
-class Informed(Protocol):
+class HasInformation(Protocol):
     """An objective that may know its Fisher information, a positive definite stand-in for its curvature."""
 
     def information(self, vector: Array) -> Array | None:
@@ -80,7 +80,7 @@ def refine(
     """
     lbfgs = partial(maximize, objective, tolerance=tolerance, metric=metric)
     if inverse is None:
-        information = objective.information(start) if isinstance(objective, Informed) else None
+        information = objective.information(start) if isinstance(objective, HasInformation) else None
         if information is None:
             return lbfgs(start, max_evaluations=max_evaluations)
         root = inverse_root(information, 1.0)

@@ -42,6 +42,7 @@ class NaiveForecast(Regressor):
 
     Examples
     --------
+    >>> from credo import NaiveForecast
     >>> model = NaiveForecast().fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [5.0, 6.0, 5.0, 6.0, 5.0])
     >>> model.predict([[5.0], [8.0]])
     array([5., 5.])

@@ -167,9 +167,11 @@ def bagged_curves(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from credo import BaggingRegressor
+    >>> from credo.plots import bagged_curves
     >>> from matplotlib.figure import Figure
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from credo import BaggingRegressor
     >>> x = np.linspace(0, 1, 30)[:, None]
     >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5).fit(x, np.sin(6 * x[:, 0]))
     >>> ax = bagged_curves(model, x, np.sin(6 * x[:, 0]), ax=Figure().subplots())

@@ -167,6 +167,7 @@ def weights_by_rows(
 
     Examples
     --------
+    >>> from credo.plots import weights_by_rows
     >>> from matplotlib.figure import Figure
     >>> ax = weights_by_rows([10, 100], [[0.5, 0.5], [0.1, 0.9]], ["normal", "Cauchy"], ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
