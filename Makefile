@@ -69,7 +69,7 @@ imports: $(STAMP)  ## the import rules between the packages
 	$(BIN)/lint-imports
 
 unit: $(STAMP)  ## tests and docstring examples, in parallel
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup -q -m 'not slow and not browser'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n logical --dist loadgroup -q -m 'not slow' --ignore tests/browser
 
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q -m 'not browser'
