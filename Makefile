@@ -10,8 +10,11 @@ DEMO_STAMP := $(VENV)/.installed-demo
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 
+# Many processes import Credo, and without compiled modules each of them would need seconds more.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lint types imports unit slow docs fuzz bench bench-quick format clean
+.PHONY: help demo test test-browser chromium lint types imports unit slow docs fuzz bench bench-quick format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,12 +49,14 @@ CHROMIUM := $(shell command -v chromium || command -v chromium-browser)
 # A busy machine can be slower than a page's patience: what fails is run again, twice at most.
 BROWSER := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -q -m browser tests/browser
 
-test-browser: $(STAMP)  ## the pages of the lab in Chromium (installs it with apt-get where it is missing)
+chromium:  ## the browser of test-browser, installed with apt-get where it is missing
 ifeq ($(CHROMIUM),)
 	$(if $(filter 0,$(shell id -u)),,sudo )apt-get update -qq
-	$(if $(filter 0,$(shell id -u)),,sudo )apt-get install -qq -y chromium >$(VENV)/chromium.log
+	$(if $(filter 0,$(shell id -u)),,sudo )apt-get install -qq -y chromium >/dev/null
 endif
-	$(BROWSER) || { echo "Once more, what failed:"; $(BROWSER) --last-failed; } || $(BROWSER) --last-failed
+
+test-browser: $(STAMP) chromium  ## the pages of the lab in Chromium
+	$(BROWSER) -n 2 || { echo "Once more, what failed:"; $(BROWSER) --last-failed; } || $(BROWSER) --last-failed
 
 lint: $(STAMP)  ## style
 	$(BIN)/ruff check .
@@ -64,7 +69,7 @@ imports: $(STAMP)  ## the import rules between the packages
 	$(BIN)/lint-imports
 
 unit: $(STAMP)  ## tests and docstring examples, in parallel
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist loadgroup -q -m 'not slow and not browser'
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n logical --dist loadgroup -q -m 'not slow' --ignore tests/browser
 
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q -m 'not browser'

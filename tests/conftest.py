@@ -23,10 +23,18 @@ GROUPS = {
 SHARED = re.compile(r"tests/(cli|study|report|scale|selection|test_readme)")
 
 
+# The tests of these read the same fitted models, so that the tests of a model run in one process.
+CONTRACTS = re.compile(r"tests/contracts/test_(?:classifiers|regressors).*?\[.*?([A-Z]\w+)\(")
+
+
 def group_of(nodeid):
-    """The group, or the module where its tests share fixtures; None for a test that may run anywhere."""
-    group = next((name for name, pattern in GROUPS.items() if pattern.search(nodeid)), None)
-    return group or (nodeid.split("::")[0] if SHARED.match(nodeid) else None)
+    """The group, the module where its tests share fixtures, or the model; None for a test that may run anywhere."""
+    if group := next((name for name, pattern in GROUPS.items() if pattern.search(nodeid)), None):
+        return group
+    if SHARED.match(nodeid):
+        return nodeid.split("::")[0]
+    model = CONTRACTS.match(nodeid)
+    return model and model[1]
 
 
 def pytest_collection_modifyitems(items):
@@ -51,7 +59,7 @@ def light_studies(request):
         for name, value in {"RESTARTS": 0, "TREES": 20, "EXPERTS": 2}.items():
             patch.setattr(_estimators, name, value)
         for name in ("BoostedTreesRegressor", "BoostedTreesClassifier"):
-            patch.setattr(_estimators, name, partial(getattr(_estimators, name), max_rounds=60))
+            patch.setattr(_estimators, name, partial(getattr(_estimators, name), max_rounds=20))
         yield
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import shutil
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from jinja2 import FileSystemBytecodeCache
+from jinja2.sandbox import SandboxedEnvironment
+from numpydoc import docscrape_sphinx
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -125,6 +129,8 @@ def skip_inherited(app: Sphinx, what: str, name: str, value: Any, skip: bool, op
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    # numpydoc compiles its template for every docstring, which takes seconds; a cache keeps the compiled one.
+    docscrape_sphinx.SandboxedEnvironment = partial(SandboxedEnvironment, bytecode_cache=FileSystemBytecodeCache())
     app.connect("config-inited", write_pages)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("autodoc-process-docstring", keep_formulas, priority=100)

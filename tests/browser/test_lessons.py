@@ -90,7 +90,7 @@ def test_every_step_shows_what_its_text_says(page, lab, lesson):
 
 def test_an_unknown_lesson_shows_the_list(page, lab):
     page.goto(lab.url("/lessons?id=alchemy"))
-    assert page.get_by_role("alert").is_visible()
+    page.get_by_role("alert").wait_for(state="visible")
     assert page.locator(".lesson-link").count() == 12
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from credo.cli._group import credo
+from credo.study import _estimators
 
 
 @pytest.fixture(scope="session")
@@ -41,11 +43,13 @@ def run():
 
 @pytest.fixture
 def spawn():
-    """The command in a process of its own, as a Popen."""
+    """The command in a process of its own, as a Popen; without what draws the report, which takes seconds."""
+    hidden = "from credo.study import _write; _write.find_spec = lambda name: None"
+    code = f"{hidden}; from credo.cli import main; main()"
 
     def start(*arguments, **environment):
         return subprocess.Popen(
-            [sys.executable, "-m", "credo", *map(str, arguments)],
+            [sys.executable, "-c", code, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -62,6 +66,14 @@ def spawn():
 def without_report(monkeypatch):
     """Let `credo fit` find the report's libraries missing: drawing takes seconds."""
     monkeypatch.setattr("credo.study._write.find_spec", lambda name: None)
+
+
+@pytest.fixture
+def short_searches(monkeypatch):
+    """Models that search for a moment only: enough where a test asks whether they run, not where they end."""
+    short = {"GPRegressor": {"max_evaluations": 10}, "GPClassifier": {"max_evaluations": 10}}
+    for name, options in (short | {"SparseLogisticRegressionCV": {"n_alphas": 10}}).items():
+        monkeypatch.setattr(_estimators, name, partial(getattr(_estimators, name), **options))
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,8 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("demo") / "new"
 
 
-def test_the_demo_does_what_fit_does(run, folder, monkeypatch):
-    # One start instead of five, and no time limit: a busy machine may need a minute to compile.
-    monkeypatch.setattr("credo.study._estimators.RESTARTS", 0)
+def test_the_demo_does_what_fit_does(run, folder, monkeypatch, short_searches):
+    # No time limit: a busy machine may need a minute to compile.
     monkeypatch.setattr("credo.study._run._FOR_MODELS", 100.0)
     result = run("demo", "--out", folder, "--seed", 1)
     assert result.exit_code == 0, result.stderr

@@ -1,5 +1,8 @@
 """Exit codes, and how errors reach a person."""
 
+import subprocess
+import sys
+
 import click
 import pytest
 
@@ -18,10 +21,9 @@ def test_help_lists_the_commands_in_the_order_of_their_use(run):
     assert places == sorted(places)
 
 
-def test_python_m_credo_is_the_command(spawn):
-    process = spawn("--version")
-    assert process.communicate(timeout=60) == (f"credo {__version__}\n", "")
-    assert process.returncode == 0
+def test_python_m_credo_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "credo", "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"credo {__version__}\n", "")
 
 
 @pytest.mark.parametrize(

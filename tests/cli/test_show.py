@@ -46,7 +46,7 @@ def test_a_model_that_was_saved_from_python_is_shown_as_well(run, tmp_path):
     assert record["target"] is None
 
 
-def test_every_model_runs_and_is_shown(run, data, tmp_path, without_report):
+def test_every_model_runs_and_is_shown(run, data, tmp_path, without_report, short_searches):
     result = run(
         "fit", data, "--target", "price", "--out", tmp_path, *["--cv", "2", "--time", "none", "--keep", "all", "--json"]
     )

@@ -37,11 +37,11 @@ VARIANTS = {
         {"slab": "normal"},
         {"search": "gibbs", "random_state": 0, "n_draws": 100},
     ],
-    "ModelAverage": [{"weights": "stacking"}],
+    "ModelAverage": [{"weights": "stacking", "cv": 2}],
     "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0, "prior_strength": 5.0}],
     "DecisionTreeRegressor": [{"pruning": 0.0}],
     "AdaBoostClassifier": [
-        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 5},
+        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 3},
     ],
     "MixtureOfExpertsRegressor": [{"n_experts": 2}],
     "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical", "gate_precision": 1.0}],
@@ -73,7 +73,7 @@ LIGHTER = {
     "AdaBoostClassifier": {"n_rounds": 10},
     "BoostedTreesRegressor": {"max_rounds": 40},
     "BoostedTreesClassifier": {"max_rounds": 40},
-    "GPRegressor": {"n_restarts": 0},
+    "GPRegressor": {"n_restarts": 0, "kernel": "rbf"},
     "GPClassifier": {"n_restarts": 0, "kernel": "rbf", "hyperparameters": "optimize"},
 }
 

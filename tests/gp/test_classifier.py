@@ -169,7 +169,7 @@ def test_separable_classes_and_hard_scales():
     x = np.linspace(0, 1, 20)[:, None]
     for factor in (1e-8, 1.0, 1e8):
         for rule in ("laplace", "ep", "vi"):
-            model = GPClassifier(inference=rule, n_restarts=0).fit(factor * x, (x[:, 0] > 0.5).astype(int))
+            model = GPClassifier("rbf", inference=rule, n_restarts=0).fit(factor * x, (x[:, 0] > 0.5).astype(int))
             assert model.score(factor * x, (x[:, 0] > 0.5).astype(int)) == 1.0
             assert np.isfinite(model.log_evidence_)
 

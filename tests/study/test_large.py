@@ -92,7 +92,9 @@ def test_penalties_and_features_are_those_of_the_sample(path, name):
     np.testing.assert_allclose(study.predict(rows)["mean"], rows.price, atol=0.6)
 
 
-def test_the_command_line_says_so_and_the_model_can_be_saved(path, tmp_path):
+def test_the_command_line_says_so_and_the_model_can_be_saved(path, tmp_path, monkeypatch):
+    # Without the report, which takes seconds to draw.
+    monkeypatch.setattr("credo.study._write.find_spec", lambda name: None)
     arguments = [
         "fit",
         str(path),

@@ -48,7 +48,12 @@ def test_coefficients_of_attitude_are_those_of_bms(prior):
 
 @pytest.mark.parametrize(
     ("table", "slab"),
-    [*(("attitude", slab) for slab in SLABS), ("hald", "g"), ("uscrime", "bic"), ("uscrime", "normal")],
+    [
+        *(("attitude", slab) for slab in SLABS),
+        ("hald", "g"),
+        ("uscrime", "bic"),
+        pytest.param("uscrime", "normal", marks=pytest.mark.slow),
+    ],
 )
 def test_the_sampler_agrees_with_all_subsets(table, slab):
     """Within four of its standard errors, and a thousandth where these are smaller than a batch can tell."""
