@@ -129,10 +129,10 @@ class Classifier(ClassifierMixin, Estimator):
 
 
 def labelled_rows(
-    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, sparse: bool = True
 ) -> tuple[Any, NDArray[Any], Array | None, list[str]]:
-    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`; X may be sparse."""
-    estimator = type(caller, (Classifier,), {"_accepts_sparse": True})()
+    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`."""
+    estimator = type(caller, (Classifier,), {"_accepts_sparse": sparse})()
     return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 

@@ -31,7 +31,7 @@ from credo.params import ParameterTree
 Array = NDArray[np.float64]
 
 # The smallest precision of a site; rates that are that small say nothing about f.
-_SMALLEST = 1e-10
+_SMALLEST = 1e-8
 # Tolerance of the bound during a search, in nats.
 _SEARCH_TOLERANCE = 1e-8
 
@@ -72,9 +72,7 @@ class CountObjective(EvidenceObjective):
 
     @cached_property
     def hyperprior(self) -> Hyperprior:
-        return Hyperprior.of(
-            self.tree, kernel_defaults(self.kernel, self.observations.X, self.observations.weight)
-        )
+        return Hyperprior.of(self.tree, kernel_defaults(self.kernel, self.observations.X, self.observations.weight))
 
     @property
     def rows(self) -> Representation:
@@ -152,16 +150,12 @@ class _Sites:
     location: Array
 
     @cached_property
-    def _moments(self) -> tuple[Array, Array]:
-        return self.process.moments(self.process.observations.X)
-
-    @property
     def mean(self) -> Array:
-        return self._moments[0][:, 0]
+        return self.process.posterior().mean[:, 0]
 
-    @property
+    @cached_property
     def variance(self) -> Array:
-        return self._moments[1][:, 0]
+        return self.process.posterior().variance
 
     @cached_property
     def divergence(self) -> float:

@@ -58,8 +58,7 @@ class GPRegressor(RegressorInParts):
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
         the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with heteroscedastic or Student-t noise or counts, it is the same as
-        "optimize".
+        where the posterior is narrow, and with a bound ("elbo", below), it is the same as "optimize".
         "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
         Functions drawn by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
@@ -106,7 +105,6 @@ class GPRegressor(RegressorInParts):
     Several columns of y share the kernel, the noise and the Cholesky factor, each column in units of its own standard
     deviation (of a common one, where the noise is known). Predictions then have one column, or a list with one
     distribution, for each column of y. NaN marks missing entries of y, which are ignored.
-
     With ``noise="poisson"``, f is the log rate of counts in a single column, y isn't standardised, and the posterior is
     variational. `predict` is the expected count; ``predict_dist(latent=True)`` and `sample` are about the rate, which
     is in the same units. Counts that vary more than Poisson counts of a smooth rate need a kernel with `White`.
@@ -244,7 +242,7 @@ class GPRegressor(RegressorInParts):
 
         Parameters
         ----------
-        X : array or frame of shape (n_samples, n_features)
+        X : array or frame
         latent : bool, default False
             True leaves the noise out: the distribution of f itself, and for counts of the rate.
         joint : bool, default False
@@ -264,7 +262,7 @@ class GPRegressor(RegressorInParts):
     ) -> Array:
         """n functions at the rows of X from the posterior, or from the prior of f alone: shape (n, n_samples).
 
-        Several columns of y add an axis at the end. For counts, functions are rates, and from the prior factors e^f.
+        Several columns of y add an axis at the end. For counts, functions are rates (from the prior: factors e^f).
         """
         rows = self._predict_rows(X)
         positive_integer("n", n)
@@ -272,7 +270,7 @@ class GPRegressor(RegressorInParts):
         if prior:
             kernel = self._standard_kernel()
             drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.scale_]
-            drawn = [np.exp(f) for f in drawn] if self._has_counts() else drawn
+            drawn = list(map(np.exp, drawn)) if self._has_counts() else drawn
         else:
             drawn = self._predictor().sample(rows, n, rng, method)
         return self._stacked(drawn)
@@ -291,10 +289,8 @@ class GPRegressor(RegressorInParts):
         """
         check_is_fitted(self)
         process = self._mode_process("paths")
-        if self._has_counts():
-            raise ValueError("paths draws functions of normal observations: for the rate of counts use sample")
-        if not self._single:
-            raise ValueError("paths needs a single target: fit a model for each column of y")
+        if not self._single or self._has_counts():
+            raise ValueError("paths needs a single target that isn't a count: fit a model for each, or use sample")
         drawn = process.posterior().paths(positive_integer("n", n), generator(random_state))
         return replace(drawn, center=float(self.center_[0]), scale=float(self.scale_[0]))
 
@@ -311,15 +307,14 @@ class GPRegressor(RegressorInParts):
 
     def _left_out(self, X: ArrayLike, y: ArrayLike) -> Distribution:
         """As linear models have it; X and y must be the training rows."""
-        found: Distribution = self.loo()
-        return found
+        return self.loo()  # type: ignore[no-any-return]
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
         Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
-        fitted again, and with Student-t noise or counts the site of every row. Where the hyperparameters are integrated,
-        their points stay and only their weights change.
+        fitted again, and with Student-t noise or counts the site of every row. Where the hyperparameters are
+        integrated, their points stay and only their weights change.
         """
         check_is_fitted(self)
         if self.known_noise_ is not None or self.noise_process_ is not None:
@@ -331,16 +326,16 @@ class GPRegressor(RegressorInParts):
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
         self._refuse_extremes(given)
+        if self._has_counts():
+            require_counts(given, mean="zero")
         if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
             raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         rows, given = rows[seen], given[seen]
-        if self._has_counts():
-            require_counts(given, mean="zero")
         Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
         self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         before, units = self._predictor().processes, self._table().in_units_of_y(0.0)
-        if self._is_student() or self._has_counts():
+        if self._has_bound():
             self.X_train_, self.y_train_ = np.vstack([self.X_train_, rows]), np.concatenate([self.y_train_, given])
             self.weight_ = np.append(self.weight_, np.ones(len(rows)))
             self._held_predictor = self._held_objective = None
