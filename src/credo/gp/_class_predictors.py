@@ -5,6 +5,7 @@ They are what a model file contains of a fitted classifier: arrays from which fa
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,8 +36,26 @@ LINKS = ("probit", "logit")
 _LOG2_POINTS = 10
 
 
+class _NormalPredictor(ABC):
+    """Two classes, by a latent function that is normal at each row."""
+
+    link: str
+
+    @abstractmethod
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent function."""
+
+    def log_odds(self, rows: Array) -> Array:
+        """ln P(+1) − ln P(−1), the latent function integrated out."""
+        return Bernoulli(self.link).log_odds(*self.latent(rows))
+
+    def probabilities(self, rows: Array) -> Array:
+        """(n_rows, 2)."""
+        return _of_two(self.log_odds(rows))
+
+
 @dataclass(frozen=True, eq=False)
-class SitePredictor:
+class SitePredictor(_NormalPredictor):
     """Two classes, by Gaussian sites at the training rows."""
 
     kernel: Kernel
@@ -59,14 +78,6 @@ class SitePredictor:
         """Mean and variance of the latent function."""
         return self._posterior.latent(rows)
 
-    def log_odds(self, rows: Array) -> Array:
-        """ln P(+1) − ln P(−1), the latent function integrated out."""
-        return Bernoulli(self.link).log_odds(*self.latent(rows))
-
-    def probabilities(self, rows: Array) -> Array:
-        """(n_rows, 2)."""
-        return _of_two(self.log_odds(rows))
-
     @cached_property
     def _posterior(self) -> SitePosterior:
         rows = representation(self.method, self.X, self.kernel, self.points)
@@ -74,7 +85,7 @@ class SitePredictor:
 
 
 @dataclass(frozen=True, eq=False)
-class SumsPredictor:
+class SumsPredictor(_NormalPredictor):
     """Two classes, by the sums over all rows of a table in parts; X are the inducing points."""
 
     kernel: Kernel
@@ -90,14 +101,6 @@ class SumsPredictor:
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function."""
         return self._weights.latent(rows)
-
-    def log_odds(self, rows: Array) -> Array:
-        """ln P(+1) − ln P(−1), the latent function integrated out."""
-        return Bernoulli(self.link).log_odds(*self.latent(rows))
-
-    def probabilities(self, rows: Array) -> Array:
-        """(n_rows, 2)."""
-        return _of_two(self.log_odds(rows))
 
     @cached_property
     def _weights(self) -> FeatureWeights:
