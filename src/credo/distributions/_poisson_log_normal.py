@@ -125,7 +125,9 @@ class PoissonLogNormal(Distribution):
     def _crps(self, y: Array) -> Array:
         _refuse_others(y)
         last = 1.0 + np.maximum(self._quantile(_LEVELS[-1:])[:, 0], y)
-        score = [self[place[-1] % len(self)]._score(y[place], last[place]) for place in np.ndindex(y.shape)]
+        score = [
+            self[place[-1] % len(self)]._score(float(y[place]), float(last[place])) for place in np.ndindex(y.shape)
+        ]
         return np.array(score).reshape(y.shape)
 
     def _score(self, y: float, last: float) -> float:
