@@ -38,7 +38,8 @@ class ClassifierInParts(ClassifierCore):
         found, labels = survey_labels(self, parts, self.class_weight)
         rows = found.sample.rows if found.names is None else named(found.sample.rows, found.names)
         if found.is_complete:
-            self._fit_rows(rows, *found.sample.extra, column_groups)
+            y, weight = found.sample.extra
+            self._fit_rows(rows, y, weight, column_groups)
             return
         self._check_in_parts(found.n_rows)
         self._rows_in_parts = found.n_rows

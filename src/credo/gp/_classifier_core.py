@@ -90,7 +90,7 @@ class ClassifierCore(Classifier, GaussianProcess):
             raise ValueError(f"predictor_ is a {type(self.predictor_).__name__}, which isn't for {n_classes} classes")
         known = len(self.predictor_.alpha) if isinstance(self.predictor_, SoftmaxPredictor) else n_classes
         summed = isinstance(self.predictor_, SumsPredictor)
-        rows = self.inducing_points_ if summed else self.X_train_
+        rows: Any = self.inducing_points_ if summed else self.X_train_
         if self.predictor_.X.shape != np.shape(rows) or known != n_classes:
             raise ValueError("predictor_ belongs to another table")
         if hasattr(self, "theta_weights_"):

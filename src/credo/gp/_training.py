@@ -157,7 +157,7 @@ class TrainingTable:
     def count_objective(self, kernel: Kernel, *, hyperpriors: bool) -> CountObjective:
         """The bound on the evidence of counts."""
         rows, logs = self.merged, self.weight * gammaln(self.y + 1.0)
-        totals = np.bincount(rows.index, logs, minlength=len(rows.Y))
+        totals = np.bincount(rows.index, logs, minlength=len(rows.Y)).astype(np.float64)
         return CountObjective(kernel, self._merged_observations(kernel), totals, hyperpriors=hyperpriors)
 
     def _merged_observations(self, kernel: Kernel) -> Observations:

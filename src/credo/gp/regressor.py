@@ -307,7 +307,7 @@ class GPRegressor(RegressorInParts):
 
     def _left_out(self, X: ArrayLike, y: ArrayLike) -> Distribution:
         """As linear models have it; X and y must be the training rows."""
-        return self.loo()  # type: ignore[no-any-return]
+        return self.loo()
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
