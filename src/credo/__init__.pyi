@@ -85,6 +85,7 @@ from credo.distributions import Normal as Normal
 from credo.gp import Paths as Paths
 from credo.linear import Perceptron as Perceptron
 from credo.kernels import Periodic as Periodic
+from credo.distributions import PoissonLogNormal as PoissonLogNormal
 from credo.features import Polynomial as Polynomial
 from credo.io import Preparation as Preparation
 from credo.kernels import RBF as RBF

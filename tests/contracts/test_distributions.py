@@ -18,6 +18,7 @@ from credo.distributions import (
     Log,
     Mixture,
     Normal,
+    PoissonLogNormal,
     Shape,
     Shaped,
     StudentT,
@@ -48,6 +49,7 @@ EXAMPLES: dict[str, list[Distribution]] = {
         Mixture([Normal(1.0, 0.0), Normal([0.0, 1.0, 2.0], 2.0)], [0.4, 0.6]),
         Mixture([Transformed(Normal([0.0, 1.0, 0.5], 0.6), Log()), Normal(2.0, [0.5, 1.0, 0.2])], [0.5, 0.5]),
     ],
+    "PoissonLogNormal": [PoissonLogNormal([-2.0, 0.0, 1.5], [0.3, 0.5, 0.1]), PoissonLogNormal([-3.0, 0.0, 2.0])],
     "Shaped": [
         Shaped([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], Shape([-2.0, -0.5, 0.0, 1.0, 3.0], [0.03, 0.3, 0.5, 0.9, 0.99])),
         Shaped([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3], Shape([-1.0, 1.0], [0.1, 0.9])),

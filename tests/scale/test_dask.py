@@ -16,6 +16,7 @@ from credo import (
     BaggingRegressor,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    GPClassifier,
     GPRegressor,
     Lasso,
     LinearRegression,
@@ -189,6 +190,11 @@ def test_a_process_is_summed_by_the_workers(client, tmp_path, monkeypatch):
     assert found.row_sums_.weight == 8000 and len(found.X_train_) == 300
     assert found.log_evidence_ == pytest.approx(here.log_evidence_)
     np.testing.assert_allclose(found.predict(X[:20]), here.predict(X[:20]), rtol=1e-6)
+    lazy, target = in_parts("", tmp_path / "none")
+    classes = GPClassifier(RBF(np.ones(4)), hyperparameters="fixed", n_inducing=20, random_state=0)
+    found = classes.fit(lazy, target > 0)
+    here = clone(classes).fit([(X[k : k + 1000], y[k : k + 1000] > 0) for k in range(0, 8000, 1000)])
+    assert found.log_evidence_ == pytest.approx(here.log_evidence_, abs=1e-4)
 
 
 def test_a_partition_that_always_fails_is_named(client, tmp_path):

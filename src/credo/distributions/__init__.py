@@ -7,7 +7,7 @@ A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)
 validates its arguments, and is accurate in the tails. A scale of exactly zero is a point mass.
 
 Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`,
-`Shaped` (rows of one tabulated `Shape`);
+`Shaped` (rows of one tabulated `Shape`), `PoissonLogNormal` (counts whose log rate is normal);
 `t_variance`, the variance of Student's t; `Transformed`, the distribution of y where a `Transform` of y (`Log`,
 `BoxCox`, `YeoJohnson`, `Identity`) has a given one; and `MultivariateNormal`, a joint distribution with marginals,
 conditionals, affine maps and sums.
@@ -23,6 +23,7 @@ from credo.distributions._empirical import Empirical
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
+from credo.distributions._poisson_log_normal import PoissonLogNormal
 from credo.distributions._shaped import Shape, Shaped
 from credo.distributions._student_t import StudentT, t_variance
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
@@ -39,6 +40,7 @@ __all__ = [
     "Mixture",
     "MultivariateNormal",
     "Normal",
+    "PoissonLogNormal",
     "Shape",
     "Shaped",
     "StudentT",

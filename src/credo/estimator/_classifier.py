@@ -137,9 +137,9 @@ class Classifier(ClassifierMixin, Estimator):
 
 
 def labelled_rows(
-    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None
+    caller: str, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None, *, sparse: bool = True
 ) -> tuple[Any, NDArray[Any], Array | None, list[str]]:
-    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`; X may be sparse.
+    """X, labels, weights and feature names for a function, validated as by a classifier's `fit`.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def labelled_rows(
     >>> X.dtype.name, labels.tolist(), names
     ('float64', ['b', 'a'], ['x0', 'x1'])
     """
-    estimator = type(caller, (Classifier,), {"_accepts_sparse": True})()
+    estimator = type(caller, (Classifier,), {"_accepts_sparse": sparse})()
     return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 

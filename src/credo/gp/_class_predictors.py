@@ -5,6 +5,7 @@ They are what a model file contains of a fitted classifier: arrays from which fa
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,16 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, logsumexp
 
 from credo.estimator import check_positive, check_shapes, choice
-from credo.inference import REPRESENTATIONS, Dense, ObservedPosterior, SitePosterior, representation
+from credo.gp._row_sums import features_of
+from credo.inference import (
+    REPRESENTATIONS,
+    Dense,
+    FeatureWeights,
+    ObservedPosterior,
+    SitePosterior,
+    SiteSums,
+    representation,
+)
 from credo.inference.softmax import SoftmaxGaussian
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli, moderated
@@ -26,8 +36,26 @@ LINKS = ("probit", "logit")
 _LOG2_POINTS = 10
 
 
+class _NormalPredictor(ABC):
+    """Two classes, by a latent function that is normal at each row."""
+
+    link: str
+
+    @abstractmethod
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent function."""
+
+    def log_odds(self, rows: Array) -> Array:
+        """ln P(+1) − ln P(−1), the latent function integrated out."""
+        return Bernoulli(self.link).log_odds(*self.latent(rows))
+
+    def probabilities(self, rows: Array) -> Array:
+        """(n_rows, 2)."""
+        return _of_two(self.log_odds(rows))
+
+
 @dataclass(frozen=True, eq=False)
-class SitePredictor:
+class SitePredictor(_NormalPredictor):
     """Two classes, by Gaussian sites at the training rows."""
 
     kernel: Kernel
@@ -50,18 +78,33 @@ class SitePredictor:
         """Mean and variance of the latent function."""
         return self._posterior.latent(rows)
 
-    def log_odds(self, rows: Array) -> Array:
-        """ln P(+1) − ln P(−1), the latent function integrated out."""
-        return Bernoulli(self.link).log_odds(*self.latent(rows))
-
-    def probabilities(self, rows: Array) -> Array:
-        """(n_rows, 2)."""
-        return _of_two(self.log_odds(rows))
-
     @cached_property
     def _posterior(self) -> SitePosterior:
         rows = representation(self.method, self.X, self.kernel, self.points)
         return rows.prior(self.kernel).sites(self.precision, self.location)
+
+
+@dataclass(frozen=True, eq=False)
+class SumsPredictor(_NormalPredictor):
+    """Two classes, by the sums over all rows of a table in parts; X are the inducing points."""
+
+    kernel: Kernel
+    X: Array
+    gram: Array
+    cross: Array
+    link: str
+
+    def _check_state(self) -> None:
+        check_shapes(self, X="m d", gram="m m", cross="m")
+        choice("link", self.link, LINKS)
+
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent function."""
+        return self._weights.latent(rows)
+
+    @cached_property
+    def _weights(self) -> FeatureWeights:
+        return FeatureWeights.of(features_of(self.kernel, self.X), SiteSums(self.gram, self.cross))
 
 
 @dataclass(frozen=True, eq=False)

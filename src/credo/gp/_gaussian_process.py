@@ -41,7 +41,6 @@ from credo.kernels import (
     require_kernel,
 )
 from credo.params import Parameter
-from credo.scale import in_parts
 
 Array = NDArray[np.float64]
 
@@ -140,13 +139,16 @@ class GaussianProcess(Estimator):
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
             )
 
-    def _require_memory(self, X: Any, y: Any) -> None:
-        """Raise an error if X is a table in parts."""
-        if in_parts(X, y):
+    def _has_sums(self) -> bool:
+        """Whether only sums over the training rows are kept."""
+        return False
+
+    def _need_rows(self, what: str) -> None:
+        """Raise an error where only sums over the training rows are kept."""
+        if self._has_sums():
             raise ValueError(
-                f"{type(self).__name__} needs all rows in memory, and the table comes in parts: fit it to a sample of "
-                "the rows, or use BayesianLogisticRegression, on features such as credo.features.Radial if the classes "
-                "aren't linear in the columns"
+                f"{what} needs the training rows, of which a fit to a table in parts keeps sums only: fit to rows in "
+                "memory, or to a sample of them"
             )
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:

@@ -69,13 +69,8 @@ class RegressorInParts(RegressorCore):
             'hyperparameters="sample"': self.hyperparameters == "sample",
         }
 
-    def _need_rows(self, what: str) -> None:
-        """Raise an error where only sums over the training rows are kept."""
-        if getattr(self, "row_sums_", None) is not None:
-            raise ValueError(
-                f"{what} needs the training rows, of which a fit to a table in parts keeps sums only: fit to rows in "
-                "memory, or to a sample of them"
-            )
+    def _has_sums(self) -> bool:
+        return getattr(self, "row_sums_", None) is not None
 
     def _n_observations(self) -> float:
         sums: RowSums | None = getattr(self, "row_sums_", None)

@@ -25,6 +25,7 @@ from credo.estimator import (
     choice,
     numeric,
 )
+from credo.gp._counts import CountObjective, CountPredictor, require_counts, sites_of
 from credo.gp._data import Group, targets
 from credo.gp._gaussian_process import GaussianProcess, process_base
 from credo.gp._heteroscedastic import BOUND_SUBSET, HeteroscedasticObjective, NoiseProcess
@@ -36,7 +37,7 @@ from credo.gp._sampling import sample_hyperparameters
 from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
 from credo.gp._tails import Tails
-from credo.gp._training import TrainingTable, known_noise
+from credo.gp._training import BOUNDS, TrainingTable, known_noise
 from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
 from credo.learning import Draws, integrate
@@ -70,6 +71,7 @@ class RegressorCore(Regressor, GaussianProcess):
     weight_: Array
     train_index_: NDArray[np.intp]
     train_noise_: Array
+    train_targets_: Array | None
     known_noise_: Array | None
     noise_levels_: Array
     noise_process_: NoiseProcess | None
@@ -109,6 +111,9 @@ class RegressorCore(Regressor, GaussianProcess):
             raise ValueError(
                 f'noise_df_ must be more than {MIN_DF:g}, and finite with noise="student" only; it is {self.noise_df_}'
             )
+        if self._has_counts():
+            check_shapes(self, {"n": sizes["n"]}, train_targets_="n")
+            require_counts(self.y_train_, mean=self.mean)
         sums = getattr(self, "row_sums_", None)
         if sums is not None:
             width = 1 + self._table().basis(self.X_train_[:1]).shape[1]
@@ -139,9 +144,12 @@ class RegressorCore(Regressor, GaussianProcess):
     def _is_student(self) -> bool:
         return isinstance(self.noise, str) and self.noise == "student"
 
+    def _has_counts(self) -> bool:
+        return isinstance(self.noise, str) and self.noise == "poisson"
+
     def _has_bound(self) -> bool:
         """Whether there is a lower bound in place of the evidence."""
-        return isinstance(self.noise, str) and self.noise in ("heteroscedastic", "student")
+        return isinstance(self.noise, str) and self.noise in BOUNDS
 
     def _keep_table(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         """The training table, as fitted attributes."""
@@ -152,14 +160,17 @@ class RegressorCore(Regressor, GaussianProcess):
             self._refuse_words(y)
             raise
         self._refuse_extremes(given)
-        if self._is_student() and given.ndim == 2:
+        if given.ndim == 2 and (self._is_student() or self._has_counts()):
             if given.shape[1] > 1:
                 raise ValueError(
-                    f'noise="student" needs a single target, and y has {given.shape[1]} columns: fit a model for each'
+                    f'noise="{self.noise}" needs a single target, and y has {given.shape[1]} columns: fit a model for '
+                    "each"
                 )
             warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=4)
             given = given[:, 0]
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
+        if self._has_counts():
+            require_counts(np.where(weight > 0, given, np.nan), mean=self.mean)
         table, self.train_index_ = TrainingTable.of(
             rows, given, weight, self.noise, standardize=self.standardize, mean=self.mean
         )
@@ -203,8 +214,12 @@ class RegressorCore(Regressor, GaussianProcess):
         """Whether y has one column."""
         return self.y_train_.ndim == 1
 
-    def _make_objective(self, kernel: Kernel) -> GaussianObjective | HeteroscedasticObjective | StudentObjective:
+    def _make_objective(
+        self, kernel: Kernel
+    ) -> GaussianObjective | HeteroscedasticObjective | StudentObjective | CountObjective:
         table = self._table()
+        if self._has_counts():
+            return table.count_objective(kernel, hyperpriors=self.hyperpriors)
         if self._is_student():
             return table.student_objective(kernel, hyperpriors=self.hyperpriors)
         if self._has_bound():
@@ -267,11 +282,13 @@ class RegressorCore(Regressor, GaussianProcess):
                 self._first_kernel(),
                 mean=self.mean,
                 slopes=[names[j] for j in table.basis.columns],
-                standardize=self.standardize,
+                standardize=self.standardize and not self._has_counts(),
                 learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
-                noise_known=known_noise(self.noise) is not None,
+                noise_known=known_noise(self.noise) is not None or self._has_counts(),
                 several=not self._single,
             )
+            if self._has_counts():
+                self.evidence_base_ = self.evidence_base_.replace("intercept", "intercept of the log rate")
             if math.isfinite(self.noise_df_):
                 # Outliers don't change how y is standardised.
                 self.evidence_base_ = self.evidence_base_.replace("mean of y", "median of y").replace(
@@ -281,11 +298,20 @@ class RegressorCore(Regressor, GaussianProcess):
     def _keep_noise(self) -> float | None:
         """The noise, as fitted attributes; returns the lower bound that takes the place of the evidence, or None.
 
-        `noise_levels_` are average variances, or the squared scale of Student-t noise.
+        `noise_levels_` are average variances, or the squared scale of Student-t noise. Counts are replaced by
+        `train_targets_`, normal observations of the log rate.
         """
         objective, index = self._objective(), self._table().merged.index
         self.noise_process_, self.noise_df_, bound = None, math.inf, None
-        count = objective.observations.count
+        count, self.train_targets_ = objective.observations.count, None
+        if isinstance(objective, CountObjective):
+            found = objective.sites_at(self.theta_, self.y_train_, self.weight_, index)
+            self.train_targets_, self.train_noise_, bound, ending = found
+            self.noise_levels_ = np.array([float((1.0 / self.train_noise_).sum() / self.weight_.sum())])
+            if not ending.converged:
+                self.result_ = replace(self.result_, converged=False, message=ending.message)
+                warn(ending.message, ConvergenceWarning, stacklevel=5)
+            return bound
         if isinstance(objective, StudentObjective):
             likelihood = objective.noise(self.theta_)
             self.train_noise_, bound = objective.noise_at(self.theta_)
@@ -331,6 +357,9 @@ class RegressorCore(Regressor, GaussianProcess):
             return (Process(observations, kernel, self.train_noise_, ((every, posterior),)),)
         if table.points is None:
             observations = observations.adapted(kernel)
+        if self._has_counts():
+            assert self.train_targets_ is not None
+            observations = sites_of(observations, self.train_targets_)
         if len(self.thetas_) == 1:
             return (observations.condition(kernel, self.train_noise_),)
         objective, index = self._objective(), table.merged.index
@@ -345,8 +374,10 @@ class RegressorCore(Regressor, GaussianProcess):
         return self.kernel_ if factor == 1.0 else (1.0 / factor) * self.kernel_
 
     def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
-        weights, noise = self.theta_weights_, self.noise_levels_
-        return Predictor(
+        weights, noise, kind = self.theta_weights_, self.noise_levels_, Predictor
+        if self._has_counts():
+            noise, kind = np.array([self.train_noise_.min()]), CountPredictor
+        return kind(
             processes, weights, noise, self.noise_process_, self.noise_df_, self.center_, self.scale_, self.tails_
         )
 

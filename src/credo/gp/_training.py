@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from credo.estimator import nonnegative
+from credo.gp._counts import CountObjective
 from credo.gp._data import (
     Index,
     MeanBasis,
@@ -31,14 +33,16 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
+# What `noise` may be beside "learn" and variances: models of the observations with a bound in place of the evidence.
+BOUNDS = ("heteroscedastic", "student", "poisson")
+
 
 def known_noise(noise: Any) -> float | Array | None:
     """The argument `noise` where it is a variance in the units of y², or one for each row; None where it is learned."""
     if isinstance(noise, str):
-        if noise not in ("learn", "heteroscedastic", "student"):
-            raise ValueError(
-                f'noise must be "learn", "heteroscedastic", "student", a variance, or one for each row; got {noise!r}'
-            )
+        if noise not in ("learn", *BOUNDS):
+            names = ", ".join(f'"{name}"' for name in ("learn", *BOUNDS))
+            raise ValueError(f"noise must be {names}, a variance, or one for each row; got {noise!r}")
         return None
     if np.ndim(noise) == 0:
         return nonnegative("noise", noise)
@@ -81,7 +85,7 @@ class TrainingTable:
             refuse_contradictions(rows)
         n_targets = Y.shape[1]
         center, scale = np.zeros(n_targets), np.ones(n_targets)
-        if standardize:
+        if standardize and not _is_poisson(noise):
             robust = isinstance(noise, str) and noise == "student"
             center, scale = (median_and_spread if robust else center_and_scale)(Y, weight)
         if known is not None:
@@ -150,12 +154,22 @@ class TrainingTable:
         """The bound on the evidence for Student-t noise; rows of equal inputs have sites of their own."""
         return StudentObjective(kernel, self.observations(kernel), hyperpriors=hyperpriors)
 
+    def count_objective(self, kernel: Kernel, *, hyperpriors: bool) -> CountObjective:
+        """The bound on the evidence of counts."""
+        rows, logs = self.merged, self.weight * gammaln(self.y + 1.0)
+        totals = np.bincount(rows.index, logs, minlength=len(rows.Y)).astype(np.float64)
+        return CountObjective(kernel, self._merged_observations(kernel), totals, hyperpriors=hyperpriors)
+
     def _merged_observations(self, kernel: Kernel) -> Observations:
         rows = self.merged
         return Observations(self._representation(rows.X, kernel), rows.Y, self.basis, rows.weight, rows.scatter)
 
     def _representation(self, rows: Array, kernel: Kernel) -> Representation:
         return representation(self.method, rows, kernel, self.points, n_points=self.n_inducing)
+
+
+def _is_poisson(noise: Any) -> bool:
+    return isinstance(noise, str) and noise == "poisson"
 
 
 def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:

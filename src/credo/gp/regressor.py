@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, MultivariateNormal
 from credo.estimator import numeric, positive_integer
 from credo.frames import Table
+from credo.gp._counts import require_counts
 from credo.gp._data import targets
 from credo.gp._parts import RegressorInParts
 from credo.gp._sampling import drawn_summary
@@ -41,10 +42,11 @@ class GPRegressor(RegressorInParts):
         The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
         of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"
-    noise : "learn", "heteroscedastic", "student", float or array of shape (n_samples,), default "learn"
+    noise : "learn", "heteroscedastic", "student", "poisson", float or array of shape (n_samples,), default "learn"
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
         process on its logarithm, integrated variationally), known, or known for each row. "student" is Student-t noise
         with learned scale and degrees of freedom, for a single column of y: outliers have little influence on f.
+        "poisson" is for counts: y is a whole number of mean exp(m(x) + f(x)), see Notes.
     tails : {"learn", "normal"}, default "learn"
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
@@ -56,7 +58,7 @@ class GPRegressor(RegressorInParts):
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
         the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with heteroscedastic or Student-t noise, it is the same as "optimize".
+        where the posterior is narrow, and with a bound ("elbo", below), it is the same as "optimize".
         "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
         Functions drawn by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
@@ -83,11 +85,11 @@ class GPRegressor(RegressorInParts):
     Attributes
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
-    noise_variance_ : variance of an observation, the average where it varies
+    noise_variance_ : variance of an observation, the average where it varies (of a count: its mean)
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
-        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise and
-        for inducing points; not available for sampled hyperparameters
+        integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise,
+        counts and inducing points; not available for sampled hyperparameters
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
@@ -103,6 +105,9 @@ class GPRegressor(RegressorInParts):
     Several columns of y share the kernel, the noise and the Cholesky factor, each column in units of its own standard
     deviation (of a common one, where the noise is known). Predictions then have one column, or a list with one
     distribution, for each column of y. NaN marks missing entries of y, which are ignored.
+    With ``noise="poisson"``, f is the log rate of counts in a single column, y isn't standardised, and the posterior is
+    variational. `predict` is the expected count; ``predict_dist(latent=True)`` and `sample` are about the rate, which
+    is in the same units. Counts that vary more than Poisson counts of a smooth rate need a kernel with `White`.
 
     Examples
     --------
@@ -149,7 +154,8 @@ class GPRegressor(RegressorInParts):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = not self._is_student()
+        tags.target_tags.multi_output = not (self._is_student() or self._has_counts())
+        tags.target_tags.positive_only = self._has_counts()
         return tags
 
     def fit(
@@ -206,7 +212,7 @@ class GPRegressor(RegressorInParts):
         if self.draws_ is not None:
             return drawn_summary(self.draws_, self.kernel_, self._feature_names(), level=level)
         lines = self.kernel_.entries(self._feature_names())
-        for j, variance in enumerate(np.atleast_1d(self.noise_variance_)):
+        for j, variance in enumerate(() if self._has_counts() else np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
         if math.isfinite(self.noise_df_):
             lines.append(("noise scale", float(np.sqrt(self.noise_levels_[0]) * self.scale_[0])))
@@ -214,7 +220,7 @@ class GPRegressor(RegressorInParts):
         names, values = map(list, zip(*lines, strict=True))
         bound = "at least " if self.evidence_method_ == "elbo" else ""
         return Table(
-            f"Gaussian process, {self.kernel_!r}",
+            f"Gaussian process{' of the log rate of counts' if self._has_counts() else ''}, {self.kernel_!r}",
             {"parameter": names, "estimate": values, "sd": [None] * len(names)},
             notes=(
                 f"log evidence {bound}{self.log_evidence_:.2f} on {self._n_observations():g} rows",
@@ -236,12 +242,12 @@ class GPRegressor(RegressorInParts):
 
         Parameters
         ----------
-        X : array or frame of shape (n_samples, n_features)
+        X : array or frame
         latent : bool, default False
-            True leaves the noise out: the distribution of f itself.
+            True leaves the noise out: the distribution of f itself, and for counts of the rate.
         joint : bool, default False
             True gives one `MultivariateNormal` over all rows, with their covariances. Where hyperparameters were
-            sampled or the noise varies, it is the normal distribution of the same mean and covariance.
+            sampled, the noise varies or y is a count, it is the normal distribution of the same mean and covariance.
         """
         rows, predictor = self._predict_rows(X), self._predictor()
         if not joint:
@@ -256,7 +262,7 @@ class GPRegressor(RegressorInParts):
     ) -> Array:
         """n functions at the rows of X from the posterior, or from the prior of f alone: shape (n, n_samples).
 
-        Several columns of y add an axis at the end.
+        Several columns of y add an axis at the end. For counts, functions are rates (from the prior: factors e^f).
         """
         rows = self._predict_rows(X)
         positive_integer("n", n)
@@ -264,6 +270,7 @@ class GPRegressor(RegressorInParts):
         if prior:
             kernel = self._standard_kernel()
             drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.scale_]
+            drawn = list(map(np.exp, drawn)) if self._has_counts() else drawn
         else:
             drawn = self._predictor().sample(rows, n, rng, method)
         return self._stacked(drawn)
@@ -282,15 +289,15 @@ class GPRegressor(RegressorInParts):
         """
         check_is_fitted(self)
         process = self._mode_process("paths")
-        if not self._single:
-            raise ValueError("paths needs a single target: fit a model for each column of y")
+        if not self._single or self._has_counts():
+            raise ValueError("paths needs a single target that isn't a count: fit a model for each, or use sample")
         drawn = process.posterior().paths(positive_integer("n", n), generator(random_state))
         return replace(drawn, center=float(self.center_[0]), scale=float(self.scale_[0]))
 
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
 
-        The hyperparameters are those of all rows, and with Student-t noise also the influence of each of the others. A
+        The hyperparameters are those of all rows, and with Student-t noise or counts also the sites of the others. A
         row of weight k, or repeated k times, is left out as a whole.
         Several columns of y give a list.
         """
@@ -300,15 +307,14 @@ class GPRegressor(RegressorInParts):
 
     def _left_out(self, X: ArrayLike, y: ArrayLike) -> Distribution:
         """As linear models have it; X and y must be the training rows."""
-        found: Distribution = self.loo()
-        return found
+        return self.loo()
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
         Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
-        fitted again, and with Student-t noise the influence of every row. Where the hyperparameters are integrated,
-        their points stay and only their weights change.
+        fitted again, and with Student-t noise or counts the site of every row. Where the hyperparameters are
+        integrated, their points stay and only their weights change.
         """
         check_is_fitted(self)
         if self.known_noise_ is not None or self.noise_process_ is not None:
@@ -320,6 +326,8 @@ class GPRegressor(RegressorInParts):
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
         self._refuse_extremes(given)
+        if self._has_counts():
+            require_counts(given, mean="zero")
         if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
             raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
@@ -327,7 +335,7 @@ class GPRegressor(RegressorInParts):
         Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
         self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
         before, units = self._predictor().processes, self._table().in_units_of_y(0.0)
-        if math.isfinite(self.noise_df_):
+        if self._has_bound():
             self.X_train_, self.y_train_ = np.vstack([self.X_train_, rows]), np.concatenate([self.y_train_, given])
             self.weight_ = np.append(self.weight_, np.ones(len(rows)))
             self._held_predictor = self._held_objective = None

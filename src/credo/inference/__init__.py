@@ -7,8 +7,9 @@ Two things can be chosen independently (`protocols` has the contract between the
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
   points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours;
   `Committee`, those within blocks of rows. `InducingFeatures` sums over rows that needn't be in one place, and
-  `SummaryPosterior` is the process given the sums. `representation(method, X, kernel)` looks it up by the name that
-  estimators know it by, and `choose` says which one "auto" is.
+  `SummaryPosterior` is the process given the sums; `SiteSums` and `FeatureWeights` are the same for variational sites,
+  which `natural_ascent` updates. `representation(method, X, kernel)` looks it up by the name that estimators know it
+  by, and `choose` says which one "auto" is.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
@@ -26,6 +27,7 @@ from credo.inference.ep import ep
 from credo.inference.inducing import Inducing, default_points
 from credo.inference.inducing_features import InducingFeatures, InducingSummary
 from credo.inference.inducing_observed import SummaryPosterior
+from credo.inference.inducing_sums import FeatureWeights, SiteSums
 from credo.inference.laplace import laplace
 from credo.inference.mcmc import Chain, annealed_evidence, elliptical_slice
 from credo.inference.paths import Paths
@@ -44,15 +46,17 @@ from credo.inference.representations import REPRESENTATIONS, choose, representat
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.state_space import StateSpace
 from credo.inference.vecchia import Vecchia
-from credo.inference.vi import vi
+from credo.inference.vi import NOT_CONVERGED, natural_ascent, vi
 
 __all__ = [
+    "NOT_CONVERGED",
     "REPRESENTATIONS",
     "Approximation",
     "Basis",
     "Chain",
     "Committee",
     "Dense",
+    "FeatureWeights",
     "Gradient",
     "HasInformation",
     "Inducing",
@@ -65,6 +69,7 @@ __all__ = [
     "Paths",
     "Representation",
     "SitePosterior",
+    "SiteSums",
     "SoftmaxApproximation",
     "StateSpace",
     "SummaryPosterior",
@@ -75,6 +80,7 @@ __all__ = [
     "elliptical_slice",
     "ep",
     "laplace",
+    "natural_ascent",
     "no_basis",
     "representation",
     "softmax_laplace",

@@ -69,11 +69,14 @@ class DensePosterior:
 
     @property
     def mean(self) -> Array:
-        return self.latent(self.prior.X)[0]
+        """Y − Nα with the noise N, since (K + N)α = Y − Hb; noise within the kernel (`White`) belongs to f here."""
+        return self.Y - (self.noise + self.jitter)[:, None] * self.alpha
 
     @property
     def variance(self) -> Array:
-        return self.latent(self.prior.X)[1]
+        """N − N(C⁻¹ − GGᵀ)N, with less cost than at new rows."""
+        noise = self.noise + self.jitter
+        return np.maximum(noise - noise**2 * self._diagonals()[1], 0.0)
 
     @property
     def jitter(self) -> float:

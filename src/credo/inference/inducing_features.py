@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 # Numbers in the features of the rows that are computed at a time (4 MB, which stay in the cache), and fewest rows.
 _CHUNK, _FEWEST = 2**19, 512
 # Sums are taken in so many groups of chunks, whatever the number of cores: the digits are the same on every machine.
-_GROUPS = 8
+GROUPS = 8
 # The ratio of the smallest to the largest pivot of K_uu from which on its inverse is used.
 _WELL_CONDITIONED = 1e-7
 
@@ -136,7 +136,7 @@ class InducingFeatures:
                 "without noise"
             )
         slices = list(self.slices(rows))
-        groups = [slices[k::_GROUPS] for k in range(min(_GROUPS, len(slices)))]
+        groups = [slices[k::GROUPS] for k in range(min(GROUPS, len(slices)))]
         # Each thread has chunks of its own, of which nothing is done by one core while the others wait.
         with one_blas_thread():
             parts = parallel_map(lambda group: self._sums(rows, targets, noise, group), groups)

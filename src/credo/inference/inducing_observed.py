@@ -232,11 +232,15 @@ class InducingPosterior(SummaryPosterior):
 
     @property
     def mean(self) -> Array:
-        return self.latent(self.prior.X)[0]
+        return self._at_rows[0]
 
     @property
     def variance(self) -> Array:
-        return self.latent(self.prior.X)[1]
+        return self._at_rows[1]
+
+    @cached_property
+    def _at_rows(self) -> tuple[Array, Array]:
+        return self.latent(self.prior.X)
 
     def gradient(self) -> Gradient:
         features, kernel, X, n_targets = self.features, self.prior.kernel, self.prior.X, self.n_targets

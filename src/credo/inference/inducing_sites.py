@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from credo.inference.inducing_sums import FeatureWeights
 from credo.inference.protocols import Gradient
 from credo.linalg import Factor, factorize
 
@@ -91,16 +92,10 @@ class InducingSites:
         return Gradient(by_kernel + kernel.pullback(features.points, -0.5 * V))
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
-        mean, variance = np.empty(len(rows)), np.empty(len(rows))
-        weights = self._weights
+        known = FeatureWeights(self.prior.features, self._factor, self._weights)
         # Predictions need nothing else of the training rows.
         self.prior.release()
-        for part, psi in self.prior.features.chunks(rows):
-            half = self._factor.half_solve(psi.T)
-            mean[part] = psi @ weights
-            rest = self.prior.kernel.diagonal(rows[part]) - np.einsum("ij,ij->i", psi, psi)
-            variance[part] = np.maximum(rest, 0.0) + np.einsum("ij,ij->j", half, half)
-        return mean, variance
+        return known.latent(rows)
 
     def covariance(self, rows: Array, others: Array | None = None) -> Array:
         kernel, psi = self.prior.kernel, self.prior.features(rows)

@@ -7,7 +7,9 @@ accelerated by Anderson mixing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,53 @@ Array = NDArray[np.float64]
 _MAX_STEPS = 200
 _GAIN = 1e-9
 _SHORTEST, _ROUNDING = 1e-6, 1e-11
+
+
+NOT_CONVERGED = "the variational bound did not converge in {} steps; try a smaller kernel variance"
+
+
+class State(Protocol):
+    """The bound for natural parameters z, and those after a full step."""
+
+    @property
+    def bound(self) -> float: ...
+    @property
+    def z(self) -> Array: ...
+    @property
+    def target(self) -> Array: ...
+
+
+S = TypeVar("S", bound=State)
+
+
+def natural_ascent(at: Callable[[Array], S | None], start: Array, *, tolerance: float) -> tuple[S, int, bool]:
+    """The maximum of a bound by steps towards its targets; the number of steps, and whether a last one gained little.
+
+    Parameters
+    ----------
+    at : callable(z) -> State
+        None where z are no parameters of a distribution.
+    """
+    here = at(start)
+    if here is None:
+        raise ValueError("the first natural parameters belong to no distribution")
+    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
+    while n_steps < _MAX_STEPS and not converged:
+        n_steps += 1
+        step = here.target - here.z
+        ahead = at(mixing.step(here.z, step))
+        if ahead is None or ahead.bound <= here.bound:
+            mixing.forget()
+            while size > _SHORTEST:
+                ahead = at(here.z + size * step)
+                if ahead is not None and ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
+                    break
+                size *= 0.5
+            else:
+                break
+            size = min(1.0, 2.0 * size)
+        converged, here = ahead.bound - here.bound < tolerance, ahead
+    return here, n_steps, converged
 
 
 @dataclass(frozen=True)
@@ -64,32 +113,16 @@ def vi(
     (array([ 0.76,  0.76, -0.56]), -1.905)
     """
 
-    def at(z: Array) -> _State:
+    def at(z: Array) -> _State | None:
+        if z[: len(y)].min() < 0.0:
+            return None
         q = prior.sites(z[: len(y)], z[len(y) :])
         expected, by_mean, by_var = likelihood.expected(y, q.mean, q.variance)
         precision = np.maximum(-2.0 * weight * by_var, 0.0)
         target = np.concatenate([precision, weight * by_mean + precision * q.mean])
         return _State(q, float(weight @ expected) - q.divergence, z, target)
 
-    here = at(np.concatenate((weight * 0.25, weight * 0.0) if start is None else start))
-    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
-    while n_steps < _MAX_STEPS and not converged:
-        n_steps += 1
-        step = here.target - here.z
-        proposal = mixing.step(here.z, step)
-        ahead = at(proposal) if proposal[: len(y)].min() >= 0.0 else here
-        if ahead.bound <= here.bound:
-            mixing.forget()
-            while size > _SHORTEST:
-                ahead = at(here.z + size * step)
-                if ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
-                    break
-                size *= 0.5
-            else:
-                break
-            size = min(1.0, 2.0 * size)
-        converged, here = ahead.bound - here.bound < tolerance, ahead
-    message = "converged" if converged else (
-        f"the variational bound did not converge in {n_steps} steps; try a smaller kernel variance"
-    )  # fmt: skip
+    start = (weight * 0.25, weight * 0.0) if start is None else start
+    here, n_steps, converged = natural_ascent(at, np.concatenate(start), tolerance=tolerance)
+    message = "converged" if converged else NOT_CONVERGED.format(n_steps)
     return Approximation(here.q, here.bound, n_steps, converged, message, start=(here.q.precision, here.q.location))

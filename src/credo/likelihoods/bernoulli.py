@@ -15,6 +15,12 @@ from credo.likelihoods.moderated import expected_sigmoid
 Array = NDArray[np.float64]
 
 _ROOT_HALF = np.sqrt(0.5)
+# The trapezoidal rule for normal distributions up to these standard deviations. Singularities of ln s have a distance
+# of 2.8 or more from the real line, so that steps of 0.65 make an error of e^(−2π·2.8/0.65).
+_RULES = [
+    (width, steps, np.exp(-0.5 * steps**2) / np.exp(-0.5 * steps**2).sum())
+    for width, steps in ((1.0, 0.65 * np.arange(-13, 14)), (3.0, 0.65 / 3 * np.arange(-39, 40)))
+]
 _ROOT_TWO_OVER_PI = np.sqrt(2.0 / np.pi)
 
 
@@ -61,6 +67,20 @@ class Bernoulli(Likelihood):
         z = y * mean / np.sqrt(width)
         r = _hazard(z)
         return log_ndtr(z), y * r / np.sqrt(width), -r * (z + r) / width
+
+    def expected(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
+        """By the trapezoidal rule, where its steps are short compared to how fast ln s bends; to eleven digits."""
+        y, mean, var = np.broadcast_arrays(y, mean, var)
+        found, left = np.empty((3, *y.shape)), np.ones(y.shape, dtype=bool)
+        for width, steps, weights in _RULES:
+            rows = left & (var <= width**2)
+            f = mean[rows] + np.sqrt(var[rows]) * steps[:, None]
+            first, second, _ = self.derivatives(y[rows], f)
+            found[:, rows] = weights @ self.log_prob(y[rows], f), weights @ first, 0.5 * (weights @ second)
+            left &= ~rows
+        if left.any():
+            found[:, left] = super().expected(y[left], mean[left], var[left])
+        return found[0], found[1], found[2]
 
     def log_odds(self, mean: Array, var: Array) -> Array:
         """ln P(y = +1) − ln P(y = −1) where f ~ N(mean, var), accurate in both tails."""

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import LinearClassifier, is_sparse, labelled_rows, require_squares
 from credo.linear._ascent import COLLINEAR, Optimum, newton
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import Objective, Point, Sums, contrasts
 from credo.linear._spectrum import Spectrum
 from credo.linear._variational import LogPosterior, require_storable
-from credo.scale import Chunk, Parts, RowSample, RowSummary, row_summary
+from credo.scale import Chunk, Labels, LabelSurvey, Parts, RowSummary, row_summary
 
 Array = NDArray[np.float64]
 
@@ -25,109 +24,6 @@ Array = NDArray[np.float64]
 _MOST_PARAMETERS = 5000
 # The sample gives a start: it needn't be the maximum to many digits.
 _SAMPLE_TOL, _SAMPLE_ITER = 1.0, 20
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What must be known of the rows before the first step: the weight of each label, and a sample."""
-
-    totals: dict[Any, float]
-    dtype: Any
-    n_rows: int
-    sample: RowSample
-    names: tuple[str, ...] | None
-
-    def merge(self, other: Survey) -> Survey:
-        text = {isinstance(label, str) for label in (*self.totals, *other.totals)}
-        if len(text) > 1:
-            raise ValueError("the labels in y are text in some parts and numbers in others: make them all of one type")
-        labels = self.totals.keys() | other.totals.keys()
-        return Survey(
-            {label: self.totals.get(label, 0.0) + other.totals.get(label, 0.0) for label in labels},
-            np.result_type(self.dtype, other.dtype),
-            self.n_rows + other.n_rows,
-            self.sample.merge(other.sample),
-            self.names if other.names is None else other.names,
-        )
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        return np.array(sorted(self.totals), dtype=self.dtype)
-
-
-def surveyed(model: LinearClassifier, parts: Parts, class_weight: Any) -> tuple[Survey, Labels]:
-    """The survey of all rows, in one pass, and their classes; the model gets classes and columns from it."""
-    found: Survey = parts.map_reduce(partial(_survey, caller=type(model).__name__), Survey.merge)
-    labels = Labels.of(model, found, class_weight)
-    model.classes_, model.n_features_in_ = labels.classes, found.sample.rows.shape[1]
-    if found.names is not None:
-        model.feature_names_in_, model.names_carried_ = np.array(found.names, dtype=object), True
-    return found, labels
-
-
-def _survey(chunk: Chunk, *, caller: str) -> Survey:
-    rows, labels, weight, names = labelled_rows(caller, chunk.X, chunk.y, chunk.weight)
-    require_squares(rows, weight)
-    weight = np.ones(len(labels)) if weight is None else weight
-    found, codes = np.unique(labels, return_inverse=True)
-    totals = dict(zip(found.tolist(), np.bincount(codes.ravel(), weight).tolist(), strict=True))
-    keep = np.arange(len(labels))
-    if is_sparse(rows):
-        # Only rows that may be in the sample are made dense.
-        keep = np.sort(np.random.default_rng(chunk.number).permutation(len(labels))[:1000])
-        rows = rows[keep].toarray()
-    plain = names == [f"x{i}" for i in range(len(names))]
-    sample = RowSample.of(rows, labels[keep], weight[keep], number=chunk.number)
-    return Survey(totals, labels.dtype, len(labels), sample, None if plain else tuple(names))
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The classes of a table in parts, the factor of each one's weights, and their total weights with it."""
-
-    caller: str
-    classes: NDArray[Any]
-    factors: Array
-    totals: Array
-
-    @classmethod
-    def of(cls, model: LinearClassifier, found: Survey, class_weight: Any) -> Labels:
-        """The classes of positive weight."""
-        caller, classes = type(model).__name__, found.classes
-        totals, factors = np.array([found.totals[label] for label in classes.tolist()]), np.ones(len(classes))
-        if class_weight is not None:
-            model.classes_ = classes
-            factors = model._class_factors(class_weight, classes, np.arange(len(classes)), totals)
-        used = factors > 0
-        if used.sum() < 2:
-            every = f"every label is {classes[used].tolist()[0]!r}" if used.any() else "no row has any weight"
-            raise ValueError(f"{caller} needs at least two classes, but {every} (1 class)")
-        return cls(caller, classes[used], factors[used], (totals * factors)[used])
-
-    def read(self, chunk: Chunk) -> tuple[Any, NDArray[np.intp], Array]:
-        """The rows of a chunk, the places of their labels among the classes, and their weights."""
-        rows, labels, weight, _ = labelled_rows(self.caller, chunk.X, chunk.y, chunk.weight)
-        return self._coded(rows, labels, weight)
-
-    def read_sample(self, sample: RowSample) -> tuple[Array, NDArray[np.intp], Array]:
-        """The same for a sample of all rows, with the weight of all rows."""
-        labels, weight = sample.extra
-        rows, codes, weight = self._coded(sample.rows, labels, np.asarray(weight, dtype=np.float64))
-        return rows, codes, weight * (self.totals.sum() / weight.sum())
-
-    def start(self, objective: Objective) -> Array:
-        """No weights, and the intercepts at the log frequencies of the classes."""
-        theta = np.zeros(objective.shape)
-        if objective.intercept:
-            level = np.log(self.totals / self.totals.sum())
-            theta[:, -1] = level[1] - level[0] if len(level) == 2 else level @ objective.contrasts
-        return theta
-
-    def _coded(self, rows: Any, labels: NDArray[Any], weight: Array | None) -> tuple[Any, NDArray[np.intp], Array]:
-        known = np.isin(labels, self.classes)
-        codes = np.searchsorted(self.classes, labels[known])
-        weight = self.factors[codes] if weight is None else weight[known] * self.factors[codes]
-        return rows if known.all() else rows[known], codes, weight
 
 
 @dataclass(frozen=True)
@@ -143,7 +39,7 @@ class PartsObjective(Objective):
         return self.total / self.row_count
 
     def start(self) -> Array:
-        return self.labels.start(self)
+        return _start(self.labels, self)
 
     def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
         """The objective at Θ, in one pass over the table."""
@@ -171,7 +67,7 @@ class PartsLogPosterior(LogPosterior):
         return self.total / self.row_count
 
     def start(self) -> Array:
-        return self.labels.start(self)
+        return _start(self.labels, self)
 
     def near(self) -> Array:
         """The mode for the sample."""
@@ -210,9 +106,24 @@ def _asked(
     return found
 
 
+def _start(labels: Labels, objective: Objective) -> Array:
+    """No weights, and the intercepts at the log frequencies of the classes."""
+    theta = np.zeros(objective.shape)
+    if objective.intercept:
+        level = np.log(labels.totals / labels.totals.sum())
+        theta[:, -1] = level[1] - level[0] if len(level) == 2 else level @ objective.contrasts
+    return theta
+
+
+def _sample(labels: Labels, found: LabelSurvey) -> tuple[Array, NDArray[np.intp], Array]:
+    """The sample, with the weight of all rows."""
+    rows, codes, weight = labels.read_sample(found.sample)
+    return rows, codes, weight * (labels.totals.sum() / weight.sum())
+
+
 def objective_in_parts(
     parts: Parts,
-    found: Survey,
+    found: LabelSurvey,
     labels: Labels,
     *,
     penalty: float,
@@ -220,7 +131,7 @@ def objective_in_parts(
     center_of: Callable[[Array], Array],
 ) -> PartsObjective:
     """The objective of the parts that were surveyed."""
-    X, codes, weight = labels.read_sample(found.sample)
+    X, codes, weight = _sample(labels, found)
     n_classes = len(labels.classes)
     n_parameters = contrasts(n_classes).shape[1] * (X.shape[1] + intercept)
     if n_parameters > _MOST_PARAMETERS:
@@ -235,14 +146,14 @@ def objective_in_parts(
 
 
 def log_posterior_in_parts(
-    parts: Parts, found: Survey, labels: Labels, *, intercept: bool, level_penalty: float
+    parts: Parts, found: LabelSurvey, labels: Labels, *, intercept: bool, level_penalty: float
 ) -> tuple[PartsLogPosterior, Spectrum]:
     """The posterior of the parts that were surveyed, in the singular basis of all rows, and that basis."""
     summary: RowSummary = parts.map_reduce(partial(_summarized, labels=labels), RowSummary.merge)
     basis = Spectrum.of(summary, center=intercept)
     n_classes = len(labels.classes)
     require_storable(len(basis.s), n_classes, intercept)
-    X, codes, weight = labels.read_sample(found.sample)
+    X, codes, weight = _sample(labels, found)
     return PartsLogPosterior(
         basis.coordinates(X),
         codes,

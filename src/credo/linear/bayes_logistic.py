@@ -25,13 +25,13 @@ from credo.estimator import (
 )
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
-from credo.linear._logistic_parts import log_posterior_in_parts, surveyed
+from credo.linear._logistic_parts import log_posterior_in_parts
 from credo.linear._logit_posterior import LogitPosterior, triangular_roots
 from credo.linear._precision import PosteriorFit, given_precision, integrated_precision
 from credo.linear._spectrum import Spectrum
 from credo.linear._variational import LogPosterior, log_posterior
 from credo.notices import warn
-from credo.scale import in_parts, parts_of
+from credo.scale import in_parts, parts_of, survey_labels
 from credo.seeds import generator
 
 Array = NDArray[np.float64]
@@ -161,7 +161,7 @@ class BayesianLogisticRegression(LinearClassifier):
         self._forget()
         if in_parts(X, y):
             parts = parts_of(X, y, sample_weight)
-            found, labels = surveyed(self, parts, self.class_weight)
+            found, labels = survey_labels(self, parts, self.class_weight)
             self._learn(*log_posterior_in_parts(parts, found, labels, **self._intercept_settings()))
             return self._warned()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)

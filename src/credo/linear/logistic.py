@@ -22,12 +22,12 @@ from credo.estimator import (
     require_squares,
 )
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
-from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts, surveyed
+from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
 from credo.linear._rows import EPS, collinear, column_norms, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 from credo.notices import warn
-from credo.scale import Parts, in_parts, parts_of
+from credo.scale import Parts, in_parts, parts_of, survey_labels
 
 Array = NDArray[np.float64]
 
@@ -161,7 +161,7 @@ class LogisticRegression(LinearClassifier):
     def _maximum_in_parts(self, parts: Parts) -> Maximum:
         if self.solver != "newton":
             raise ValueError(f"solver={self.solver!r} needs all rows in memory: use solver='newton'")
-        found, labels = surveyed(self, parts, self.class_weight)
+        found, labels = survey_labels(self, parts, self.class_weight)
         objective = objective_in_parts(
             parts,
             found,

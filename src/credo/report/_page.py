@@ -53,7 +53,7 @@ _KERNELS = {
     "Exponential": "exponential",
     "Linear": "linear",
 }
-_NOISE = {"heteroscedastic": "noise that varies with the inputs", "student": "Student-t noise"}
+_NOISE = {"heteroscedastic": "noise that varies with the inputs", "student": "Student-t noise", "poisson": "counts"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 

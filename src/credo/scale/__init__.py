@@ -3,12 +3,12 @@
     statistic(all rows) = merge(statistic(part 1), merge(statistic(part 2), …))
 
 `fit` of `LinearRegression`, `Ridge`, `BayesianLinearRegression`, `Lasso`, `ElasticNet`, `LassoCV`,
-`SpikeSlabRegressor`, `LogisticRegression`, `BayesianLogisticRegression` and `GPRegressor` accepts, besides arrays and
-frames:
+`SpikeSlabRegressor`, `LogisticRegression`, `BayesianLogisticRegression`, `GPRegressor` and `GPClassifier` accepts,
+besides arrays and frames:
 
 - chunks, `fit(chunks)`: an iterable of tuples (X, y) or (X, y, weight), or a function that returns one. An iterator is
-  enough for models that read the rows once; logistic models read them once for each step of their search, and
-  `GPRegressor` twice.
+  enough for models that read the rows once; logistic models and `GPClassifier` read them once for each step of
+  their search, and `GPRegressor` twice.
 - Dask arrays or frames, `fit(X, y)`, with the same partitions in both: computed by the current Dask client if there is
   one. The fitted model is an ordinary one.
 
@@ -26,12 +26,14 @@ part that can't be used raises a `PartError`, which names it.
 array([ 1., -2.])
 
 Members: `RowSummary` and `summarize`, the statistic of linear regression; `read_parquet`, the chunks of Parquet files;
-`predict` and `predict_dist`, predictions for Dask collections; `RowSample`, a random sample of the rows; `Parts`,
-`Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What does not belong here: models, scheduling.
+`predict` and `predict_dist`, predictions for Dask collections; `RowSample`, a random sample of the rows;
+`survey_labels` and `Labels`, the classes; `Parts`, `Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What
+does not belong here: models, scheduling.
 """
 
 from credo.scale._dask import DaskParts
 from credo.scale._factor import BLOCK_ENTRIES, centred, means_and_rest, triangle
+from credo.scale._labels import Labels, LabelSurvey, survey_labels
 from credo.scale._parquet import READING, ParquetChunks, read_parquet, record_batches
 from credo.scale._parts import Chunk, LocalParts, PartError, Parts
 from credo.scale._predict import predict, predict_dist
@@ -44,6 +46,8 @@ __all__ = [
     "READING",
     "Chunk",
     "DaskParts",
+    "LabelSurvey",
+    "Labels",
     "LocalParts",
     "ParquetChunks",
     "PartError",
@@ -62,6 +66,7 @@ __all__ = [
     "row_summary",
     "summarize",
     "summary_of",
+    "survey_labels",
     "take_summary",
     "triangle",
 ]

@@ -1,0 +1,212 @@
+"""Counts whose log rate is a Gaussian process: a bound on the evidence, and predictions.
+
+    y ~ Poisson(e^f(x)),    f ~ GP(m, k)
+
+The posterior of f is approximated by the normal distribution that maximizes the variational bound. Its Gaussian sites
+are observations z of f with noise r, of which the process is the exact posterior, with the flat coefficients of the
+mean integrated out. So every representation that can observe targets with noise serves for counts, and the gradient of
+the bound is that of the evidence of z, whose sites stay fixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from credo.distributions import Distribution, Log, Normal, PoissonLogNormal, Transformed
+from credo.gp._hyperpriors import Hyperprior, kernel_defaults
+from credo.gp._objective import EvidenceObjective
+from credo.gp._observations import Observations, Process
+from credo.gp._predictor import Predictor
+from credo.inference import Approximation, Gradient, Representation, vi
+from credo.kernels import Kernel
+from credo.likelihoods import Poisson
+from credo.params import ParameterTree
+
+Array = NDArray[np.float64]
+
+# The smallest precision of a site; rates that are that small say nothing about f.
+_SMALLEST = 1e-8
+# Tolerance of the bound during a search, in nats.
+_SEARCH_TOLERANCE = 1e-8
+
+
+def require_counts(y: Array, *, mean: str) -> None:
+    """Raise an error where a target isn't a count, or all are zero and the mean has a flat coefficient."""
+    bad = ~(np.isnan(y) | ((y >= 0) & (y == np.floor(y))))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f'noise="poisson" needs counts, whole numbers from 0 on, but y is {y[row]:g} in row {row}: use '
+            'noise="learn" for measurements, and counts themselves rather than rates or logarithms'
+        )
+    if mean != "zero" and not np.nansum(y):
+        raise ValueError(
+            'every count in y is zero, so that the mean of the log rate has no estimate: use mean="zero", or more rows'
+        )
+
+
+@dataclass(frozen=True)
+class CountObjective(EvidenceObjective):
+    """The bound on the evidence of counts. `observations` has the mean count of each row and its weight.
+
+    `log_factorials` is Σ ln y! over the counts that a row stands for. `last` holds the sites at which the last
+    evaluation ended, for warm starts; without it each starts from scratch.
+    """
+
+    kernel: Kernel
+    observations: Observations
+    log_factorials: Array
+    hyperpriors: bool = True
+    tolerance: float = 1e-9
+    last: dict[str, Any] | None = None
+
+    @cached_property
+    def tree(self) -> ParameterTree:
+        return ParameterTree({"kernel": self.kernel.tree})
+
+    @cached_property
+    def hyperprior(self) -> Hyperprior:
+        return Hyperprior.of(self.tree, kernel_defaults(self.kernel, self.observations.X, self.observations.weight))
+
+    @property
+    def rows(self) -> Representation:
+        return self.observations.representation
+
+    def subset(self, rows: NDArray[np.intp]) -> CountObjective:
+        counts = self.observations.Y[:, 0]
+        if not counts[rows].any():
+            # Without any event the flat mean of the log rate has no maximum.
+            rows = np.append(rows[1:], np.argmax(counts))
+        return replace(self, observations=self.observations.subset(rows), log_factorials=self.log_factorials[rows])
+
+    def adapted(self, vector: Array) -> CountObjective:
+        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
+
+    def started(self, vector: Array) -> CountObjective:
+        return replace(self.adapted(vector), last={})
+
+    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
+        """The bound on ln p(y), and its gradient with respect to the vector."""
+        found = self._approximation(self.kernel_at(vector))
+        value = self._bound(found)
+        if not gradient:
+            return value, np.empty(0)
+        return value, found.gradient().by_kernel * self.tree.derivative(vector)
+
+    def sites_at(
+        self, vector: Array, y: Array, weight: Array, index: NDArray[np.intp]
+    ) -> tuple[Array, Array, float, Approximation]:
+        """Targets and noise variances of the sites of single counts, whose rows of equal inputs are `index`; the bound.
+
+        The sites of counts at the same inputs multiply to the site of their mean.
+        """
+        found = self._approximation(self.kernel_at(vector))
+        mean, log_rate = found.posterior.mean[index], (found.posterior.mean + 0.5 * found.posterior.variance)[index]
+        rate = np.maximum(np.exp(log_rate), _SMALLEST)
+        return mean + y / rate - 1.0, 1.0 / (weight * rate), self._bound(found), found
+
+    def _bound(self, found: Approximation) -> float:
+        rows = self.observations
+        return found.log_evidence + float(rows.weight @ gammaln(rows.Y[:, 0] + 1.0) - self.log_factorials.sum())
+
+    def _approximation(self, kernel: Kernel) -> Approximation:
+        y, weight = self.observations.Y[:, 0], self.observations.weight
+        precision = weight * (y + 0.5)
+        options: dict[str, Any] = {"start": (precision, precision * np.log(y + 0.5))}
+        if self.last is not None:
+            options = {"start": self.last.get("start", options["start"]), "tolerance": _SEARCH_TOLERANCE}
+        prior: Any = _Prior(self.observations, kernel)
+        found = vi(prior, y, Poisson(), weight=weight, **options)
+        if self.last is not None and found.converged:
+            self.last["start"] = found.start
+        return found
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """f ~ GP(m, k) with a flat mean, for `vi`."""
+
+    observations: Observations
+    kernel: Kernel
+
+    def sites(self, precision: Array, location: Array) -> _Sites:
+        precision = np.maximum(precision, _SMALLEST)
+        process = sites_of(self.observations, location / precision).condition(self.kernel, 1.0 / precision)
+        return _Sites(process, precision, location)
+
+
+@dataclass(frozen=True)
+class _Sites:
+    """The process given Gaussian sites exp(−½τf² + νf), as observations ν/τ of noise 1/τ."""
+
+    process: Process
+    precision: Array
+    location: Array
+
+    @cached_property
+    def mean(self) -> Array:
+        return self.process.posterior().mean[:, 0]
+
+    @cached_property
+    def variance(self) -> Array:
+        return self.process.posterior().variance
+
+    @cached_property
+    def divergence(self) -> float:
+        """E ln q − E ln p(f) = E ln N(z | f, r) − ln p(z)."""
+        squares = np.square(self.process.observations.Y[:, 0] - self.mean) + self.variance
+        expected = 0.5 * (np.log(self.precision / (2 * np.pi)) - self.precision * squares)
+        return float(expected.sum()) - self.process.log_evidence
+
+    def gradient(self, by_mean: Array | None = None) -> Gradient:
+        return self.process.gradient()
+
+
+def sites_of(observations: Observations, targets: Array) -> Observations:
+    """The same rows with observations of f in place of counts, one for each row."""
+    n = len(targets)
+    return replace(observations, Y=targets[:, None], weight=np.ones(n), scatter=np.zeros(n))
+
+
+@dataclass(frozen=True)
+class CountPredictor(Predictor):
+    """Predictions of counts, by one process for the log rate; `noise` is the smallest variance of a site."""
+
+    def mean(self, rows: Array) -> Array:
+        mean, variance = self.processes[0].moments(rows)
+        return np.exp(mean + 0.5 * variance)
+
+    def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
+        """Of the counts, or of the rate."""
+        mean, variance = (part[:, 0] for part in self.processes[0].moments(rows))
+        std = np.sqrt(variance)
+        return [Transformed(Normal(mean, std), Log()) if latent else PoissonLogNormal(mean, std)]
+
+    def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
+        process = self.processes[0]
+        mean, variance = process.left_out()
+        std = np.sqrt(np.maximum(variance[:, 0] - process.noise, 0.0))
+        return [PoissonLogNormal(mean[:, 0], std)[index]]
+
+    def noise_variance(self, rows: Array) -> Array:
+        return self.mean(rows)
+
+    def covariance(self, rows: Array, target: int, *, latent: bool) -> Array:
+        """cov(e^f, e^g) = E e^f · E e^g · (e^cov(f, g) − 1), and the variance of a count given its rate, E e^f."""
+        mean = self.mean(rows)[:, 0]
+        cov = np.outer(mean, mean) * np.expm1(super().covariance(rows, target, latent=True))
+        return cov if latent else cov + np.diag(mean)
+
+    def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
+        """Draws of the rate."""
+        return [np.exp(drawn) for drawn in super().sample(rows, n, rng, method)]
+
+    def _expected_noise(self, rows: Array, k: int) -> Any:
+        """The variance of the site of one count."""
+        return 1.0 / np.maximum(self.mean(rows)[:, 0], _SMALLEST)
