@@ -41,6 +41,7 @@ class PoissonLogNormal(Distribution):
     Examples
     --------
     >>> import numpy as np
+    >>> from credo import PoissonLogNormal
     >>> dist = PoissonLogNormal(np.log([2.0, 2.0]), [0.0, 0.5])
     >>> dist.mean.round(3), dist.quantile(0.95)
     (array([2.   , 2.266]), array([5., 6.]))

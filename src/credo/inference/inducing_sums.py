@@ -33,7 +33,16 @@ _SHORTEST, _ROUNDING = 1e-6, 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SiteSums:
-    """Σpψψᵀ (its lower triangle), Σhψ and what the rows add to the bound."""
+    """Σpψψᵀ (its lower triangle), Σhψ and what the rows add to the bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import SiteSums
+    >>> part = SiteSums(np.eye(2), np.ones(2), bound=-1.0)
+    >>> part.merge(part).bound, part.natural.tolist()
+    (-2.0, [1.0, 0.0, 1.0, 1.0, 1.0])
+    """
 
     gram: Array
     cross: Array
@@ -57,7 +66,19 @@ class SiteSums:
 
 @dataclass(frozen=True, eq=False)
 class FeatureWeights:
-    """v ~ N(B⁻¹c, B⁻¹) with B = I + Σpψψᵀ, and so f anywhere; `factor` is that of B and `mean` B⁻¹c."""
+    """v ~ N(B⁻¹c, B⁻¹) with B = I + Σpψψᵀ, and so f anywhere; `factor` is that of B and `mean` B⁻¹c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import FeatureWeights, InducingFeatures, SiteSums
+    >>> from credo.kernels import RBF
+    >>> Z = np.array([[0.0], [1.0]])
+    >>> prior = FeatureWeights.of(InducingFeatures.of(RBF(), Z), SiteSums(np.zeros((2, 2)), np.zeros(2)))
+    >>> mean, variance = prior.latent(np.array([[0.5]]))
+    >>> float(mean[0]), round(float(variance[0]), 6), prior.divergence
+    (0.0, 1.0, 0.0)
+    """
 
     features: InducingFeatures
     factor: Factor

@@ -50,6 +50,17 @@ def natural_ascent(at: Callable[[Array], S | None], start: Array, *, tolerance: 
     ----------
     at : callable(z) -> State
         None where z are no parameters of a distribution.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from credo.inference import natural_ascent
+    >>> def at(z):
+    ...     return SimpleNamespace(z=z, bound=-float((z[0] - 2.0) ** 2), target=0.5 * z + 1.0)
+    >>> end, n_steps, converged = natural_ascent(at, np.zeros(1), tolerance=1e-12)
+    >>> end.z.round(4), converged
+    (array([2.]), True)
     """
     here = at(start)
     if here is None:

@@ -18,7 +18,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LabelSurvey:
-    """What must be known of labelled rows before the first step: the weight of each label, and a sample."""
+    """What must be known of labelled rows before the first step: the weight of each label, and a sample.
+
+    Examples
+    --------
+    >>> from credo import LogisticRegression
+    >>> from credo.scale import parts_of, survey_labels
+    >>> parts = parts_of([([[1.0], [2.0]], ["a", "b"]), ([[3.0]], ["b"])])
+    >>> found, _ = survey_labels(LogisticRegression(), parts, None)
+    >>> found.totals["b"], found.n_rows, found.is_complete
+    (2.0, 3, True)
+    """
 
     totals: dict[Any, float]
     dtype: Any
@@ -50,7 +60,17 @@ class LabelSurvey:
 
 
 def survey_labels(model: Classifier, parts: Parts, class_weight: Any) -> tuple[LabelSurvey, Labels]:
-    """The survey of all rows, in one pass, and their classes; the model gets classes and columns from it."""
+    """The survey of all rows, in one pass, and their classes; the model gets classes and columns from it.
+
+    Examples
+    --------
+    >>> from credo import LogisticRegression
+    >>> from credo.scale import parts_of, survey_labels
+    >>> model = LogisticRegression()
+    >>> found, labels = survey_labels(model, parts_of([([[1.0]], ["a"]), ([[3.0]], ["b"])]), None)
+    >>> model.classes_.tolist(), model.n_features_in_
+    (['a', 'b'], 1)
+    """
     caller, sparse = type(model).__name__, model._accepts_sparse
     found: LabelSurvey = parts.map_reduce(partial(_survey, caller=caller, sparse=sparse), LabelSurvey.merge)
     labels = Labels.of(model, found, class_weight)
@@ -78,7 +98,17 @@ def _survey(chunk: Chunk, *, caller: str, sparse: bool) -> LabelSurvey:
 
 @dataclass(frozen=True)
 class Labels:
-    """The classes of a table in parts, the factor of each one's weights, and their total weights with it."""
+    """The classes of a table in parts, the factor of each one's weights, and their total weights with it.
+
+    Examples
+    --------
+    >>> from credo import LogisticRegression
+    >>> from credo.scale import parts_of, survey_labels
+    >>> parts = parts_of([([[1.0], [2.0]], ["a", "b"]), ([[3.0]], ["b"])])
+    >>> _, labels = survey_labels(LogisticRegression(), parts, "balanced")
+    >>> labels.classes.tolist(), labels.totals.tolist()
+    (['a', 'b'], [1.5, 1.5])
+    """
 
     caller: str
     classes: NDArray[Any]
