@@ -19,6 +19,10 @@ def run() -> list[Line]:
     return [*bayes_tall(), *least_squares(), bayes_wide()]
 
 
+def _rounds() -> int:
+    return 2 if quick() else 5
+
+
 def table(n_samples: int, n_features: int) -> tuple[Array, Array, Array, Array]:
     """Rows and targets to fit, and new ones."""
     rng = np.random.default_rng(0)
@@ -36,7 +40,7 @@ def bayes_tall() -> list[Line]:
             "X.T @ X + eigh": lambda: np.linalg.eigh(X.T @ X),
             "scikit-learn BayesianRidge": lambda: theirs.fit(X, y),
         },
-        rounds=5,
+        rounds=_rounds(),
     )
     case = "Bayesian linear regression, evidence, n=100000 p=100"
     scores = [log_score(truth, predictive(model, new)) for model in (ours, theirs)]
@@ -65,7 +69,7 @@ def standard_errors(n_samples: int, n_features: int) -> list[Line]:
         from statsmodels.api import OLS, add_constant
 
         jobs["statsmodels OLS"] = lambda: errors.append(OLS(y, add_constant(X)).fit().bse[1:])
-    times = times_of(jobs, rounds=5)
+    times = times_of(jobs, rounds=_rounds())
     case = f"least squares with standard errors, n={n_samples} p={n_features}"
     quality = {"scikit-learn, no standard errors": f"coefficients differ by {_apart(ours.coef_, plain.coef_):.0e}"}
     if errors:

@@ -108,11 +108,12 @@ def page(suites: Mapping[str, Any]) -> str:
     missing = list(dict.fromkeys(what for suite in suites.values() for what in suite["skipped"]))
     if missing:
         parts.append("## Not in these runs\n\n" + "\n".join(f"- {what}" for what in missing) + "\n")
-    parts.append("## Machine and versions\n")
     places: dict[str, list[str]] = {}
     for title, suite in suites.items():
         if suite["lines"]:
             places.setdefault(origin(suite), []).append(title)
+    if places:
+        parts.append("## Machine and versions\n")
     parts += [f"{', '.join(titles)}: {place}" for place, titles in places.items()]
     return "\n".join([*parts, _RUN])
 

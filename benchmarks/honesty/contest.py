@@ -51,10 +51,9 @@ def contest(table: Table, models: Mapping[str, Make], seconds: float, work: Path
         np.savez_compressed(file, **found)
 
 
-def forecasts(work: Path, table: str, model: str) -> Forecasts | None:
-    """What the model said, or why it said nothing; None before it was asked."""
-    file = file_of(work, table, model)
-    return dict(np.load(file)) if file.exists() else None
+def forecasts(work: Path, table: str) -> dict[str, Forecasts]:
+    """What each model that was asked said, or why it said nothing."""
+    return {file.stem.replace("-", ", "): dict(np.load(file)) for file in sorted((work / table).glob("*.npz"))}
 
 
 def _held_out(table: Table, name: str, make: Make, seconds: float) -> Forecasts:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.honesty.contest import LEAST, Forecasts, forecasts
-from benchmarks.honesty.models import CREDO, contestants
+from benchmarks.honesty.models import CREDO
 from credo.distributions import Categorical
 from credo.metrics import brier, calibration_error
 
@@ -21,7 +21,7 @@ def scores_of(work: Path, table: str, task: str) -> dict[str, Any] | None:
 
     RMSE, log score and CRPS are means over the splits, with standard errors; coverage is that of all test rows.
     """
-    asked = {name: found for name in contestants(task) if (found := forecasts(work, table, name)) is not None}
+    asked = forecasts(work, table)
     held_out = {name: found for name, found in asked.items() if "why" not in found}
     if not held_out:
         return None
@@ -38,9 +38,14 @@ def scores_of(work: Path, table: str, task: str) -> dict[str, Any] | None:
         "task": task,
         "splits": _n_splits(first),
         "distinct": len(np.unique(first["row"])),
-        "scores": sorted(found, key=lambda score: score["behind"][0] or -np.inf, reverse=True),
+        "scores": sorted(found, key=_order, reverse=True),
         "skipped": {name: str(own["why"]) for name, own in asked.items() if "why" in own},
     }
+
+
+def _order(score: Mapping[str, Any]) -> float:
+    gap = score["behind"][0]
+    return -np.inf if gap is None else gap
 
 
 def _log_score(own: Forecasts) -> float:
