@@ -103,7 +103,7 @@ def page(suites: Mapping[str, Any]) -> str:
             parts.append(
                 f"## {title}\n\nMeasured on {suite['date']}; load of the machine before: {suite['load']:.1f}.\n"
             )
-            parts.append("| case | Credo | compared with | | ratio | target | quality |\n|---|---|---|---|---|---|---|")
+            parts.append("| case | Credo | compared with | ratio | target | quality |\n|---|---|---|---|---|---|")
             parts += [*map(_row, suite["lines"]), ""]
     missing = list(dict.fromkeys(what for suite in suites.values() for what in suite["skipped"]))
     if missing:
@@ -134,8 +134,7 @@ def _row(line: Mapping[str, Any]) -> str:
     cells = (
         line["case"].strip(),
         f"{line['ours']:.3g}{unit}",
-        line["yardstick"],
-        f"{line['theirs']:.3g}{unit}",
+        f"{line['yardstick']}: {line['theirs']:.3g}{unit}",
         ratio,
         target,
         line["quality"],

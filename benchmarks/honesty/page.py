@@ -93,23 +93,25 @@ def _common(sets: Mapping[str, Any], model: str) -> tuple[float, list[str], list
 
 
 def _regression_summary(sets: Mapping[str, Any]) -> list[str]:
-    head = ["model", "sets", "50 %", "95 %", "too narrow", "too wide", "rank", "behind best", "clearly behind"]
+    head = ["model", "sets", "50 %", "95 %", "narrow / wide", "rank", "behind best", "clearly"]
     rows = []
     for model in _models(sets):
         place, cells, scores = _common(sets, model)
         shares = [f"{100 * mean(score[level] for score in scores):.1f}" for level in ("50 %", "95 %")]
-        flags = [str(sum(score["flag"] == flag for score in scores)) for flag in ("too narrow", "too wide")]
-        rows.append((place, [_named(scores[0]), str(len(scores)), *shares, *flags, *cells]))
+        rows.append(
+            (place, [_named(scores[0]), str(len(scores)), *shares, _flags(scores, "too narrow", "too wide"), *cells])
+        )
     note = (
         "Coverage of 50 % and 95 % intervals is the mean over the sets, each counting the same. *Rank* is the mean "
         "rank by log score, 0 % for the best of all models on every set and 100 % for the worst; *behind best* is the "
-        "median over the sets, in nats; *clearly behind* counts sets on which it is more than two standard errors.\n"
+        "median over the sets, in nats; *clearly* counts sets on which it is behind by more than two standard errors; "
+        "*narrow / wide* counts sets on which 95 % intervals are flagged as too narrow, and as too wide.\n"
     )
     return [note, *_table(head, [row for _, row in sorted(rows, key=lambda pair: pair[0])])]
 
 
 def _classification_summary(sets: Mapping[str, Any]) -> list[str]:
-    head = ["model", "sets", "accuracy", "calibration error", "overconfident", "underconfident", "rank"]
+    head = ["model", "sets", "accuracy", "calibration error", "over / under", "rank", "behind best", "clearly"]
     rows = []
     for model in _models(sets):
         place, cells, scores = _common(sets, model)
@@ -117,9 +119,17 @@ def _classification_summary(sets: Mapping[str, Any]) -> list[str]:
             f"{100 * mean(score['accuracy'] for score in scores):.1f}",
             f"{mean(score['calibration'] for score in scores):.3f}",
         ]
-        flags = [str(sum(score["flag"] == flag for score in scores)) for flag in ("overconfident", "underconfident")]
-        rows.append((place, [_named(scores[0]), str(len(scores)), *values, *flags, *cells]))
-    return _table([*head, "behind best", "clearly behind"], [row for _, row in sorted(rows, key=lambda pair: pair[0])])
+        flags = _flags(scores, "overconfident", "underconfident")
+        rows.append((place, [_named(scores[0]), str(len(scores)), *values, flags, *cells]))
+    note = (
+        "Accuracy and calibration error are means over the sets. *Over / under* counts sets on which a model is "
+        "flagged as overconfident, and as underconfident; the last three columns are as above.\n"
+    )
+    return [note, *_table(head, [row for _, row in sorted(rows, key=lambda pair: pair[0])])]
+
+
+def _flags(scores: Sequence[Mapping[str, Any]], *names: str) -> str:
+    return " / ".join(str(sum(score["flag"] == name for score in scores)) for name in names)
 
 
 def _findings(sets: Mapping[str, Any]) -> list[str]:
@@ -180,8 +190,9 @@ def _set(found: Mapping[str, Any]) -> list[str]:
         gap, error = score["behind"]
         behind = "–" if gap is None else "best" if gap == 0 else f"{gap:.3f} ± {error:.3f}"
         cells = [_shown(column, score[column], found["given"]) for column in columns]
-        rows.append([_named(score), *cells, behind, score["flag"]])
-    lines += _table(["model", *columns, "behind best", ""], rows)
+        # The flag stands beside the number that it is about, which is the last.
+        rows.append([_named(score), *cells[:-1], f"{cells[-1]} {score['flag']}".strip(), behind])
+    lines += _table(["model", *columns, "behind best"], rows)
     if found["skipped"]:
         lines.append("Not fitted: " + "; ".join(f"{name} ({why})" for name, why in found["skipped"].items()) + ".\n")
     return lines

@@ -23,7 +23,7 @@ def test_a_run_replaces_its_own_suite_and_keeps_the_others(tmp_path: Path) -> No
     assert [(title, suite["lines"][0]["ours"]) for title, suite in found.items()] == [(ORDER[0], 2.0), (ORDER[1], 1.5)]
     shown = text.read_text("utf-8")
     assert shown.count("- celer: it isn't installed") == 1
-    assert "| a case | 1.5 s | limit | 2 s | 0.75 | ≤ 2 |" in shown
+    assert "| a case | 1.5 s | limit: 2 s | 0.75 | ≤ 2 |" in shown
     assert "missed" not in shown
 
 
