@@ -41,7 +41,7 @@ def logistic() -> list[Line]:
     jobs: dict[str, Callable[[], Any]] = {"credo": lambda: ours.fit(X, y)}
     for name, model in rivals.items():
         jobs[name] = lambda model=model: model.fit(X, y)
-    times = times_of(jobs, rounds=3)
+    times = times_of(jobs, rounds=1 if quick() else 3)
     best = objective(ours)
     lines = []
     for name, model in rivals.items():
@@ -71,7 +71,7 @@ def likelihood() -> list[Line]:
             "credo": lambda: ours.fit(X, y),
             "statsmodels Logit": lambda: found.append(Logit(y, add_constant(X)).fit(disp=0)),
         },
-        rounds=3,
+        rounds=1 if quick() else 3,
     )
     errors = found[-1].bse[1:]
     apart = np.abs(ours.coef_std_error_[0] - errors).max() / errors.max()

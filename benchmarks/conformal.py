@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from benchmarks.harness import Line, at_most, installed, times_of
+from benchmarks.harness import Line, at_most, installed, quick, times_of
 from credo.ensemble import Conformal
 
 LEVEL, N_NEW = 0.9, 2000
@@ -42,7 +42,7 @@ def case(name: str, base: object, n: int) -> list[Line]:
         both = model.predict_interval(new)[1][:, :, 0]
         ends["MAPIE"] = both[:, 0], both[:, 1]
 
-    times = times_of({"credo": ours, "MAPIE": theirs}, rounds=3)
+    times = times_of({"credo": ours, "MAPIE": theirs}, rounds=1 if quick() else 3)
     found = {
         who: f"{100 * np.mean((low <= truth) & (truth <= high)):.1f} %, width {np.mean(high - low):.2f}"
         for who, (low, high) in ends.items()

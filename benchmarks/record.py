@@ -83,7 +83,11 @@ def record(lines: Sequence[Line], skipped: Sequence[str], load: float) -> dict[s
     return circumstances() | {
         "load": round(load, 2),
         "skipped": list(dict.fromkeys(skipped)),
-        "lines": [asdict(line) for line in lines],
+        # NumPy's numbers aren't JSON's.
+        "lines": [
+            asdict(line) | {"ours": float(line.ours), "theirs": float(line.theirs), "met": bool(line.met)}
+            for line in lines
+        ],
     }
 
 

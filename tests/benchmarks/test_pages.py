@@ -17,7 +17,7 @@ ORDER = ["Linear models", "Sparse models"]
 def test_a_run_replaces_its_own_suite_and_keeps_the_others(tmp_path: Path) -> None:
     numbers, text = tmp_path / "benchmarks.json", tmp_path / "benchmarks.md"
     for title, seconds in [("Sparse models", 3.0), ("Linear models", 2.0), ("Sparse models", 1.5)]:
-        suite = record([below("a case", seconds, 2.0)], ["celer: it isn't installed"], load=0.25)
+        suite = record([below("a case", np.float64(seconds), 2.0)], ["celer: it isn't installed"], load=0.25)
         write(merged(read(numbers), title, suite, ORDER), numbers, text)
     found = json.loads(numbers.read_text("utf-8"))["suites"]
     assert [(title, suite["lines"][0]["ours"]) for title, suite in found.items()] == [(ORDER[0], 2.0), (ORDER[1], 1.5)]
