@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.harness import below
+from benchmarks.harness import at_most, below
 from benchmarks.honesty.contest import file_of
 from benchmarks.honesty.page import page as honesty_page
 from benchmarks.honesty.scores import scores_of
+from benchmarks.readme import speed
 from benchmarks.record import circumstances, merged, page, read, record, write
 
 ORDER = ["Linear models", "Sparse models"]
@@ -80,3 +81,11 @@ def test_the_honesty_page_names_who_is_ahead_and_who_is_missing(summary: dict) -
     assert "| GPRegressor | 2 | 1.500 ± 0.500 | -3.500 ± 1.500 |" in shown
     assert "| *deep GP* [1] | 10 others | 0.500 ± 0.100 | -1.000 |" in shown
     assert "Not fitted: Ridge (a fit takes more than 1 CPU s)." in shown
+
+
+def test_the_readme_quotes_the_fastest_rival_first_and_leaves_out_what_was_not_measured() -> None:
+    times = {"credo": 1.0, "celer": 4.0, "skglm": 2.0}
+    lines = [at_most("dense n=20000 p=500, 100 alphas", times, name, 1.0) for name in ("celer", "skglm")]
+    shown = speed({"Sparse models": record(lines, [], load=0.0)})
+    assert "| the same, n=20 000, p=500 | 1 s | skglm 2 s, celer 4 s | 0.5 |" in shown
+    assert "GPRegressor" not in shown
