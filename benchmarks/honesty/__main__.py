@@ -55,7 +55,10 @@ def _summary(table: Table, given: argparse.Namespace) -> dict[str, Any] | None:
 def _write(run: Mapping[str, Any], docs: Path) -> None:
     """Both files, the sets in their order."""
     sets = {name: run["sets"][name] for name in SETS if name in run["sets"]}
-    whole = circumstances() | {"sets": sets, "simulations": run["simulations"]}
+    asked = {score["model"] for found in sets.values() for score in found["scores"]}
+    missing = [name for name in SETS if name not in sets]
+    missing += [name for task in ("regression", "classification") for name in contestants(task) if name not in asked]
+    whole = circumstances() | {"missing": missing, "sets": sets, "simulations": run["simulations"]}
     (docs / "honesty.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", "utf-8")
     (docs / "honesty.md").write_text(page(whole), "utf-8")
 

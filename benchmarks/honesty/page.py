@@ -44,6 +44,8 @@ def page(run: Mapping[str, Any]) -> str:
     """The page of a recorded run."""
     sets = run["sets"]
     parts = [_HEAD, origin(run)]
+    if run["missing"]:
+        parts.append(f"**Not in this run**: {', '.join(run['missing'])}.\n")
     for task, summary in {"regression": _regression_summary, "classification": _classification_summary}.items():
         own = {name: found for name, found in sets.items() if found["task"] == task}
         if own:

@@ -76,10 +76,11 @@ def test_the_honesty_page_names_who_is_ahead_and_who_is_missing(summary: dict) -
         "source": "a paper",
     }
     table = summary | {"rows": 5, "columns": 2, "given": True, "published": [one]}
-    shown = honesty_page(circumstances() | {"sets": {"small": table}, "simulations": []})
+    shown = honesty_page(circumstances() | {"missing": ["protein"], "sets": {"small": table}, "simulations": []})
     assert "- small: *sklearn.GP*; GPRegressor is 0.333 ± 0.200 behind (within the error)" in shown
     assert "| GPRegressor | 2 | 1.500 ± 0.500 | -3.500 ± 1.500 |" in shown
     assert "| *deep GP* [1] | 10 others | 0.500 ± 0.100 | -1.000 |" in shown
+    assert "**Not in this run**: protein." in shown
     assert "Not fitted: Ridge (a fit takes more than 1 CPU s)." in shown
 
 
