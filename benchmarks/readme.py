@@ -55,7 +55,7 @@ _HEAD = """## Speed
 
 Quoted from [docs/benchmarks.md](docs/benchmarks.md), which `make bench` writes and which has the machine, the versions
 and the quality that each library reached: medians over rounds in which the libraries take turns on a machine with
-{cores} cores. The ratio is to the fastest of the others.
+{cores} cores (slow fits of other libraries run once). The ratio is to the fastest of the others.
 
 | | Credo | for comparison | ratio |
 |---|---|---|---|
