@@ -14,10 +14,10 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser chromium lint types imports unit slow docs fuzz bench bench-quick format clean
+.PHONY: help demo test test-browser chromium lint types imports unit slow docs fuzz bench bench-quick bench-honesty format clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" && $(PYTHON) $(NEW_ENOUGH) || \
@@ -83,19 +83,30 @@ fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
 	for name in tables commands model_files fits; do \
 	  echo "fuzz.$$name"; $(BIN)/python -m fuzz.$$name --seconds $(SECONDS) || exit 1; done
 
-# The peers have an environment of their own, because some of them need older libraries.
+# The peers have an environment of their own, because some of them need older libraries; GPflow needs one for itself.
 BENCH := .venv-bench
+GPFLOW := .venv-bench-gpflow
 
-$(BENCH)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+$(BENCH)/.installed $(GPFLOW)/.installed: %/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $*
+	$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(patsubst .venv-%,%,$*)]'
 	@touch $@
 
-bench: $(BENCH)/.installed  ## Credo compared with other libraries; writes benchmarks.json and docs/benchmarks.md
-	$(BENCH)/bin/python -m benchmarks --json benchmarks.json --page docs/benchmarks.md
+# Where GPflow can't be installed, its suite is skipped, and the page says so.
+WITH_GPFLOW = @$(MAKE) --no-print-directory $(GPFLOW)/.installed && $(GPFLOW)/bin/python -m benchmarks gpflow $(1) || \
+	  echo "skipped: GPflow, which isn't installed"
+
+bench: $(BENCH)/.installed  ## Credo compared with other libraries; writes docs/benchmarks.json and docs/benchmarks.md
+	$(BENCH)/bin/python -m benchmarks --json docs/benchmarks.json --page docs/benchmarks.md
+	$(call WITH_GPFLOW,--json docs/benchmarks.json --page docs/benchmarks.md)
 
 bench-quick: $(BENCH)/.installed  ## the same for the small cases, in less than five minutes
 	$(BENCH)/bin/python -m benchmarks --quick --json $(BENCH)/quick.json
+
+DATA ?= ../shared/data
+
+bench-honesty: $(BENCH)/.installed  ## accuracy and calibration of every default model; tables in DATA=folder; writes docs/honesty.md
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m benchmarks.honesty --data $(DATA)
 
 format: $(STAMP)  ## fix and format with ruff, and write the stub of public names
 	$(BIN)/python -m tests.test_types
@@ -103,5 +114,5 @@ format: $(STAMP)  ## fix and format with ruff, and write the stub of public name
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets above made
-	rm -rf $(VENV) $(BENCH) demo docs/_build docs/auto_examples docs/reference build dist .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) $(BENCH) $(GPFLOW) demo docs/_build docs/auto_examples docs/reference build dist .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis

@@ -1,13 +1,12 @@
-"""Classifiers beside scikit-learn, and beside GPy's expectation propagation where it is installed."""
+"""Classifiers beside scikit-learn, statsmodels, and GPy's expectation propagation."""
 
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Line, at_most, faster, quick, skipped, times_of
+from benchmarks.harness import Line, at_most, faster, installed, quick, times_of
 from credo.gp import GPClassifier
 from credo.kernels import RBF
 from credo.linear import LogisticRegression
@@ -15,16 +14,20 @@ from credo.linear import LogisticRegression
 
 def run() -> list[Line]:
     warnings.simplefilter("ignore")
-    return [*logistic(), *processes(300)] if quick() else [*logistic(), *processes(500), *processes(1000)]
+    return [*logistic(), *likelihood(), *processes(300 if quick() else 1000)]
+
+
+def table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 50)) * rng.uniform(0.2, 3, size=50)
+    return X, (rng.random(len(X)) < 1 / (1 + np.exp(-X @ rng.normal(size=50) / 3))).astype(int)
 
 
 def logistic() -> list[Line]:
     """To the same objective: the peers' tolerances are as tight as it takes to come as close as we do."""
     from sklearn.linear_model import LogisticRegression as Peer
 
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(100_000, 50)) * rng.uniform(0.2, 3, size=50)
-    y = (rng.random(len(X)) < 1 / (1 + np.exp(-X @ rng.normal(size=50) / 3))).astype(int)
+    X, y = table()
 
     def objective(model: Any) -> float:
         z = np.where(y == 1, 1, -1) * (X @ np.ravel(model.coef_) + np.ravel(model.intercept_)[0])
@@ -38,7 +41,7 @@ def logistic() -> list[Line]:
     jobs: dict[str, Callable[[], Any]] = {"credo": lambda: ours.fit(X, y)}
     for name, model in rivals.items():
         jobs[name] = lambda model=model: model.fit(X, y)
-    times = times_of(jobs, rounds=3)
+    times = times_of(jobs, rounds=1 if quick() else 3)
     best = objective(ours)
     lines = []
     for name, model in rivals.items():
@@ -53,6 +56,27 @@ def logistic() -> list[Line]:
             )
         )
     return lines
+
+
+def likelihood() -> list[Line]:
+    """Maximum likelihood with standard errors."""
+    if not installed("statsmodels", "logistic regression by statsmodels"):
+        return []
+    from statsmodels.api import Logit, add_constant
+
+    X, y = table()
+    ours, found = LogisticRegression(), []
+    times = times_of(
+        {
+            "credo": lambda: ours.fit(X, y),
+            "statsmodels Logit": lambda: found.append(Logit(y, add_constant(X)).fit(disp=0)),
+        },
+        rounds=1 if quick() else 3,
+    )
+    errors = found[-1].bse[1:]
+    apart = np.abs(ours.coef_std_error_[0] - errors).max() / errors.max()
+    case = "logistic regression with standard errors, n=100000 p=50"
+    return [at_most(case, times, "statsmodels Logit", 1.0, quality=f"standard errors differ by {apart:.0e}")]
 
 
 def processes(n: int) -> list[Line]:
@@ -98,8 +122,7 @@ def processes(n: int) -> list[Line]:
 
 
 def gpy(n: int, X: np.ndarray, y: np.ndarray, seconds: float, evidence: float) -> list[Line]:
-    if find_spec("GPy") is None:
-        skipped(f"EP by GPy, N={n}", "which isn't installed")
+    if not installed("GPy", "expectation propagation by GPy"):
         return []
     import GPy
 

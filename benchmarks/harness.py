@@ -8,7 +8,8 @@ import gc
 import os
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -33,11 +34,10 @@ class Line:
     met: bool
     unit: str = "s"
     quality: str = ""
-    load: float = field(default_factory=load)
 
     @property
     def ratio(self) -> float:
-        return self.ours / self.theirs
+        return self.ours / self.theirs if self.theirs else float("nan")
 
 
 def quick() -> bool:
@@ -79,9 +79,19 @@ def faster(
     return Line(case, times[ours], yardstick, times[yardstick], f"{factor:g}× faster", met, quality=quality)
 
 
-def below(case: str, value: float, limit: float, *, unit: str = "s", yardstick: str = "limit") -> Line:
+def below(
+    case: str, value: float, limit: float, *, unit: str = "s", yardstick: str = "limit", quality: str = ""
+) -> Line:
     """A line that wants a number of ours below a limit."""
-    return Line(case, value, yardstick, limit, f"≤ {limit:g}", value <= limit, unit=unit)
+    return Line(case, value, yardstick, limit, f"≤ {limit:g}", value <= limit, unit=unit, quality=quality)
+
+
+def installed(module: str, what: str) -> bool:
+    """Whether another library is here; if not, the record names what is left out."""
+    if find_spec(module) is None:
+        skipped(what, f"{module} isn't installed")
+        return False
+    return True
 
 
 SKIPPED: list[str] = []
@@ -95,11 +105,11 @@ def skipped(what: str, why: str) -> None:
 
 def show(title: str, lines: list[Line]) -> None:
     print(f"\n{title}")
-    print(f"{'case':<62}{'credo':>10}      {'yardstick':<34}{'value':>10}{'ratio':>9}{'load':>7}  target")
+    print(f"{'case':<62}{'credo':>10}      {'yardstick':<34}{'value':>10}{'ratio':>9}  target")
     for line in lines:
         print(
             f"{line.case:<62}{line.ours:>10.4f} {line.unit:<5}{line.yardstick:<34}{line.theirs:>10.4f}"
-            f"{line.ratio:>8.2f}×{line.load:>7.1f}  {line.target} {'met' if line.met else 'MISSED'}"
+            f"{line.ratio:>8.2f}×  {line.target} {'met' if line.met else 'MISSED'}"
             f"{'  ' + line.quality if line.quality else ''}",
             flush=True,
         )

@@ -1,4 +1,8 @@
-"""What a run measured, with the machine and the versions, as JSON and as the page `docs/benchmarks.md`."""
+"""What runs measured, with the machine and the versions, as JSON and as the page `docs/benchmarks.md`.
+
+Each suite has its own date, machine, versions and load, so that suites can be run one at a time and on different days:
+a run replaces the suites that it ran and keeps the others.
+"""
 
 import json
 import os
@@ -10,29 +14,44 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import SKIPPED, Line
+from benchmarks.harness import Line
 
 LIBRARIES = (
-    "credo", "numpy", "scipy", "numba", "scikit-learn", "GPy", "gpflow", "gpytorch", "torch", "tinygp", "jax",
-    "celerite2", "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie",
+    "credo", "numpy", "scipy", "numba", "scikit-learn", "GPy", "gpflow", "tensorflow", "gpytorch", "torch", "tinygp",
+    "jax", "celerite2", "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie",
 )  # fmt: skip
 
 _HEAD = """# Benchmarks
 
-Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process. A
-ratio below 1 means that Credo is faster. The column "quality" says what each reached, because speed that changes the
-answer doesn't count.
+Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process, after
+a round that doesn't count. Exceptions, which favour Credo: whole fits of Gaussian processes by scikit-learn, GPy and
+GPyTorch, scikit-learn's AdaBoost and R's BMS run once, because they take long; Credo's fit beside them is its second. A
+ratio below 1 means that Credo is faster. The last column says what each reached, because speed that changes the
+answer doesn't count. [Accuracy and calibration on real data](honesty.md) and [time and memory against
+rows](which-method.md) have pages of their own.
+"""
+
+_RUN = """## Run it
+
+```
+make bench-quick                            # the small cases, in less than five minutes
+make bench                                  # all of them, in about half an hour
+.venv-bench/bin/python -m benchmarks linear # one suite; --json FILE and --page FILE keep what other suites measured
+make bench-honesty DATA=folder              # accuracy and calibration, an hour and a half
+```
+
+The other libraries are installed into `.venv-bench`, and GPflow, which needs an older NumPy, into
+`.venv-bench-gpflow`; what can't be installed is skipped by name. R's BMS is used where `Rscript` finds it. Close other
+programs first: the load at the start of each suite is recorded.
 """
 
 
-def record(suites: Mapping[str, Sequence[Line]]) -> dict[str, Any]:
-    """Everything about a run as one JSON value."""
+def circumstances() -> dict[str, Any]:
+    """Today, this machine, and the versions of all libraries that are installed."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": machine(),
         "versions": {name: found for name in LIBRARIES if (found := _version(name))},
-        "skipped": sorted(set(SKIPPED)),
-        "suites": {title: [asdict(line) for line in lines] for title, lines in suites.items()},
     }
 
 
@@ -61,43 +80,81 @@ def _version(name: str) -> str | None:
         return None
 
 
-def page(run: Mapping[str, Any]) -> str:
-    """The page of a recorded run."""
-    place, parts = run["machine"], [_HEAD]
-    parts.append(
-        f"Measured on {run['date']}: {place['processor']}, {place['cores']} cores, {place['memory']} GiB, "
-        f"{place['system']}, Python {place['python']}; "
-        + ", ".join(f"{name} {found}" for name, found in run["versions"].items())
-        + ".\n"
+def record(lines: Sequence[Line], skipped: Sequence[str], load: float) -> dict[str, Any]:
+    """Everything about a suite that ran now; `load` is that of the machine before it."""
+    return circumstances() | {
+        "load": round(load, 2),
+        "skipped": list(dict.fromkeys(skipped)),
+        # NumPy's numbers aren't JSON's.
+        "lines": [
+            asdict(line) | {"ours": float(line.ours), "theirs": float(line.theirs), "met": bool(line.met)}
+            for line in lines
+        ],
+    }
+
+
+def merged(old: Mapping[str, Any], title: str, suite: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+    """The suites of a file with one of them replaced; a suite that was skipped as a whole replaces nothing."""
+    if title in old and not suite["lines"]:
+        return dict(old)
+    found = {**old, title: suite}
+    return {name: found[name] for name in (*order, *found) if name in found}
+
+
+def page(suites: Mapping[str, Any]) -> str:
+    """The page of the recorded suites."""
+    parts = [_HEAD]
+    for title, suite in suites.items():
+        if suite["lines"]:
+            parts.append(
+                f"## {title}\n\nMeasured on {suite['date']}; load of the machine before: {suite['load']:.1f}.\n"
+            )
+            parts.append("| case | Credo | compared with | ratio | target | quality |\n|---|---|---|---|---|---|")
+            parts += [*map(_row, suite["lines"]), ""]
+    missing = list(dict.fromkeys(what for suite in suites.values() for what in suite["skipped"]))
+    if missing:
+        parts.append("## Not in these runs\n\n" + "\n".join(f"- {what}" for what in missing) + "\n")
+    places: dict[str, list[str]] = {}
+    for title, suite in suites.items():
+        if suite["lines"]:
+            places.setdefault(origin(suite), []).append(title)
+    if places:
+        parts.append("## Machine and versions\n")
+    parts += [f"{', '.join(titles)}: {place}" for place, titles in places.items()]
+    return "\n".join([*parts, _RUN])
+
+
+def origin(run: Mapping[str, Any]) -> str:
+    """A sentence about machine and versions."""
+    place = run["machine"]
+    return (
+        f"{place['processor']}, {place['cores']} cores, {place['memory']} GiB, {place['system']}, "
+        f"Python {place['python']}; " + ", ".join(f"{name} {found}" for name, found in run["versions"].items()) + ".\n"
     )
-    for title, lines in run["suites"].items():
-        parts.append(f"## {title}\n\n| case | Credo | compared with | | ratio | target | quality |")
-        parts.append("|---|---|---|---|---|---|---|")
-        parts += [_row(line) for line in lines]
-        parts.append("")
-    if run["skipped"]:
-        parts.append("## Not in this run\n\n" + "\n".join(f"- {what}" for what in run["skipped"]) + "\n")
-    return "\n".join(parts)
 
 
 def _row(line: Mapping[str, Any]) -> str:
     unit = f" {line['unit']}" if line["unit"] else ""
     target = line["target"] + ("" if line["met"] else ", **missed**")
-    ratio = line["ours"] / line["theirs"] if line["theirs"] else float("nan")
+    ratio = f"{line['ours'] / line['theirs']:.2f}" if line["theirs"] else "–"
     cells = (
         line["case"].strip(),
         f"{line['ours']:.3g}{unit}",
-        line["yardstick"],
-        f"{line['theirs']:.3g}{unit}",
-        f"{ratio:.2f}",
+        f"{line['yardstick']}: {line['theirs']:.3g}{unit}",
+        ratio,
         target,
         line["quality"],
     )
     return "| " + " | ".join(cells) + " |"
 
 
-def write(run: Mapping[str, Any], numbers: Path, text: Path | None) -> None:
+def read(numbers: Path) -> dict[str, Any]:
+    """The suites of a file, none if there is no file."""
+    return json.loads(numbers.read_text("utf-8"))["suites"] if numbers.exists() else {}
+
+
+def write(suites: Mapping[str, Any], numbers: Path, text: Path | None) -> None:
     """The JSON file, and the page where one is wanted."""
-    numbers.write_text(json.dumps(run, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    numbers.write_text(json.dumps({"suites": suites}, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if text is not None:
-        text.write_text(page(run), "utf-8")
+        text.write_text(page(suites), "utf-8")

@@ -1,12 +1,12 @@
 """Lasso paths and sparse logistic regression beside scikit-learn, celer and skglm, all held to the same duality gap;
-cross-validation beside scikit-learn; subsets by the clock; and samples of subsets of genes beside their own errors."""
+cross-validation beside scikit-learn; subsets beside R's BMS and by the clock; and samples of subsets of genes beside
+their own errors."""
 
 import csv
 import gzip
 import os
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path as File
 from time import perf_counter
 from typing import Any
@@ -18,7 +18,8 @@ from sklearn.linear_model import LassoCV as ScikitLearnLassoCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import lasso_path as scikit_learn_path
 
-from benchmarks.harness import Line, at_most, below, quick, skipped, times_of
+from benchmarks import bms
+from benchmarks.harness import Line, at_most, below, installed, quick, skipped, times_of
 from credo.sparse import LassoCV, SparseLogisticRegression, SpikeSlabClassifier, SpikeSlabRegressor, lasso_path
 
 Path = tuple[np.ndarray, np.ndarray]
@@ -26,7 +27,7 @@ N_ALPHAS, EPS, TOL = 100, 1e-3, 1e-4
 LOGISTIC_TOL = 1e-5
 CASES = {
     "dense n=500 p=10000": ("wide", 3),
-    "dense n=20000 p=500": ("tall", 7),
+    "dense n=20000 p=500": ("tall", 3),
     "sparse n=20000 p=50000 density 1e-3": ("sparse", 3),
 }
 
@@ -34,7 +35,7 @@ CASES = {
 def run() -> list[Line]:
     warnings.simplefilter("ignore")
     lines: list[Line] = []
-    for case, (kind, rounds) in list(CASES.items())[: 2 if quick() else None]:
+    for case, (kind, rounds) in list(CASES.items())[: 1 if quick() else None]:
         X, y = table(kind)
         contestants = {"credo": ours, **peers()}
         found: dict[str, Path] = {}
@@ -44,7 +45,9 @@ def run() -> list[Line]:
         ) -> Callable[[], None]:
             return lambda: found.update({name: path(X, y)})
 
-        times = times_of({name: runner(name, path) for name, path in contestants.items()}, rounds=rounds)
+        times = times_of(
+            {name: runner(name, path) for name, path in contestants.items()}, rounds=1 if quick() else rounds
+        )
         worst = {name: largest_gap(X, y, *path) for name, path in found.items()}
         lines.append(below(f"{case}: largest relative gap", worst["credo"], TOL, unit="gap", yardstick="tol"))
         # Whoever stops at larger gaps isn't solving the same problem.
@@ -52,7 +55,7 @@ def run() -> list[Line]:
             if name != "credo":
                 lines.append(at_most(f"{case}, 100 alphas", times, name, 1.2, quality=gaps(worst, name)))
     lines += [*cross_validation(), *logistic()]
-    return lines if quick() else [*lines, *subsets(), *genes()]
+    return [*lines, *bms.run()] if quick() else [*lines, *bms.run(), *subsets(), *genes()]
 
 
 def gaps(worst: dict[str, float], name: str) -> str:
@@ -64,21 +67,24 @@ def cross_validation() -> list[Line]:
     rng = np.random.default_rng(0)
     lines = []
     for n, p in [(300, 2000), (5000, 200)]:
-        X = np.asfortranarray(rng.normal(size=(n, p)))
-        y = X[:, :20] @ rng.normal(size=20) + rng.normal(size=n)
-        contestants = {
-            "credo": lambda X=X, y=y: LassoCV().fit(X, y),
-            "scikit-learn": lambda X=X, y=y: ScikitLearnLassoCV(cv=5).fit(X, y),
-        }
-        times = times_of(contestants, rounds=3)
-        lines.append(at_most(f"LassoCV, n={n} p={p}", times, "scikit-learn", 1.0))
+        X, new = np.asfortranarray(rng.normal(size=(n, p))), rng.normal(size=(1000, p))
+        w = rng.normal(size=20)
+        y, truth = X[:, :20] @ w + rng.normal(size=n), new[:, :20] @ w
+        models = {"credo": LassoCV(), "scikit-learn": ScikitLearnLassoCV(cv=5)}
+        times = times_of(
+            {name: lambda m=m, X=X, y=y: m.fit(X, y) for name, m in models.items()}, rounds=1 if quick() else 3
+        )
+        errors = (np.sqrt(np.mean((model.predict(new) - truth) ** 2)) for model in models.values())
+        quality = "error of new rows " + ", ".join(f"{m} {error:.3f}" for m, error in zip(models, errors, strict=True))
+        lines.append(at_most(f"LassoCV, n={n} p={p}", times, "scikit-learn", 1.0, quality=quality))
     return lines
 
 
 def logistic() -> list[Line]:
     """One penalty, a twentieth of the largest of use, without an intercept, which liblinear would penalise."""
     lines = []
-    for case, kind in {"dense n=2000 p=1000": "square", "sparse n=20000 p=50000": "sparse"}.items():
+    cases = {"dense n=2000 p=1000": "square", "sparse n=20000 p=50000": "sparse"}
+    for case, kind in list(cases.items())[: 1 if quick() else None]:
         X, signal = table(kind)
         noise = np.random.default_rng(1).logistic(size=len(signal))
         y = (2.0 * signal / signal.std() + noise > 0).astype(np.float64)
@@ -105,14 +111,22 @@ def subsets() -> list[Line]:
     for d, limit in [(20, 2.0), (25, 90.0)]:
         X = rng.normal(size=(200, d))
         y = X[:, :4] @ [1.0, -1.0, 0.5, 0.2] + rng.normal(size=200)
-        SpikeSlabRegressor(search="enumerate").fit(X[:, :10], y)
-        times = times_of({"credo": lambda X=X, y=y: SpikeSlabRegressor(search="enumerate").fit(X, y)}, rounds=0)
-        lines.append(below(f"spike and slab, all 2^{d} subsets", times["credo"], limit))
+        model = SpikeSlabRegressor(search="enumerate").fit(X[:, :10], y)
+        times = times_of({"credo": lambda m=model, X=X, y=y: m.fit(X, y)}, rounds=0)
+        lines.append(below(f"spike and slab, all 2^{d} subsets", times["credo"], limit, quality=inclusions(model)))
     X = rng.normal(size=(100, 20_000))
     y = X[:, :4] @ [1.0, -1.0, 0.7, 0.5] + 0.5 * rng.normal(size=100)
     sampler = SpikeSlabRegressor((1.0, 20_000.0), slab="g", search="gibbs", random_state=0)
     times = times_of({"credo": lambda: sampler.fit(X, y)}, rounds=0)
-    return [*lines, below("spike and slab, sampled, n=100 d=20000", times["credo"], 60.0)]
+    case = "spike and slab, sampled, n=100 d=20000"
+    return [*lines, below(case, times["credo"], 60.0, quality=inclusions(sampler))]
+
+
+def inclusions(model: SpikeSlabRegressor) -> str:
+    """Of the first four columns, which matter, and the largest of the others."""
+    found = model.inclusion_probabilities_
+    first = ", ".join(f"{value:.2f}" for value in found[:4])
+    return f"inclusion probabilities {first} of the columns that matter, at most {found[4:].max():.2f} of others"
 
 
 def genes() -> list[Line]:
@@ -173,9 +187,7 @@ def peers() -> dict[str, Callable[..., Path]]:
     """Those that are installed, each at the setting that is fastest for it."""
     found: dict[str, Callable[..., Path]] = {"scikit-learn": _scikit_learn}
     for name, path in {"celer": _celer, "skglm": _skglm}.items():
-        if find_spec(name) is None:
-            skipped(name, "it isn't installed")
-        else:
+        if installed(name, f"lasso paths by {name}"):
             found[name] = path
     return found
 
@@ -206,7 +218,7 @@ def classifiers() -> dict[str, Callable[..., np.ndarray]]:
     """Those that are installed, at settings that come as near to the same gap as theirs allow."""
     found = {"credo": _our_classifier, "liblinear": _liblinear}
     for name, fit in {"celer": _celer_classifier, "skglm": _skglm_classifier}.items():
-        if find_spec(name) is not None:
+        if installed(name, f"sparse logistic regression by {name}"):
             found[name] = fit
     return found
 

@@ -32,7 +32,8 @@ class End:
 
 def credo(X: Array, y: Array, new: Array) -> End:
     start = RBF(np.ones(X.shape[1]))
-    model = GPRegressor(start, mean="zero", hyperpriors=False, n_restarts=0, random_state=0).fit(X, y)
+    options = {"mean": "zero", "hyperpriors": False, "hyperparameters": "optimize", "n_restarts": 0}
+    model = GPRegressor(start, random_state=0, **options).fit(X, y)
     model.predict(new, return_std=True)
     params = model.kernel_.params
     return End(np.asarray(params["lengthscale"]), float(params["variance"]), float(model.noise_variance_))

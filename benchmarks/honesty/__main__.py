@@ -1,72 +1,88 @@
 """The command line: which tables, which models, where the numbers go."""
 
 import argparse
+import json
 import sys
 import warnings
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.honesty.contest import Limits, Score, contest
+from benchmarks.honesty.contest import contest, file_of
 from benchmarks.honesty.models import contestants
-from benchmarks.honesty.sets import N_FOLDS, QUICK, SETS, load
-from benchmarks.honesty.simulations import print_simulated, simulate
-from benchmarks.honesty.tables import print_findings, print_scores, write
+from benchmarks.honesty.page import page
+from benchmarks.honesty.published import published
+from benchmarks.honesty.scores import scores_of
+from benchmarks.honesty.sets import SETS, Table, load
+from benchmarks.honesty.simulations import simulate
+from benchmarks.record import circumstances
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def main(arguments: list[str]) -> int:
     given = _parsed(arguments)
     warnings.simplefilter("ignore")
-    print(", ".join(f"{name} {_version(name)}" for name in ("credo", "numpy", "scikit-learn", "GPy", "ngboost")))
-    limits, scores, simulated = Limits(given.limit, given.folds), [], []
-    names = given.sets or [name for name in (QUICK if given.quick else SETS) if SETS[name].task in given.tasks]
-    for table in load(names, given.data):
-        found: list[Score] = contest(table, contestants(table.task, given.models), limits)
-        print_scores(found)
-        scores += found
-        _save(given, scores, simulated)
-    print_findings(scores)
-    if "simulation" in given.tasks and not given.sets:
-        print("\nTables from the prior: coverage of 95 % and 50 % intervals, and log score, of 40 fresh rows")
-        for line in simulate(contestants("regression", given.models), given.tables, limits):
-            print_simulated(line)
-            simulated += line.lines()
-            _save(given, scores, simulated)
+    numbers: Path = given.docs / "honesty.json"
+    old = json.loads(numbers.read_text("utf-8")) if numbers.exists() else {"sets": {}, "simulations": []}
+    for table in load(given.sets, given.data):
+        models = contestants(table.task, given.models)
+        if given.again:
+            for name in models:
+                file_of(given.work, table.name, name).unlink(missing_ok=True)
+        if not given.page:
+            contest(table, models, given.limit, given.work)
+        if (found := _summary(table, given)) is not None:
+            old["sets"][table.name] = found
+        _write(old, given.docs)
+    if given.tables:
+        models = contestants("regression", given.models)
+        old["simulations"] = [asdict(line) for line in simulate(models, given.tables, given.limit)]
+        _write(old, given.docs)
     return 0
 
 
+def _summary(table: Table, given: argparse.Namespace) -> dict[str, Any] | None:
+    found = scores_of(given.work, table.name, table.task)
+    if found is None:
+        return None
+    known = table.tests is not None
+    found |= {"rows": len(table.y), "columns": table.X.shape[1], "given": known}
+    return found | {"published": published(given.data, table.name, found["splits"]) if known else []}
+
+
+def _write(run: Mapping[str, Any], docs: Path) -> None:
+    """Both files, the sets in their order."""
+    sets = {name: run["sets"][name] for name in SETS if name in run["sets"]}
+    asked = {score["model"] for found in sets.values() for score in found["scores"]}
+    missing = [name for name in SETS if name not in sets]
+    missing += [name for task in ("regression", "classification") for name in contestants(task) if name not in asked]
+    whole = circumstances() | {"missing": missing, "sets": sets, "simulations": run["simulations"]}
+    (docs / "honesty.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (docs / "honesty.md").write_text(page(whole), "utf-8")
+
+
 def _parsed(arguments: list[str]) -> argparse.Namespace:
-    tasks = ("regression", "classification", "simulation")
     parser = argparse.ArgumentParser(prog="python -m benchmarks.honesty", description="Calibration of default models")
+    names = list(SETS)
     parser.add_argument("--data", type=Path, help="folder with further tables, such as concrete.csv")
-    parser.add_argument("--tasks", nargs="+", choices=tasks, default=tasks)
-    parser.add_argument("--sets", nargs="+", choices=SETS, metavar="NAME", help=f"of {', '.join(SETS)}")
+    parser.add_argument("--work", type=Path, default=Path(".honesty"), help="folder for the forecasts of each model")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="folder for honesty.json and honesty.md")
+    parser.add_argument(
+        "--sets", nargs="+", choices=names, default=names, metavar="NAME", help=f"of {', '.join(names)}"
+    )
     parser.add_argument("--models", nargs="+", default=[], metavar="NAME", help='names, or "credo" or "peers"')
-    parser.add_argument("--limit", type=float, default=120.0, help="CPU seconds for one fit")
-    parser.add_argument("--folds", type=int, default=N_FOLDS, help=f"how many of the {N_FOLDS} folds are predicted")
-    parser.add_argument("--tables", type=int, default=100, help="simulated tables for each case")
-    parser.add_argument("--quick", action="store_true", help="a few small sets and 20 simulated tables")
-    parser.add_argument("--out", type=Path, help="a .csv or .json file for all numbers")
+    parser.add_argument("--again", action="store_true", help="fit the named models again")
+    parser.add_argument("--page", action="store_true", help="fit nothing; write the page from what is there")
+    parser.add_argument("--limit", type=float, default=300.0, help="CPU seconds for one fit")
+    parser.add_argument("--tables", type=int, default=0, help="tables drawn from the prior for each case")
     given = parser.parse_args(arguments)
     known = {"credo", "peers", *contestants("regression"), *contestants("classification")}
     unknown = sorted(set(given.models) - known)
     if unknown:
         parser.error(f"no model named {', '.join(unknown)}; there is {', '.join(sorted(known))}")
-    if given.quick:
-        given.tables = min(given.tables, 20)
     return given
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
-def _save(given: argparse.Namespace, scores: list[Score], simulated: list[dict[str, Any]]) -> None:
-    if given.out is not None:
-        write(given.out, scores, simulated)
 
 
 if __name__ == "__main__":

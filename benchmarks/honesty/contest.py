@@ -1,11 +1,14 @@
-"""Every contestant fitted on each fold of a table, and its scores on the held-out rows."""
+"""Every contestant fitted on each split of a table, and what it said about the held-out rows, kept in files.
+
+A file `TABLE/MODEL.npz` of the work folder holds one model's forecasts of one table, or why there are none. What has
+a file isn't fitted again, so that a run can be stopped and continued, and single models can be run again.
+"""
 
 import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import islice
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -14,79 +17,59 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.harness import skipped
-from benchmarks.honesty.models import Make
-from benchmarks.honesty.sets import N_FOLDS, Table
+from benchmarks.honesty.models import MOST_ROWS, Make
+from benchmarks.honesty.peers import LEVELS
+from benchmarks.honesty.sets import Table
 from credo.deadlines import TimeUp
-from credo.distributions import Categorical, Distribution
-from credo.metrics import brier, calibration_error, forecast, point, predictive
+from credo.metrics import forecast, point, predictive
 
 # Probabilities below this count as this in the log loss, because forests give zeros.
 LEAST = 1e-6
+Forecasts = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """CPU seconds for the fit and the predictions of one fold, and how many of the folds are predicted."""
-
-    seconds: float = 120.0
-    folds: int = N_FOLDS
+def file_of(work: Path, table: str, model: str) -> Path:
+    return work / table / f"{model.replace(', ', '-')}.npz"
 
 
-@dataclass
-class Score:
-    """One model on one table, all held-out rows together; `seconds` is CPU time of all folds.
-
-    `values` are, for regression, log score, CRPS and RMSE in units of the standard deviation of y, and coverage; for
-    classes, log score, Brier score, calibration error, accuracy and z, which is negative if the model is overconfident.
-    `gap` is how far the log score is behind the best on this table, with the standard error of the paired difference.
-    """
-
-    table: str
-    task: str
-    model: str
-    rows: int
-    values: dict[str, float]
-    seconds: float
-    gap: float = 0.0
-    gap_error: float = 0.0
-    log_scores: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-
-
-def contest(table: Table, models: Mapping[str, Make], limits: Limits) -> list[Score]:
-    """The scores of all models that finish, in their order."""
-    scores = []
+def contest(table: Table, models: Mapping[str, Make], seconds: float, work: Path) -> None:
+    """Forecasts of all models that have no file yet; a fit may take so many CPU seconds."""
+    (work / table.name).mkdir(parents=True, exist_ok=True)
     for name, make in models.items():
+        file = file_of(work, table.name, name)
+        if file.exists():
+            continue
         try:
-            scores.append(_held_out(table, name, make, limits))
+            found = _held_out(table, name, make, seconds)
         except TimeUp:
-            skipped(f"{name} on {table.name}", f"a fold takes more than {limits.seconds:g} CPU s")
+            found = {"why": np.array(f"a fit takes more than {seconds:g} CPU s")}
         # One model that can't be fitted to a table must not stop the others.
         except Exception as error:
-            skipped(f"{name} on {table.name}", f"{type(error).__name__}: {str(error).splitlines()[0][:100]}")
-    if scores:
-        best = max(scores, key=lambda score: score.log_scores.mean()).log_scores
-        for score in scores:
-            behind = score.log_scores - best
-            score.gap, score.gap_error = float(behind.mean()), float(behind.std(ddof=1) / np.sqrt(len(behind)))
-    return scores
+            found = {"why": np.array(f"{type(error).__name__}: {str(error).splitlines()[0][:100]}")}
+        if "why" in found:
+            skipped(f"{name} on {table.name}", str(found["why"]))
+        np.savez_compressed(file, **found)
 
 
-def _held_out(table: Table, name: str, make: Make, limits: Limits) -> Score:
-    order, parts, seconds = [], [], 0.0
-    for train, test in islice(table.folds(), limits.folds):
+def forecasts(work: Path, table: str) -> dict[str, Forecasts]:
+    """What each model that was asked said, or why it said nothing."""
+    return {file.stem.replace("-", ", "): dict(np.load(file)) for file in sorted((work / table).glob("*.npz"))}
+
+
+def _held_out(table: Table, name: str, make: Make, seconds: float) -> Forecasts:
+    parts: list[Forecasts] = []
+    for number, (train, test) in enumerate(table.splits()):
+        if len(train) > MOST_ROWS.get(name, len(train)):
+            raise ValueError(f"more than {MOST_ROWS[name]:,} rows")
         prepare = _preparation()
         rows, new = prepare.fit_transform(table.X.iloc[train]), prepare.transform(table.X.iloc[test])
         start = process_time()
-        with stopped_after(limits.seconds):
+        with stopped_after(seconds):
             dist = predictive(make(rows.shape[1]).fit(rows, table.y[train]), new)
-            parts.append(_rows(table, table.y[test], dist))
-        seconds += process_time() - start
-        order.append(test)
-    joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    values = _summary(table, table.y[np.concatenate(order)], joined)
-    # In the order of the table, so that scores are paired by rows.
-    logs = joined["log"][np.argsort(np.concatenate(order))]
-    return Score(table.name, table.task, name, len(logs), values, seconds, log_scores=logs)
+            found = _rows(table, table.y[test], dist)
+        found |= {"row": test, "y": table.y[test], "split": np.full(len(test), number)}
+        parts.append(found | {"seconds": np.full(len(test), (process_time() - start) / len(test))})
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def _preparation() -> Any:
@@ -100,34 +83,22 @@ def _preparation() -> Any:
     )
 
 
-def _rows(table: Table, y: np.ndarray, dist: Distribution) -> dict[str, np.ndarray]:
-    """Scores of single rows."""
+def _rows(table: Table, y: np.ndarray, dist: Any) -> Forecasts:
+    """Scores of single rows, in the units of y."""
     if table.task == "classification":
         found = forecast(y, dist)
         return {"log": np.log(np.maximum(found.actual, LEAST)), "probabilities": found.table}
-    scale = table.y.std()
     inside = {}
-    for level in (0.5, 0.95):
+    for level in LEVELS:
         lower, upper = dist.interval(level)
         inside[f"inside {level}"] = (lower <= y) & (y <= upper)
-    logs = dist.log_prob(y) + np.log(scale)
+    if not hasattr(dist, "log_prob"):
+        nothing = np.full(len(y), np.nan)
+        return {"log": nothing, "crps": nothing, "square": np.square(dist.mean - y)} | inside
+    logs = dist.log_prob(y)
     if not np.isfinite(logs).all():
         raise ValueError(f"the log score of {np.sum(~np.isfinite(logs))} rows isn't finite")
-    return {"log": logs, "crps": dist.crps(y) / scale, "square": np.square((point(dist) - y) / scale)} | inside
-
-
-def _summary(table: Table, y: np.ndarray, rows: Mapping[str, np.ndarray]) -> dict[str, float]:
-    values = {"log score": rows["log"].mean()}
-    if table.task == "classification":
-        dist = Categorical(rows["probabilities"], classes=np.arange(rows["probabilities"].shape[1]))
-        right, stated = rows["probabilities"].argmax(axis=1) == y, rows["probabilities"].max(axis=1)
-        values |= {"Brier": brier(y, dist), "calibration": calibration_error(y, dist), "accuracy": right.mean()}
-        # Correct labels minus those that the probabilities promise, in standard errors.
-        values["z"] = (right - stated).sum() / np.sqrt(max((stated * (1 - stated)).sum(), LEAST))
-    else:
-        values |= {"CRPS": rows["crps"].mean(), "RMSE": np.sqrt(rows["square"].mean())}
-        values |= {"50 %": rows["inside 0.5"].mean(), "95 %": rows["inside 0.95"].mean()}
-    return {name: float(value) for name, value in values.items()}
+    return {"log": logs, "crps": dist.crps(y), "square": np.square(point(dist) - y)} | inside
 
 
 @contextmanager

@@ -43,6 +43,11 @@ CREDO: dict[str, dict[str, Make]] = {
     },
 }
 
+# Those whose time or memory grows with the square of the rows or faster stop here.
+MOST_ROWS = {
+    "KernelRidge": 3000, "NadarayaWatson": 10_000, "sklearn.GP": 2000, "GPyRegressor": 2000, "MAPIE": 10_000,
+}  # fmt: skip
+
 
 def contestants(task: str, names: Sequence[str] = ()) -> dict[str, Make]:
     """All models of a task, or those whose names, or whose group "credo" or "peers", are given."""

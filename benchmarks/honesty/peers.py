@@ -1,6 +1,7 @@
 """Other libraries, each with its usual settings for a small table; those not installed are left out with a line."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Self
@@ -14,6 +15,9 @@ from sklearn.model_selection import train_test_split
 from benchmarks.harness import skipped
 from credo.distributions import Normal
 
+# Of the intervals whose coverage is counted.
+LEVELS = (0.5, 0.95)
+
 
 def peers(task: str) -> dict[str, Callable[[int], Any]]:
     """By name, functions that make a model for a table of so many columns."""
@@ -25,14 +29,14 @@ def peers(task: str) -> dict[str, Callable[[int], Any]]:
             "sklearn.GP": lambda d: GaussianProcessClassifier(_signal(d), random_state=0),
             "sklearn.forest": lambda d: RandomForestClassifier(500, random_state=0),
         }
-    optional = {name: Class for name, Class in {"GPy": GPyRegressor, "ngboost": NGBoost}.items() if _installed(name)}
+    rivals: dict[str, Any] = {"GPy": GPyRegressor, "ngboost": NGBoost, "mapie": MAPIE}
     return {
         "sklearn.BayesianRidge": lambda d: BayesianRidge(),
         "sklearn.GP": lambda d: GaussianProcessRegressor(
             _signal(d) + kernels.WhiteKernel(0.1), normalize_y=True, random_state=0
         ),
         "sklearn.forest": lambda d: OutOfBagForest(),
-        **{Class.__name__: lambda d, Class=Class: Class() for Class in optional.values()},
+        **{kind.__name__: lambda d, kind=kind: kind() for name, kind in rivals.items() if _installed(name)},
     }
 
 
@@ -78,11 +82,7 @@ class GPyRegressor:
 
 
 class NGBoost:
-    """Normal distributions by natural gradient boosting, stopped early on a fifth of the rows.
-
-    ngboost isn't part of the extra `bench`, because it needs an earlier version of pandas: install it in an
-    environment of its own.
-    """
+    """Normal distributions by natural gradient boosting, stopped early on a fifth of the rows."""
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         from ngboost import NGBRegressor
@@ -95,3 +95,30 @@ class NGBoost:
     def predict_dist(self, X: np.ndarray) -> Normal:
         found = self.model.pred_dist(X, max_iter=self.model.best_val_loss_itr)
         return Normal(found.loc, np.maximum(found.scale, 1e-12))
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Points and intervals of given levels, which is all that MAPIE predicts: no log score and no CRPS."""
+
+    mean: np.ndarray
+    ends: dict[float, np.ndarray]
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        return self.ends[level][:, 0], self.ends[level][:, 1]
+
+
+class MAPIE:
+    """CV+ intervals (five folds) around a forest."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+        from mapie.regression import CrossConformalRegressor
+
+        forest = RandomForestRegressor(100, random_state=0)
+        self.model = CrossConformalRegressor(forest, confidence_level=LEVELS, cv=5, random_state=0)
+        self.model.fit_conformalize(X, y)
+        return self
+
+    def predict_dist(self, X: np.ndarray) -> Intervals:
+        points, ends = self.model.predict_interval(X)
+        return Intervals(points, {level: ends[:, :, j] for j, level in enumerate(LEVELS)})

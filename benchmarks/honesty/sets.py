@@ -1,4 +1,4 @@
-"""Data sets: those that scikit-learn and statsmodels ship, and CSV files of a folder."""
+"""Data sets: those that scikit-learn and statsmodels ship, and CSV files of a folder, some with published splits."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,29 +24,40 @@ class Table:
     task: str
     X: pd.DataFrame
     y: np.ndarray
+    # One row for each of the table, one column for each published split; True in the test set.
+    tests: np.ndarray | None = None
 
-    def folds(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def splits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows to fit and rows to predict: the published splits where there are some, otherwise five random folds."""
+        if self.tests is not None:
+            return ((np.flatnonzero(~test), np.flatnonzero(test)) for test in self.tests.T)
         kind = KFold if self.task == "regression" else StratifiedKFold
         return kind(N_FOLDS, shuffle=True, random_state=SEED).split(self.X, self.y)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is, its target, columns that aren't inputs, and how many rows to use."""
+    """Where a table is, its target, columns that aren't inputs, how many rows to use, and how many of its published
+    splits; with these, all rows."""
 
     task: str
     target: str
     without: tuple[str, ...] = ()
     rows: int = MOST_ROWS
     shipped: Callable[[], pd.DataFrame] | None = None
+    n_splits: int = 0
 
     def table(self, name: str, folder: Path | None) -> Table:
         frame = self.shipped() if self.shipped else pd.read_csv(_file(folder, name))
-        frame = frame.drop(columns=list(self.without)).dropna()
-        frame = frame.sample(frac=1.0, random_state=SEED).head(self.rows).reset_index(drop=True)
+        frame = frame.drop(columns=list(self.without))
+        tests = None
+        if self.n_splits:
+            tests = pd.read_csv(_file(folder, f"{name}_splits")).to_numpy()[:, : self.n_splits] == 1
+        else:
+            frame = frame.dropna().sample(frac=1.0, random_state=SEED).head(self.rows).reset_index(drop=True)
         y = frame.pop(self.target).to_numpy()
         y = y.astype(float) if self.task == "regression" else np.unique(y, return_inverse=True)[1]
-        return Table(name, self.task, frame, y)
+        return Table(name, self.task, frame, y, tests)
 
 
 def _file(folder: Path | None, name: str) -> Path:
@@ -70,6 +81,11 @@ def _regression(target: str, *without: str, shipped: Callable[[], pd.DataFrame] 
     return Source("regression", target, without, shipped=shipped)
 
 
+def _published(target: str, n_splits: int) -> Source:
+    """All rows, and the first so many of the splits in NAME_splits.csv: what the processor allows."""
+    return Source("regression", target, n_splits=n_splits)
+
+
 def _classes(target: str, *without: str, rows: int = MOST_ROWS, shipped: Any = None) -> Source:
     return Source("classification", target, without, rows, shipped)
 
@@ -88,14 +104,14 @@ SETS = {
     "airpassengers": _regression("passengers"),
     "grunfeld": _regression("invest", shipped=_statsmodels("grunfeld")),
     "engel": _regression("foodexp", shipped=_statsmodels("engel")),
-    "yacht": _regression("resistance"),
+    "yacht": _published("resistance", 20),
     "sunspots_yearly": _regression("sunspots"),
     "diabetes": _regression("target", shipped=_sklearn("diabetes", scaled=False)),
-    "energy": _regression("Y1_heating"),
-    "concrete": _regression("strength_mpa"),
-    "wine_red": _regression("quality"),
-    "kin8nm": _regression("y"),
-    "protein": _regression("RMSD"),
+    "energy": _published("Y1_heating", 20),
+    "concrete": _published("strength_mpa", 10),
+    "wine_red": _published("quality", 5),
+    "kin8nm": _published("y", 2),
+    "protein": _published("RMSD", 1),
     "spector": _classes("GRADE", shipped=_statsmodels("spector")),
     "iris": _classes("target", shipped=_sklearn("iris")),
     "wine": _classes("target", shipped=_sklearn("wine")),
@@ -106,7 +122,6 @@ SETS = {
     "breast_cancer": _classes("target", shipped=_sklearn("breast_cancer")),
     "digits": _classes("target", rows=400, shipped=_sklearn("digits")),
 }
-QUICK = ("stackloss", "statecrime", "engel", "diabetes", "spector", "iris", "wine")
 
 
 def load(names: Iterable[str], folder: Path | None = None) -> Iterator[Table]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import skipped
-from benchmarks.honesty.contest import Limits, stopped_after
+from benchmarks.honesty.contest import stopped_after
 from benchmarks.honesty.models import Make
 from credo.deadlines import TimeUp
 from credo.kernels import RBF
@@ -36,15 +35,6 @@ class Simulated:
     half: tuple[float, float]
     log_score: tuple[float, float]
 
-    def lines(self) -> list[dict[str, Any]]:
-        named = {"95 %": self.coverage, "50 %": self.half, "log score": self.log_score}
-        head = {"table": f"{self.kind} n={self.n} D={self.d}", "task": "simulation", "model": self.model}
-        return [
-            {**head, "rows": self.tables * N_NEW, "score": name + suffix, "value": value}
-            for name, pair in named.items()
-            for suffix, value in zip(("", " error"), pair, strict=True)
-        ]
-
 
 def process(rng: np.random.Generator, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     """n rows and fresh ones of a process with an RBF on the cube (−1.5, 1.5)^d."""
@@ -61,7 +51,7 @@ def linear(rng: np.random.Generator, n: int, d: int) -> tuple[np.ndarray, np.nda
     return X, X @ rng.normal(size=d) + rng.lognormal(0.0, 0.5) * rng.normal(size=len(X))
 
 
-def simulate(models: Mapping[str, Make], n_tables: int, limits: Limits) -> Iterator[Simulated]:
+def simulate(models: Mapping[str, Make], n_tables: int, seconds: float) -> Iterator[Simulated]:
     cases: list[tuple[str, Draw, int, int]] = [("process", process, n, d) for n, d in PROCESSES]
     cases += [("linear", linear, n, d) for n, d in LINEAR]
     for kind, draw, n, d in cases:
@@ -69,32 +59,21 @@ def simulate(models: Mapping[str, Make], n_tables: int, limits: Limits) -> Itera
             if name not in models:
                 continue
             try:
-                yield _coverage(kind, draw, n, d, name, models[name], n_tables, limits)
+                yield _coverage(kind, draw, n, d, name, models[name], n_tables, seconds)
             except TimeUp:
-                skipped(f"{name}, {kind} n={n} D={d}", f"a fit takes more than {limits.seconds:g} CPU s")
+                skipped(f"{name}, {kind} n={n} D={d}", f"a fit takes more than {seconds:g} CPU s")
 
 
 def _coverage(
-    kind: str, draw: Draw, n: int, d: int, name: str, make: Make, n_tables: int, limits: Limits
+    kind: str, draw: Draw, n: int, d: int, name: str, make: Make, n_tables: int, seconds: float
 ) -> Simulated:  # fmt: skip
     results = []
     for seed in range(n_tables):
         X, y = draw(np.random.default_rng([n, d, seed]), n, d)
-        with stopped_after(limits.seconds):
+        with stopped_after(seconds):
             dist = predictive(make(d).fit(X[:n], y[:n]), X[n:])
         ends = [dist.interval(level) for level in (0.95, 0.5)]
         inside = [np.mean((lower <= y[n:]) & (y[n:] <= upper)) for lower, upper in ends]
         results.append([*inside, np.mean(dist.log_prob(y[n:]))])
     means, errors = np.mean(results, axis=0), np.std(results, axis=0, ddof=1) / np.sqrt(n_tables)
     return Simulated(kind, n, d, name, n_tables, *zip(means.tolist(), errors.tolist(), strict=True))
-
-
-def print_simulated(found: Simulated) -> None:
-    case = f"{found.kind} n={found.n} D={found.d}"
-    (coverage, error), (half, half_error), (score, score_error) = found.coverage, found.half, found.log_score
-    low = "  BELOW 93 %" if coverage + 2 * error < 0.93 else ""
-    print(
-        f"{case:<24}{found.model:<28}{100 * coverage:6.1f} ± {100 * error:.1f} %{100 * half:8.1f} ± "
-        f"{100 * half_error:.1f} %{score:9.3f} ± {score_error:.3f}{low}",
-        flush=True,
-    )
