@@ -66,7 +66,7 @@ def machine() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 if hasattr(os, "sysconf") else 0.0
     return {
         "processor": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory": round(memory),
         "system": platform.system(),
         "python": platform.python_version(),
@@ -128,7 +128,7 @@ def origin(run: Mapping[str, Any]) -> str:
     """A sentence about machine and versions."""
     place = run["machine"]
     return (
-        f"{place['processor']}, {place['cores']} cores, {place['memory']} GiB, {place['system']}, "
+        f"{place['processor']}, {place['cores']} core{'' if place['cores'] == 1 else 's'}, {place['memory']} GiB, {place['system']}, "
         f"Python {place['python']}; " + ", ".join(f"{name} {found}" for name, found in run["versions"].items()) + ".\n"
     )
 
