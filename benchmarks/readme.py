@@ -18,8 +18,9 @@ ROWS = {
 }
 _HEAD = """## Measured
 
-From [docs/benchmarks.md](docs/benchmarks.md), which `make bench` writes: medians over rounds in which the libraries take turns
-on {cores}, with the machine, the versions and the quality that each reached. The ratio is to the fastest of the others.
+From [docs/benchmarks.md](docs/benchmarks.md), which `make bench` writes and which has the machine, the versions and the
+quality that each library reached: medians over rounds in which they take turns on {cores}. The ratio is to the fastest
+of the others.
 [Accuracy and calibration on real data](docs/honesty.md) has its own page.
 
 | | Credo | for comparison | ratio |

@@ -128,8 +128,8 @@ def origin(run: Mapping[str, Any]) -> str:
     """A sentence about machine and versions."""
     place = run["machine"]
     return (
-        f"{place['processor']}, {place['cores']} core{'' if place['cores'] == 1 else 's'}, {place['memory']} GiB, {place['system']}, "
-        f"Python {place['python']}; " + ", ".join(f"{name} {found}" for name, found in run["versions"].items()) + ".\n"
+        f"{place['processor']}, {place['cores']} core{'' if place['cores'] == 1 else 's'}, {place['memory']} GiB, "
+        f"{place['system']}, Python {place['python']}; " + ", ".join(f"{name} {found}" for name, found in run["versions"].items()) + ".\n"
     )
 
 
