@@ -129,7 +129,9 @@ def origin(run: Mapping[str, Any]) -> str:
     place = run["machine"]
     return (
         f"{place['processor']}, {place['cores']} core{'' if place['cores'] == 1 else 's'}, {place['memory']} GiB, "
-        f"{place['system']}, Python {place['python']}; " + ", ".join(f"{name} {found}" for name, found in run["versions"].items()) + ".\n"
+        f"{place['system']}, Python {place['python']}; "
+        + ", ".join(f"{name} {found}" for name, found in run["versions"].items())
+        + ".\n"
     )
 
 
