@@ -381,8 +381,8 @@ def test_a_wrong_time_is_wrong_usage(run, data, value):
     ("value", "words"),
     [
         ("linear,bays", "there is no model 'bays'. Did you mean 'bayes'?"),
-        ("xyz", "there is no model 'xyz'. Choose from linear, ridge"),
-        (" , ", "name at least one of linear"),
+        ("xyz", "there is no model 'xyz'. Choose from naive, naive-season, linear, ridge"),
+        (" , ", "name at least one of naive"),
     ],
 )
 def test_a_wrong_name_suggests_the_nearest(run, data, value, words):

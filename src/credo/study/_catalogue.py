@@ -41,7 +41,7 @@ class Card:
     Examples
     --------
     >>> from credo.study import CARDS
-    >>> card = CARDS["regression"][1]
+    >>> card = next(card for card in CARDS["regression"] if card.name == "linear")
     >>> card.name, card.words, card.cost
     ('linear', 'Linear regression (least squares)', 0)
     """

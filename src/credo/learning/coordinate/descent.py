@@ -73,7 +73,7 @@ def _solve(
 ) -> tuple[Solution, ResidualProducts]:
     rows = working_set.rows
     candidates = rows.squares > 0.0
-    inner, passes, first = _INNER * target, 0, True
+    inner, passes, taken, first = _INNER * target, 0, 0, True
     working_set.begin()
     # A round takes at least one pass, unless nothing but rounding errors is left to reduce.
     for rounds in range(max_passes + 1):
@@ -88,7 +88,8 @@ def _solve(
         working_set.add(violating)
         stalled = not first and not len(violating)
         if stalled:
-            inner *= 0.1
+            # Slow descent still gains by Newton steps on changing supports.
+            inner *= 0.5 if taken >= _SLOW else 0.1
             working_set.refresh()
         first = False
         limit = min(_SLOW, max_passes - passes)
