@@ -67,6 +67,18 @@ def test_of_tied_models_the_simplest_is_selected(truth):
     assert found.reason == "Selected: simple. Two models are statistically tied (simple, rich); it is the simplest."
 
 
+def test_of_tied_models_the_simplest_that_is_calibrated_is_selected(truth):
+    signal, y = truth
+    # Nearly the same log score: one with intervals that are too narrow, the other with larger errors.
+    rough = signal + 0.45 * np.random.default_rng(1).normal(size=200)
+    narrow, calibrated = normal("narrow", y, signal, 0.78), normal("calibrated", y, rough, np.hypot(1.0, 0.45))
+    assert narrow.is_rejected and not calibrated.is_rejected
+    found = select([guess(y), narrow, calibrated])
+    assert list(found.tied) == ["narrow", "calibrated"]
+    assert found.name == "calibrated"
+    assert found.why.endswith("it is the simplest whose calibration is not rejected.")
+
+
 def test_the_better_is_preferred_where_it_is_better_on_every_measure():
     """A few rows make the standard error large; probabilities that are better everywhere still win."""
     rng = np.random.default_rng(3)

@@ -199,3 +199,10 @@ def test_folds_are_as_many_as_asked_for(analyze, houses):
     sizes = [len(test) for _, test in study.data.splits(4, 0)[0]]
     assert study.comparison.n_folds == 4
     assert sorted(sizes) == sorted(len(test) for _, test in KFold(4).split(houses))
+
+
+def test_an_unknown_option_is_an_error_that_names_the_nearest(houses):
+    with pytest.raises(TypeError, match="no option 'fold': did you mean 'folds'"):
+        credo.analyze(houses, "price", fold=2)
+    with pytest.raises(TypeError, match=r"no option 'nonsense': choose from models, .*folds"):
+        credo.analyze(houses, "price", nonsense=3)

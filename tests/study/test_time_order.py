@@ -115,3 +115,47 @@ def test_models_that_are_too_sure_of_later_times_are_passed_over():
     assert chosen.reason == (
         "Selected: b. a has the better log score, but it is too sure. Of the other models: It is the only model."
     )
+
+
+@pytest.fixture(scope="module")
+def weather():
+    """Days of two classes, and of a third that first appears halfway."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=120)
+    y = np.where(x + 0.5 * rng.normal(size=120) > 0, "dry", "wet")
+    y[60::7] = "fog"
+    return pd.DataFrame({"date": pd.date_range("2020-01-01", periods=120), "x": x, "y": y})
+
+
+def test_rows_of_a_class_that_appears_late_are_not_scored_before(analyze, weather):
+    found = analyze(weather, "y", models=["discriminant", "logistic", "average"], time=None, folds=5)
+    assert found.selected != "baseline"
+    assert all(score.error is None and np.isfinite(score.held_out["log_loss"]) for score in found.comparison.scores)
+    held = found.held_out()
+    # Rows 60 and 67 are the first foggy ones, and the rest of their block is predicted without them.
+    assert held["row"][held["actual"] == "fog"].min() == 82
+    assert sum("3 held-out rows are not scored (classes: 'fog')" in note.text for note in found.notes) == 1
+
+
+def test_a_class_of_the_last_block_only_can_not_be_scored(weather):
+    late = dataset(weather.assign(y=np.where(np.arange(120) < 110, "dry", "wet")), "y")
+    with pytest.raises(ValueError, match=r"no fold has held-out rows of a class .* --shuffle"):
+        late.splits(5, 0)
+
+
+def test_a_model_that_can_not_be_scored_does_not_end_the_run(analyze, weather, monkeypatch):
+    def fails(*_):
+        raise ZeroDivisionError("no weights")
+
+    monkeypatch.setattr("credo.study._run.average", fails)
+    found = analyze(weather, "y", models=["discriminant", "logistic", "average"], time=None)
+    assert found.comparison["average"].error == "ZeroDivisionError: no weights"
+    monkeypatch.setattr("credo.study._run.Trial.held_out", fails)
+    with pytest.raises(ValueError, match=r"no model was finished\. .*no weights"):
+        analyze(weather, "y", models=["logistic"], time=None)
+
+
+def test_a_note_says_why_there_is_no_average(analyze, monthly):
+    found = analyze(monthly, "sales", models=["naive", "linear", "average"], time=None)
+    assert "average" not in found.comparison.fitted
+    assert any(note.text.startswith("No average: naive can't be averaged") for note in found.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,14 @@ def splits(
     groups: ArrayLike | None = None,
     classes: bool = False,
 ) -> tuple[list[Split], list[str]]:
-    """The training and held-out rows of each fold, and a note if there are fewer folds than requested.
+    """The training and held-out rows of each fold, and notes about fewer folds than requested and rows left out.
 
     `cv` is a number of folds, a scikit-learn splitter, or pairs of training and held-out rows.
     """
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        return _checked(cv.split(X, y, groups), len(y)), []
-    if isinstance(cv, Iterable) and not isinstance(cv, str):
-        return _checked(cv, len(y)), []
+    given = cv.split(X, y, groups) if hasattr(cv, "split") and not isinstance(cv, str) else cv
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        pairs = _checked(given, len(y))
+        return with_known_classes(pairs, y) if classes else (pairs, [])
     tests, notes = shuffled(_num_samples(X), cv, rng, groups=groups, classes=y if classes else None)
     every = np.arange(len(y))
     return [(np.setdiff1d(every, test), test) for test in tests], notes
@@ -77,6 +77,36 @@ def forward(order: ArrayLike, cv: int) -> list[Split]:
     """
     blocks = np.array_split(np.asarray(order, dtype=np.intp), cv + 1)
     return [(np.concatenate(blocks[: i + 1]), blocks[i + 1]) for i in range(cv)]
+
+
+def with_known_classes(pairs: Sequence[Split], y: NDArray[Any]) -> tuple[list[Split], list[str]]:
+    """The folds without rows of classes that have fewer than two training rows, and a note about those left out.
+
+    Blocks in time order, and folds given by a caller, may hold out a class before any training row has it. A fold whose
+    training rows have fewer than two classes is left out.
+    """
+    found, lost = [], []
+    for train, test in pairs:
+        known, counts = np.unique(y[train], return_counts=True)
+        known = known[counts >= 2]
+        scored = np.isin(y[test], known) & (len(known) >= 2)
+        lost.append(test[~scored])
+        if scored.any():
+            found.append((train[np.isin(y[train], known)], test[scored]))
+    if not found:
+        raise ValueError(
+            "no fold has held-out rows of a class that its training rows have: hold out rows at random instead "
+            "(time_order=False in analyze, --shuffle in credo fit)"
+        )
+    rows = np.concatenate(lost)
+    if not len(rows):
+        return found, []
+    classes = ", ".join(repr(label) for label in np.unique(y[rows]).tolist())
+    held = "1 held-out row is" if len(rows) == 1 else f"{len(rows):,} held-out rows are"
+    return found, [
+        f"{held} not scored (classes: {classes}), because the rows that they are predicted from have fewer than two of "
+        "that class, or no other class."
+    ]
 
 
 def _checked(pairs: Iterable[tuple[Any, Any]], n_samples: int) -> list[Split]:

@@ -245,7 +245,8 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
         listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
-        why = f"{count} models are statistically tied{listed}; it is the simplest."
+        calibrated = "" if chosen is tied[0] else " whose calibration is not rejected"
+        why = f"{count} models are statistically tied{listed}; it is the simplest{calibrated}."
     return Selection(chosen.name, names, why, notes)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from inspect import signature
 from typing import Any
 
+from credo.io import read_table
 from credo.selection._compare import comparison_of
 from credo.study._ahead import narrow_ahead
 from credo.study._catalogue import SUFFIXES, chosen_cards
@@ -91,6 +94,7 @@ def analyze(
     >>> study.predict(pd.DataFrame({"dose": [4.5]})).round(1)["mean"].tolist()
     [9.0]
     """
+    _check_options(reading)
     prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, engine=engine)
     with display(enabled=progress) as report:
         return run(
@@ -182,6 +186,19 @@ def run(
         *map(Note, _option_notes(found.notes, fitted)),
     ]
     return Study(data, found, selected, reason, tuple(notes), seed)
+
+
+def _check_options(given: Mapping[str, Any]) -> None:
+    """Raise an error that names the nearest option if `read_table` doesn't have one of those given."""
+    of_table, own = (
+        [name for name, option in signature(function).parameters.items() if option.kind is option.KEYWORD_ONLY]
+        for function in (read_table, analyze)
+    )
+    for name in given:
+        if name not in of_table:
+            nearest = get_close_matches(name, [*own, *of_table], n=1)
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from {', '.join([*own, *of_table])}"
+            raise TypeError(f"analyze has no option {name!r}: {hint}")
 
 
 def _option_notes(notes: Sequence[str], models: Mapping[str, Any]) -> list[str]:

@@ -28,7 +28,7 @@ from credo.io.errors import plural, quoted
 from credo.io.extras import pandas
 from credo.io.tables.columns import as_frame, column_named, finite_columns
 from credo.io.tables.parquet import LargeTable
-from credo.selection._folds import Split, forward, splits
+from credo.selection._folds import Split, forward, splits, with_known_classes
 from credo.study._large import large_table, sample_of
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
@@ -108,7 +108,8 @@ class Dataset:
     def splits(self, folds: int, seed: int) -> tuple[list[Split], list[str]]:
         """Training and held-out rows of each fold: blocks in time order, or shuffled."""
         if self.time is not None:
-            return forward(self.time.order, min(folds, len(self.y) // 4)), []
+            blocks = forward(self.time.order, min(folds, len(self.y) // 4))
+            return with_known_classes(blocks, self.y) if self.task == "classification" else (blocks, [])
         rng, classes = np.random.default_rng(seed), self.task == "classification"
         return splits(self.frame, self.y, folds, rng, groups=self.groups, classes=classes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from credo.deadlines import TimeUp, check, until
 from credo.io import Preparation, TableModel
 from credo.io.preparation import preparing_once
-from credo.notices import collected
+from credo.notices import collected, on_one_line
 from credo.selection._comparison import Score
 from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
@@ -170,24 +170,40 @@ class Run:
             self._deadline += min(monotonic() - start, _COMPILING)
 
     def _average(self) -> None:
-        """Average the finished models whose columns were prepared alike; of fewer than two there is no average."""
-        alike = [card.name for card in self.cards if card.cost >= 0 and card.standardize]
-        found = [self.trials[name] for name in alike if name in self.trials]
-        found = [trial for trial in found if trial.error is None and not trial.plain]
-        if len(found) > 1 and len(self.splits) > 1:
-            self._say(AVERAGE, 0, [])
+        """Average the finished models whose columns were prepared alike, and say in a note what is in it."""
+        usable = {trial.name: trial for trial in self._made if trial.error is None and not trial.plain}
+        alike = {card.name for card in self.cards if card.standardize}
+        found = [trial for name, trial in usable.items() if name in alike]
+        others = ", ".join(name for name in usable if name not in alike)
+        apart = f"{others} can't be averaged with models whose inputs are standardized" if others else ""
+        if len(found) < 2 or len(self.splits) < 2:
+            few = "there is only one fold" if len(self.splits) < 2 else apart or "fewer than two models were finished"
+            self.notes.append(f"No {AVERAGE}: {few}.")
+            return
+        self._say(AVERAGE, 0, [])
+        try:
             trial = average(AVERAGE, found)
-            names = trial.fitted.estimator_.names_
-            if len(names) > 1:
-                self._keep(trial)
-            else:
-                self.notes.append(f"No average of models: by their held-out scores, {names[0]} has all the weight.")
+        except Exception as error:
+            self._keep(replace(found[0], name=AVERAGE, error=on_one_line(error), fitted=None))
+            return
+        members, weights = trial.fitted.estimator_.names_, trial.fitted.estimator_.weights_
+        if len(members) < 2:
+            self.notes.append(f"No {AVERAGE}: by their held-out scores, {members[0]} has all the weight.")
+            return
+        self._keep(trial)
+        parts = sorted(zip(members, weights, strict=True), key=lambda part: -part[1])
+        shares = ", ".join(f"{name} {100 * weight:.0f} %" for name, weight in parts)
+        self.notes.append(f"The weights in {AVERAGE}: {shares}.{f' {apart}.' if apart else ''}")
 
     def _keep(self, trial: Trial) -> None:
+        """Add a trial and its scores; a model whose predictions can't be scored has failed."""
+        try:
+            score = trial.score(None if trial.error is not None else trial.held_out())
+        except Exception as error:
+            trial.error = f"{on_one_line(error)} (when it was scored)"
+            score = Score(trial.name, error=trial.error)
         self.trials[trial.name] = trial
-        self._scores.append(
-            trial.score(trial.held_out()) if trial.error is None else Score(trial.name, error=trial.error)
-        )
+        self._scores.append(score)
 
     def _expected(self, card: Card, deadline: float) -> float:
         """Estimated seconds for all fits, from fits on parts of the rows; 0 if the model is too cheap to time."""
