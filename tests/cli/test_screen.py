@@ -52,6 +52,7 @@ def test_a_leaderboard_without_a_terminal_is_plain_lines(capsys):
     assert lines[1] == ["bayes", "-5.4205", "54.65", "30.90", "95.9", "%", "-2403.91", "0.004"]
     assert lines[2][:4] == ["[bold]odd", "-6.0000", "123457", "0.001230"]
     assert lines[3] == ["lms", "—", "—", "—", "—", "—", "failed"]
+    assert out.splitlines()[4] == "lms failed: it diverged"
     assert "\x1b" not in out
 
 

@@ -247,6 +247,13 @@ def test_of_many_classes_the_most_frequent_are_drawn_in_the_same_colours_everywh
     assert len(names) == 10
     frequent = sorted(names[np.argsort(-counts, kind="stable")[:8]])
     assert re.findall(r"</svg>(c\d)<", key) == frequent
+    # Eight colours, and lines without marks, as in the figures; levels are drawn as marks.
+    assert len(set(re.findall(r'stroke="(#\w+)"', key))) == 8 and "fill=" not in key
+    page = make_page(frame.round(), y, {"lda": LinearDiscriminant()})
+    key = page[page.index('<p class="key">') :].split("</p>")[0]
+    assert len(set(re.findall(r'fill="(#\w+)"', key))) == 8 and "stroke=" not in key
+    assert len(set(re.findall(r'<path d="(M[^"]+Z)"', key))) == 7
+    page = make_page(frame, y, {"lda": LinearDiscriminant()})
     assert "2 more classes are not drawn." in text(page)
     for i in range(2):
         curve = page[page.index(f'id="figure-curve-{i}"') :].split("</figure>")[0]

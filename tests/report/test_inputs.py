@@ -1,6 +1,7 @@
 """What a model says of its inputs: influences, relevances, curves, and the sentences made of them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from credo.kernel_machines import KernelRidge, NadarayaWatson
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression, Ridge
 from credo.metrics import Influence
+from credo.report._answer import _judged, inputs
 from credo.report._curve_figures import curve_figures, curve_sentence
 from credo.report._curves import Curve, Shares, curves, latent, line, probability, typical
 from credo.report._inputs import (
@@ -266,6 +268,36 @@ def test_a_process_and_two_classes_are_compared_at_two_places_too(farm, grown):
     assert curves(fitted(NadarayaWatson(), frame, y), frame, row, [["wind"]])[0].is_flat is None
 
 
+def test_the_summary_judges_curves_of_models_that_do_not_compare_two_places(farm):
+    """The band of a forest is mostly the uncertainty of its level: a horizontal line fits into every one."""
+    frame, y = farm
+    model = fitted(NadarayaWatson(), frame, y)
+    found = inputs("model", [], {"model": model}, frame, y=y, rows=np.arange(len(y)), spread=float(np.std(y)))
+    assert found.effects is None and len(found.curves) == 4
+    said = influence_sentence(found.influence, best="model", target="y")
+    little = said.partition("Little influence:")[2]
+    assert [one.name for one in found.curves if one.is_flat] == [name for name in frame.columns if name in little]
+    wide = Curve("warmth", "warmth", np.arange(3.0), Normal(np.array([18.0, 40.0, 68.0]), np.full(3, 40.0)))
+    assert curve_sentence(wide) == "No clear effect."
+    fact = Influence([["warmth"], ["wind"]], np.array([19.0, 0.5]), [True, True])
+    assert curve_sentence(_judged(wide, None, fact, model)) == "Rises from 18.0 to 68.0."
+    assert curve_sentence(_judged(replace(wide, name="wind"), None, fact, model)) == "No clear effect."
+
+
+def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
+    frame, y = farm
+    frame = frame[["warmth", "soil"]]
+    labels = np.where(y + 10 * (frame["soil"] == "clay") > 15, "good", "bad")
+    model = fitted(BayesianLogisticRegression(), frame, labels)
+    found = inputs(
+        "model", [], {"model": model}, frame, y=labels, rows=np.arange(len(y)), spread=np.inf, predict=probability
+    )
+    clear = dict.fromkeys(frame.columns, False)
+    for name, is_clear in zip(model.preparation_.sources(), found.effects.is_clear, strict=True):
+        clear[name] |= bool(is_clear)
+    assert {one.name: not one.is_flat for one in found.curves} == clear
+
+
 def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
     """As the probability of a class between two others does: 99.9 %, 100 %, and down to nothing."""
     bare = np.r_[0.999, np.ones(20), np.linspace(1.0, 0.0, 20)]
@@ -303,7 +335,7 @@ def test_influences_in_words():
     )
     assert say([20.0, 6.0, 0.4]).endswith(", one standard deviation of beam by 6.0. Little influence: length.")
     assert say([20.0, 12.0, 6.0], [True, True, False]).startswith("Most influential: froude and beam. One")
-    assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", another value of length by 6.0.")
+    assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", one standard deviation of beam by 12.")
     assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0. Little influence: length, draught and soil.")
     assert say([0.0, 0.0]) == "No input changes the predictions of gp."
 

@@ -183,3 +183,11 @@ def test_wide_intervals_do_not_exclude_a_model_that_predicts_much_better(truth):
     assert select([guess(y), worse, good]).name == "good"
     # Narrow intervals do, if the other isn't much worse.
     assert select([guess(y), worse, normal("narrow", y, signal, 0.7)]).name == "worse"
+
+
+def test_intervals_are_called_too_wide_only_where_their_coverage_says_so():
+    """98 of 99 rows are inside, which chance allows; but most are near the middle of their distributions."""
+    y = np.concatenate([np.linspace(-0.9, 0.9, 98), [2.5]])
+    found = normal("cautious", y, 0.0)
+    assert found.fault == "its predictive distributions are not calibrated"
+    assert normal("cautious", np.tile(y[:98], 10), 0.0).fault == "its 95 % intervals are too wide"

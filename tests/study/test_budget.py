@@ -131,6 +131,19 @@ def test_a_budget_that_is_too_short_for_any_model_is_an_error(analyze, replaced,
         analyze(table(60), "y", models=models, time=1.0)
 
 
+def test_models_without_time_are_named_before_the_columns_are_blamed(analyze, replaced, tmp_path):
+    replaced("bayes", Slow())
+    noise = table(60).assign(y=np.random.default_rng(2).normal(size=60))
+    study = analyze(noise, "y", models=["linear", "bayes"], time=1.0)
+    assert study.selected == "baseline"
+    assert study.reason.startswith("For lack of time, bayes did not finish: try time=5 (--time 5). Selected: baseline.")
+    study.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "For lack of time, bayes did not finish" in page and "don&#39;t help" not in page
+    analyze(noise, "y", models=["linear"]).report(tmp_path / "report.html")
+    assert "don&#39;t help" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_there_is_a_model_however_short_the_time(analyze):
     study = analyze(table(60), "y", time=1e-3)
     assert names(study) == {"baseline", "linear"} and study.selected == "linear"

@@ -159,3 +159,13 @@ def test_a_note_says_why_there_is_no_average(analyze, monthly):
     found = analyze(monthly, "sales", models=["naive", "linear", "average"], time=None)
     assert "average" not in found.comparison.fitted
     assert any(note.text.startswith("No average: naive can't be averaged") for note in found.notes)
+
+
+def test_the_report_of_rows_in_time_order_draws_all_rows_and_no_noise(study, monthly, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("credo.plots.band", lambda *_, data, **__: drawn.append(data))
+    study.report(tmp_path / "report.html")
+    ((_, values),) = drawn
+    np.testing.assert_array_equal(np.sort(values), np.sort(monthly["sales"]))
+    # The forecasts have errors that the noise around the fitted curve doesn't contain.
+    assert "residual noise" not in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ import math
 import shlex
 import shutil
 import sys
+import textwrap
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,9 @@ import click
 
 if TYPE_CHECKING:
     from credo.selection import Comparison, Measure, Score
+
+# The longest sentence about a model that failed; the report has all of it.
+_FAILURE = 160
 
 
 class Screen:
@@ -70,6 +74,8 @@ class Screen:
             style = "dim" if score.error else "bold green" if score.name == selected else ""
             table.add_row(*(Text(cell, style=style) for cell in line[:shown]))
         console.print(table)
+        for failure in comparison.failures:
+            console.print(Text(visible(textwrap.shorten(failure, _FAILURE, placeholder=" …")), style="dim"))
 
     @contextmanager
     def notes_for_warnings(self) -> Iterator[None]:

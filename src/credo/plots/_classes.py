@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.markers import MarkerStyle
+from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 
 from credo.plots._data import feature_names, sample_rows
@@ -17,10 +19,10 @@ from credo.plots._style import ACCENT, ALERT
 
 # Rounding errors of probabilities are smaller than this; those of their sum smaller than the second number.
 _SLACK, _SUM_SLACK = 1e-6, 1e-3
-# Okabe & Ito (2008) without black and without yellow, which is hard to see on white.
-_COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# Okabe & Ito (2008) without yellow, which is hard to see on white, and a brown; grey stands for their black.
+_COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c510a")
 N_COLORS = len(_COLORS)
-# With seven shapes and six colours, no pair is repeated below 42 classes.
+# With seven shapes and eight colours, no pair is repeated below 56 classes.
 _SHAPES = ("o", "^", "s", "D", "v", "P", "X")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.6, 1.2, 1.6)), (0, (9, 3)))
 
@@ -209,6 +211,15 @@ def dashes(place: int) -> str:
     """The line style of a class as SVG's stroke-dasharray, in units of the line width."""
     style = dash(place)
     return "none" if style == "solid" else " ".join(f"{1.6 * length:g}" for length in style[1])
+
+
+def mark(place: int) -> str:
+    """The mark of a class as the data of an SVG path, about 8 units wide and centred at the origin."""
+    style = MarkerStyle(shape(place))
+    # Downwards, as in SVG.
+    outline = style.get_path().transformed(style.get_transform() + Affine2D().scale(8, -8))
+    parts = (" ".join(f"{x:.3g},{y:.3g}" for x, y in np.asarray(part).tolist()) for part in outline.to_polygons())
+    return " ".join(f"M{part}Z" for part in parts)
 
 
 def palette(n_classes: int) -> NDArray[np.float64]:

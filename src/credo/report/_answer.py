@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from credo.metrics import Influence, final_step
@@ -12,7 +12,7 @@ from credo.report._curves import Curve, Predict, curves, latent, line, typical
 from credo.report._effects import Effects, NonZero, effects, non_zero, untransformed
 from credo.report._inclusion_figure import inclusion_sentence
 from credo.report._inclusions import Inclusions, inclusions
-from credo.report._inputs import Process, influence, process
+from credo.report._inputs import Process, influence, is_little, process
 from credo.report._numbers import capital, several, spelled
 from credo.selection import BASELINE, Comparison
 
@@ -122,6 +122,7 @@ def inputs(
         place = row
         if place is not None:
             drawn = attempt("Curves of the inputs", lambda: curves(model, frame, place, shown, predict=predict), [])
+            drawn = [_judged(curve, own, moved, model) for curve in drawn]
     return Inputs(
         own, moved, gp, along, drawn[:MAX_CURVES], row,
         noise=None if noise is None else float(noise),
@@ -132,11 +133,26 @@ def inputs(
     )  # fmt: skip
 
 
+def _judged(curve: Curve, own: Effects | None, moved: Influence, model: Any) -> Curve:
+    """A curve with its effect judged as the summary does, if the model doesn't tell how points of a curve covary.
+
+    A band around each point is no measure: all points share the uncertainty of the function's level.
+    """
+    if curve.is_flat is not None or curve.classes:
+        return curve
+    if own is None:
+        return replace(curve, is_flat=is_little(moved, curve.name))
+    inputs = zip(model.preparation_.sources(), own.is_clear, strict=True)
+    return replace(curve, is_flat=not any(clear for name, clear in inputs if name in (curve.name, *curve.together)))
+
+
 def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
     """Which model is selected and why; or that no model beat the baseline."""
     n_failed = sum(score.error is not None for score in comparison.scores)
     failed = [f"{capital(several(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
     if choice.name != BASELINE:
+        return [" ".join([choice.reason, *failed])]
+    if comparison.out_of_time:
         return [" ".join([choice.reason, *failed])]
     advice = (
         f"These columns don't help to predict {target}, or there are too few rows to show that they do. Check the "

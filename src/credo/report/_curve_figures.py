@@ -16,7 +16,6 @@ from credo.plots._labels import name_axis
 from credo.plots._style import canvas
 from credo.report._curves import Curve
 from credo.report._figures import MAX_POINTS, Figure, figure, name_x
-from credo.report._held_out import Predicted
 from credo.report._numbers import datum, day, listing, number
 
 # At most this many inputs have a curve, and this many classes.
@@ -33,8 +32,8 @@ _TICKS = 26
 def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], str] = number) -> str:
     """What a curve does, whether it has a clear effect, and whether its y-axis is zoomed.
 
-    The effect is clear if the interval of the difference between highest and lowest point excludes zero or, for a
-    model that doesn't give it, if no horizontal line fits into the band. `write` formats the values.
+    The effect is clear if the curve isn't flat by its `is_flat` or, if that is unknown, if no horizontal line fits into
+    the band. `write` formats the values.
     """
     suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
     return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}."
@@ -107,13 +106,11 @@ def _turns(mean: NDArray[np.float64], tolerance: float) -> int:
     return turns
 
 
-def line_figure(line: Curve, held: Predicted, *, target: str) -> Figure:
+def line_figure(line: Curve, y: NDArray[np.float64], *, target: str) -> Figure:
     """A model of one input, with the data."""
-    rows = np.arange(len(held.y))
-    if len(rows) > MAX_POINTS:
-        rows = np.sort(np.random.default_rng(0).permutation(len(rows))[:MAX_POINTS])
     assert line.data is not None
-    data = (line.data[held.held.rows[rows]], held.y[rows])
+    rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MAX_POINTS])
+    data = (line.data[rows], y[rows])
 
     def draw(ax: Any) -> None:
         plots.band(line.x, line.predictive, latent=line.dist, data=data, name=target, ax=ax)

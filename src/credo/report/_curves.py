@@ -39,8 +39,8 @@ class Curve:
     name, label : the column, and the label of the axis
     x : where; days since 1970 if `dates`, numbers 0, 1, … if the column has few values, which are named by `ticks`
     dist : mean and interval at each point; of several `classes` the mean has a column each
-    is_flat : whether the 95 % interval of the difference between highest and lowest point includes zero; None if
-        the model doesn't tell how points covary
+    is_flat : whether the 95 % interval of the difference between highest and lowest point includes zero; if the model
+        doesn't tell how points covary, whether the summary says that the input has no clear effect, or None
     together : correlated inputs that are varied along with the column, as they do on average
     predictive, data : of a model with a single input: the distribution with noise, and the input in each row
     """

@@ -312,8 +312,6 @@ class NonZero:
         n, n_all, model = len(self.names), self.n_coefficients, self.model
         if not n:
             return f"Every coefficient of {model} is zero: it predicts the same value for all rows."
-        if n == n_all == 1:
-            return f"The only coefficient of {model} is non-zero."
         if n == n_all:
             return f"{'Both' if n == 2 else f'All {spelled(n)}'} coefficients of {model} are non-zero."
         some = listing([shorten(name) for name in self.names[:_NAMED]])
@@ -325,6 +323,7 @@ class NonZero:
 def non_zero(models: Mapping[str, Any], frame: Any) -> NonZero | None:
     """The non-zero coefficients of the first model that sets some to zero; None if there is no such model.
 
+    Also None if the only coefficient is not zero, which goes without saying.
     They are ordered by their size times the standard deviation of the column. Words of a text are in quotes.
     """
     for title, model in models.items():
@@ -334,5 +333,5 @@ def non_zero(models: Mapping[str, Any], frame: Any) -> NonZero | None:
             moved = size * _std(model.preparation_.transform(frame))
             order = np.lexsort((-moved, size == 0))[: np.count_nonzero(size)]
             names = [f"“{name}”" if is_word else name for name, is_word in zip(*_words(model), strict=True)]
-            return NonZero(title, [names[j] for j in order], len(size))
+            return None if len(size) == 1 and size[0] > 0 else NonZero(title, [names[j] for j in order], len(size))
     return None

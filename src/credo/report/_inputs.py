@@ -74,6 +74,12 @@ def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
     return influence_of(lambda rows: predict(with_names(estimator, rows)), dense(X), columns, spread=spread)
 
 
+def is_little(fact: Influence, column: str) -> bool:
+    """Whether a column is among those that `influence_sentence` says have little influence."""
+    value = next(fact.values[i] for i, members in enumerate(fact.members) if column in members)
+    return bool(value < _LITTLE * fact.values.max())
+
+
 def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
     """Which columns change the predictions most."""
     correlated = " ".join(
@@ -92,8 +98,8 @@ def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
         f"Most influential: {listing(names[:strong], at_most=4)}. {first} changes the predicted {target} by "
         f"{number(float(values[0]), digits=2)} (root mean square over the rows)"
     )
-    if strong < some:
-        text += f", {_change(fact, order[strong], name=names[strong])} by {number(float(values[strong]), digits=2)}"
+    if some > 1:
+        text += f", {_change(fact, order[1], name=names[1])} by {number(float(values[1]), digits=2)}"
     return f"{text}.{_little(names[some:], there_are_others=strong < some)} {correlated}".strip()
 
 

@@ -128,7 +128,7 @@ def render(
     board = leaderboard.rows(comparison, families, selected=selected)
     varies = len(np.unique(values)) > 1
     with collected():
-        found = _results(comparison, selected, reason, models, frame, shorten(target))
+        found = _results(comparison, selected, reason, models, frame, values, shorten(target))
     of_table = [*sheet_notes, *preparation.notes_]
     of_run = [*notes, *comparison.notes, *(comparison.selection.notes if comparison.held_out else ())]
     every = _unique([*of_run, *of_table])
@@ -185,12 +185,18 @@ def write(path: str | os.PathLike[str], **content: Any) -> None:
 
 
 def _results(
-    comparison: Comparison, selected: str | None, reason: str | None, models: Mapping[str, Any], frame: Any, target: str
+    comparison: Comparison,
+    selected: str | None,
+    reason: str | None,
+    models: Mapping[str, Any],
+    frame: Any,
+    y: Any,
+    target: str,
 ) -> dict[str, Any]:
     """The parts of the page that need a fitted model."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
     nothing |= dict.fromkeys(("best", "along", "drawn"), "")
-    nothing |= dict.fromkeys(("has_process", "moved_together", "is_local"), False)
+    nothing |= dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines"), False)
     nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
@@ -198,7 +204,7 @@ def _results(
         return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
     results = classification if comparison.task == "classification" else regression
     choice = Choice(selected or comparison.selected, reason or comparison.reason)
-    return nothing | results(comparison, choice, models, frame, target)
+    return nothing | results(comparison, choice, models, frame, y, target)
 
 
 def _family(name: str, model: Any, comparison: Comparison) -> str:

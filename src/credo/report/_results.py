@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.metrics._calibration_test import class_calibration
-from credo.plots._classes import color, dashes
+from credo.plots._classes import color, dashes, mark
 from credo.report._answer import Choice, Inputs, inputs, opening
 from credo.report._classes import (
     accuracy_sentence,
@@ -45,8 +45,8 @@ _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
 
 
 def regression(
-    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, target: str
-) -> dict[str, Any]:  # fmt: skip
+    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, y: NDArray[Any], target: str
+) -> dict[str, Any]:
     """The parts of the page for a numeric target."""
     best = choice.name
     held = Predicted(comparison.held_out[best])
@@ -74,14 +74,15 @@ def regression(
     if found.effects is None and found.process is not None and found.process.nonlinearity is not None:
         figures += [nonlinearity_figure(found.process)] if len(found.process.names) > 1 else []
     if found.line is not None:
-        figures = [line_figure(found.line, held, target=target)]
+        figures = [line_figure(found.line, y, target=target)]
     over_time = time_figure(held, frame, n_folds=comparison.n_folds, target=target)
-    # Where later rows are predicted from earlier ones, the earliest are never held out.
+    # Where later rows are predicted from earlier ones, the earliest are never held out. The error of forecasts is then
+    # no noise around a known function.
     forward = bool(over_time) and len(held.y) < len(frame)
     return {
         "best": best,
         "answer": answer,
-        "tiles": _tiles(rmse, guess, held, found, best),
+        "tiles": _tiles(rmse, guess, held, found if not forward else replace(found, noise=None), best),
         "figures": [
             *over_time,
             *held_out_figures(held, target=target, baseline=guess, in_time=forward),
@@ -119,8 +120,8 @@ def _tiles(
 
 
 def classification(
-    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, target: str
-) -> dict[str, Any]:  # fmt: skip
+    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, y: NDArray[Any], target: str
+) -> dict[str, Any]:
     """The parts of the page for classes."""
     best = choice.name
     held, loss = comparison.held_out[best], comparison[best].held_out["log_loss"]
@@ -159,12 +160,12 @@ def classification(
         ],
         "figures": [
             *class_figures(held, target=target),
-            *_plane_figures(found, model, frame.iloc[held.rows], held.y, target),
+            *_plane_figures(found, model, frame, y, target),
             *_which_figures(
                 found, best=best, effect=f"log odds of {event}", influence=changed, weighed=weighed, target=target
             ),
         ],
-        **({} if _is_line(found, model) else _probability_curves(found, model, frame, held.y, target)),
+        **({} if _is_line(found, model) else _probability_curves(found, model, frame, y, target)),
         "surprises": least_probable(held, frame),
         "failures": found.failures,
     }
@@ -204,7 +205,9 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
             found.curves, scale=_PROBABILITY, max_zoom=_MAX_ZOOM, write=percent, classes=shown
         ),
         "along": "class probabilities" if several_classes else f"probability of {names[1]}",
-        "class_key": [(names[place], color(k), dashes(k)) for k, place in enumerate(shown)],
+        "class_key": [(names[place], color(k), dashes(k), mark(k)) for k, place in enumerate(shown)],
+        "key_marks": any(curve.ticks is not None for curve in found.curves),
+        "key_lines": any(curve.ticks is None for curve in found.curves),
         "classes_left": len(names) - len(shown) if several_classes else 0,
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         **_curve_facts(found, frame),

@@ -105,6 +105,8 @@ class Comparison:
     task : "regression" or "classification"
     narrow_ahead : dict of name to str
         Of rows in time order, the models whose intervals for later times are too narrow, and why.
+    out_of_time : str
+        Which models were not finished for lack of time, and what to do; or empty.
 
     Examples
     --------
@@ -127,6 +129,7 @@ class Comparison:
     n_folds: int = 5
     task: str = "regression"
     narrow_ahead: Mapping[str, str] = field(default_factory=dict)
+    out_of_time: str = ""
 
     @cached_property
     def selection(self) -> Selection:
@@ -156,6 +159,11 @@ class Comparison:
     def tied(self) -> list[str]:
         """The models that are statistically tied with the leader, which is among them, the simplest first."""
         return list(self.selection.tied)
+
+    @property
+    def failures(self) -> list[str]:
+        """A sentence for each model that failed, with the reason."""
+        return [f"{score.name} failed: {score.error}" for score in self.scores if score.error is not None]
 
     def gap(self, first: str, second: str) -> Gap:
         """The paired difference of two models' held-out log scores, with its standard error."""
@@ -215,11 +223,9 @@ class Comparison:
         columns = {"model": [line["name"] for line in lines]}
         for key in [*self.measures, *shown]:
             columns[MEASURES[key].title if key in MEASURES else key] = [line[key] for line in lines]
-        failed = [f"{score.name} failed: {score.error}" for score in self.scores if score.error is not None]
         chosen = [] if all(score.error is not None for score in self.scores) else [self.reason]
-        return Table(
-            f"Held out in {self.n_folds} folds", columns, (*chosen, *failed, *_base_notes(self.scores), *self.notes)
-        )
+        notes = (*chosen, *self.failures, *_base_notes(self.scores), *self.notes)
+        return Table(f"Held out in {self.n_folds} folds", columns, notes)
 
 
 def with_probabilities(scores: Sequence[Score]) -> list[Score]:

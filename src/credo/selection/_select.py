@@ -135,8 +135,8 @@ class Candidate:
         lower, upper = self.dist.interval(0.95)
         covered = coverage_test((lower <= self.y) & (self.y <= upper))
         excess = covered.inside / covered.n - 0.95
-        is_off = abs(excess) > _COVERAGE_OFF
-        if covered.low <= covered.inside <= covered.high or not is_off:
+        is_off = abs(excess) > _COVERAGE_OFF and not covered.low <= covered.inside <= covered.high
+        if not is_off:
             shape = uniformity(pit(self.y, self.dist))
             if shape.distance <= _DISTANCE or shape.bars.p >= ALARM:
                 return ""

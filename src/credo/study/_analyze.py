@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any
 
 from credo.io import read_table
+from credo.selection import BASELINE
 from credo.selection._compare import comparison_of
 from credo.study._ahead import narrow_ahead
 from credo.study._catalogue import SUFFIXES, chosen_cards
@@ -155,7 +156,7 @@ def run(
         raise ValueError(" ".join(["no model was finished.", *failed, *work.notes]))
     found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
     found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
-    found = replace(found, narrow_ahead=narrow_ahead(data, found, splits))
+    found = replace(found, narrow_ahead=narrow_ahead(data, found, splits), out_of_time=work.out_of_time)
     fitted = found.fitted
     scores = [
         replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score
@@ -163,7 +164,7 @@ def run(
     ]
     found = replace(found, scores=scores)
     selected = found.selected if select is None else select
-    reason = found.reason
+    reason = f"{found.out_of_time} {found.reason}".strip() if selected == BASELINE else found.reason
     if select is not None:
         other = "" if found.selected == select else f" By the held-out scores, {found.selected} would be selected."
         reason = f"Selected: {select}, as requested.{other}"

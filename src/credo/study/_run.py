@@ -79,6 +79,7 @@ class Run:
     trials: dict[str, Trial] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
+    out_of_time: str = ""
 
     def __post_init__(self) -> None:
         # The models are imported before the clock starts.
@@ -110,6 +111,11 @@ class Run:
                 raise
         self._say(None, 0, [])
         self.notes += _late_notes(late, self.time)
+        missed = [name for name in late if name != AVERAGE]
+        if missed and self.time is not None and not self.interrupted:
+            some = f" and {len(missed) - 4} more" if len(missed) > 4 else ""
+            more = f"try time={5 * self.time:g} (--time {5 * self.time:g})"
+            self.out_of_time = f"For lack of time, {', '.join(missed[:4])}{some} did not finish: {more}."
         return [self.trials[card.name] for card in self.cards if card.name in self.trials]
 
     @property

@@ -81,7 +81,7 @@ class Study:
         table = self.comparison.table()
         important = [note.text for note in self.notes if note.important or note.on_board]
         title = f"{self.target}: {self.data.shape}, {table.title.lower()}"
-        return replace(table, title=title, notes=(self.reason, *important))
+        return replace(table, title=title, notes=(self.reason, *self.comparison.failures, *important))
 
     @property
     def model(self) -> TableModel:
