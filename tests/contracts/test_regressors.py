@@ -157,6 +157,9 @@ def test_lives_in_pipelines_and_searches(model):
     is_tree = isinstance(model, credo.DecisionTreeRegressor)
     assert (scores["test_r2"] > (0.0 if is_tree else 0.5)).all() or not knows_offsets(model)
     assert (scores["test_log_score"] > (-2.5 if is_tree else -2)).all() or not knows_offsets(model)
+    if isinstance(model, NaiveForecast):
+        # Without times, no setting is better than another.
+        return
     # A setting that is worth something here, from bad to good.
     choices = {
         "fit_intercept": [False, True],

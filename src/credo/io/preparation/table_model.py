@@ -288,14 +288,14 @@ class TableModel(FittedState, BaseEstimator):
         """The prepared rows, and what those with unknown levels average over."""
         check_is_fitted(self)
         table = self._without_target(as_frame(X)) if has_names(X) else X
-        rows = self._for_estimator(_once(self.preparation_, table, lambda: self.preparation_.transform(table)))
+        rows = self.for_estimator(_once(self.preparation_, table, lambda: self.preparation_.transform(table)))
         found = self.preparation_.alternatives(table)
         if found is not None:
             matrices = found.matrices
-            found = replace(found, matrices=lambda: map(self._for_estimator, matrices()))
+            found = replace(found, matrices=lambda: map(self.for_estimator, matrices()))
         return rows, found
 
-    def _for_estimator(self, rows: Any) -> Any:
+    def for_estimator(self, rows: Any) -> Any:
         return _rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
 
 
