@@ -33,9 +33,10 @@ def test_held_out_rows_are_later_than_their_training_rows(monthly):
     assert len(splits) == 5
     for train, test in splits:
         assert dates[train].max() < dates[test].min()
-    # All rows but those of the first block are held out once.
+    # The first half is never held out; every other row is once.
     tested = np.concatenate([test for _, test in splits])
-    assert len(set(tested.tolist())) == len(tested) == 80
+    assert len(set(tested.tolist())) == len(tested) == 48
+    assert len(splits[0][0]) == 48
     assert any("date" in note.text and "--shuffle" in note.text for note in data.notes)
 
 
@@ -47,11 +48,20 @@ def test_rows_are_held_out_at_random_on_request(monthly):
     assert sum(len(test) for _, test in splits) == 96
 
 
-def test_the_first_block_is_not_among_the_held_out_rows(study, monthly):
+def test_the_first_half_is_not_among_the_held_out_rows(study, monthly):
     held = study.held_out()
-    assert len(held) == 72
-    assert held["row"].min() == 25
-    assert held["actual"].tolist() == monthly["sales"].iloc[24:].tolist()
+    assert len(held) == 48
+    assert held["row"].min() == 49
+    assert held["actual"].tolist() == monthly["sales"].iloc[48:].tolist()
+
+
+def test_forecasts_start_after_two_cycles():
+    """Three years of days: the first forecast knows two of them. Of two years, it knows three quarters."""
+    date = pd.date_range("2012-01-01", periods=1095, freq="D")
+    frame = pd.DataFrame({"date": date, "temperature": np.arange(1095.0) % 365})
+    starts = [len(dataset(frame[:n], "temperature").splits(5, 0)[0][0][0]) for n in (1095, 740, 500)]
+    # 500 days have no two years: their longest cycle is a week.
+    assert starts == [731, 555, 250]
 
 
 def test_the_process_in_time_forecasts_the_season(study):
