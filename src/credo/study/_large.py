@@ -86,7 +86,7 @@ class Prepared:
         rest, y = part_target(frame, model.target, classes=getattr(model, "classes_", None))
         if not len(y):
             return np.empty((0, len(model.preparation_.get_feature_names_out()))), y
-        rows = model._for_estimator(model.preparation_.transform(rest))
+        rows = model.for_estimator(model.preparation_.transform(rest))
         return (model.estimator_[:-1].transform(rows) if isinstance(model.estimator_, Pipeline) else rows), y
 
 
