@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.interpolate import make_smoothing_spline
 
 from credo.distributions import Normal
+from credo.gp import GPRegressor
 from credo.selection._select import Candidate, select
 from credo.study import dataset
+from credo.study._estimators import make
+from credo.study._size import Size, Times
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +129,25 @@ def test_models_that_are_too_sure_of_later_times_are_passed_over():
     assert chosen.reason == (
         "Selected: b. a has the better log score, but it is too sure. Of the other models: It is the only model."
     )
+
+
+def test_the_trend_in_time_is_a_cubic_smoothing_spline():
+    """Wahba 1978: an integrated random walk beside a flat linear mean; S(0) = 4 (√3/ℓ)³σ² is its rate."""
+    rng = np.random.default_rng(3)
+    x = np.arange(80.0)
+    y = 0.01 * (x - 30) ** 2 + 3 * np.sin(x / 12) + rng.normal(size=80)
+    times = Times(0, 79.0, 1.0)
+    kernel = make("gp-time", Size(80, 1, times=times)).kernel.terms[0]
+    length = 5 * times.span
+    variance, noise = 3e5, 1.0
+    # The kernel of the trend alone, with its length scale.
+    assert kernel.gram([[0.0], [length]])[0, 1] == pytest.approx((1 + np.sqrt(3)) * np.exp(-np.sqrt(3)))
+    # A given kernel is in units of the variance of y.
+    kernel = variance / np.var(y) * kernel
+    model = GPRegressor(kernel, noise=noise, mean="linear", hyperparameters="fixed").fit(x[:, None], y)
+    rate = 4 * (np.sqrt(3) / length) ** 3 * variance
+    spline = make_smoothing_spline(x, y, lam=noise / rate)
+    ahead = np.array([20.0, 60.5, 79.0, 81.0, 85.0])
+    beyond = spline(79.0) + spline.derivative()(79.0) * np.maximum(ahead - 79.0, 0.0)
+    expected = np.where(ahead > 79.0, beyond, spline(np.minimum(ahead, 79.0)))
+    np.testing.assert_allclose(model.predict(ahead[:, None]), expected, atol=0.03 * np.std(y))
