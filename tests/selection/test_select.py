@@ -94,7 +94,7 @@ def test_a_calibrated_model_is_preferred_to_an_overconfident_one(truth):
 
 def test_where_errors_contradict_the_log_score_the_crps_decides(truth):
     signal, y = truth
-    far = np.where(np.arange(200) % 20 == 0, 12.0, 0.0)
+    far = np.where(np.arange(200) % 18 == 0, 12.0, 0.0)
     heavy = candidate("heavy", y, StudentT(np.full(200, 2.1), signal + far, np.full(200, 0.6)))
     plain = normal("plain", y, signal + 1.7 * np.random.default_rng(5).normal(size=200), 2.0)
     assert heavy.is_contradicted_by(plain)

@@ -3,12 +3,12 @@
 1. A model must beat the baseline: a better log score and an RMSE (or accuracy) that is no worse, one of them by more
    than one standard error. Where the log score is clearly better, an RMSE that is larger by less than a tenth, and not
    clearly, is no worse. If no model beats the baseline, the baseline is selected.
-2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more (its accuracy
-   clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides; but not in favour
-   of an overconfident model over a leader that isn't and whose lead in log score is clear.
+2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more, and clearly
+   (its accuracy clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides; but not
+   in favour of an overconfident model over a leader that isn't and whose lead in log score is clear.
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
-   standard error (half of one where the leader is at least as good on every measure), and its RMSE isn't lower by both
-   a tenth and one standard error. Of these the simplest is selected, the one named first.
+   standard error (half of one where the leader is at least as good on every measure), and its RMSE isn't lower by a
+   tenth and clearly. Of these the simplest is selected, the one named first.
    Of rows in time order, models whose intervals for later times are too narrow beside their held-out errors are passed
    over before.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
@@ -176,10 +176,8 @@ class Candidate:
         return float(np.sqrt(self.errors.mean()))
 
     def is_contradicted_by(self, other: Candidate) -> bool:
-        """Whether the other's RMSE is lower by a tenth (for labels: its accuracy clearly higher)."""
-        if self.is_classifier and not gap(self.errors, other.errors).clear:
-            return False
-        return other.rmse < _LOWER * self.rmse
+        """Whether the other's RMSE is lower by a tenth, and clearly (for labels: its accuracy is clearly higher)."""
+        return other.rmse < _LOWER * self.rmse and gap(self.errors, other.errors).clear
 
 
 def select(candidates: Sequence[Candidate]) -> Selection:
@@ -253,7 +251,7 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
 
 
 def _ties(other: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead is negligible, or small and within one standard error, in log score and in error.
+    """Whether the leader's lead is negligible, or small, within one standard error, and without a clearly lower error.
 
     A lead has to be small as well, because a single row of very low predictive density makes the standard error as
     large as the lead.
@@ -263,10 +261,7 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
     small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
     if lead.mean <= _NEGLIGIBLE:
         return True
-    if not (lead.mean <= lead.error and lead.mean <= small):
-        return False
-    excess = gap(other.errors, leader.errors)
-    if leader.rmse < _LOWER * other.rmse and not excess.mean <= excess.error:
+    if not (lead.mean <= lead.error and lead.mean <= small) or other.is_contradicted_by(leader):
         return False
     return not (lead.mean > 0.5 * lead.error and leader.is_no_worse_than(other))
 
