@@ -98,6 +98,14 @@ def test_several_rows_a_date_are_no_series():
     assert any("several rows" in note.text for note in data.notes)
 
 
+def test_a_panel_of_a_few_years_is_noted():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"nr": np.repeat(np.arange(40), 8), "year": np.tile(np.arange(1980, 1988), 40)})
+    data = dataset(frame.assign(wage=rng.normal(size=320)), "wage")
+    assert data.time is None
+    assert any("'year' has several rows" in note.text for note in data.notes)
+
+
 def test_a_walk_is_not_forecast_better_than_by_its_last_value(analyze, tmp_path):
     rng = np.random.default_rng(0)
     days = pd.date_range("2020-01-01", periods=240, freq="D")
