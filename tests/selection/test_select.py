@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 
-from credo.distributions import Bernoulli, Normal, StudentT
+from credo.distributions import Bernoulli, Log, Normal, StudentT, Transformed
 from credo.linear import LinearRegression
 from credo.selection import compare
 from credo.selection._select import BASELINE, Candidate, select
@@ -106,7 +106,7 @@ def test_a_calibrated_model_is_preferred_to_an_overconfident_one(truth):
 
 def test_where_errors_contradict_the_log_score_the_crps_decides(truth):
     signal, y = truth
-    far = np.where(np.arange(200) % 20 == 0, 12.0, 0.0)
+    far = np.where(np.arange(200) % 18 == 0, 12.0, 0.0)
     heavy = candidate("heavy", y, StudentT(np.full(200, 2.1), signal + far, np.full(200, 0.6)))
     plain = normal("plain", y, signal + 1.7 * np.random.default_rng(5).normal(size=200), 2.0)
     assert heavy.is_contradicted_by(plain)
@@ -191,3 +191,39 @@ def test_intervals_are_called_too_wide_only_where_their_coverage_says_so():
     found = normal("cautious", y, 0.0)
     assert found.fault == "its predictive distributions are not calibrated"
     assert normal("cautious", np.tile(y[:98], 10), 0.0).fault == "its 95 % intervals are too wide"
+
+
+def test_a_clear_lead_in_log_score_outweighs_an_error_that_is_slightly_larger():
+    """Skewed targets: a lognormal forecast has by far the better log score, and nearly the RMSE of the mean."""
+    y = np.random.default_rng(9).lognormal(6.5, 1.2, size=75)
+    base = guess(y)
+    # Any constant other than the mean has the larger error.
+    skewed = candidate("skewed", y, Transformed(Normal(np.full(75, 6.4), np.full(75, 1.2)), Log()))
+    assert skewed.clearly_leads(base) and base.rmse < skewed.rmse < base.rmse / 0.9
+    assert select([base, skewed]).name == "skewed"
+    # Not where the error is clearly larger.
+    wrong = normal("wrong", y, y.mean() + 0.4 * (y.mean() - y) + np.sign(y.mean() - y), y.std())
+    assert not wrong.beats(base)
+
+
+def test_few_rows_whose_errors_differ_by_chance_are_tied():
+    """The leader's RMSE is smaller because of one row."""
+    rng = np.random.default_rng(3)
+    y = 10 * rng.normal(size=14)
+    error = rng.normal(size=14)
+    error[0] = 7.0
+    simple = normal("simple", y, y + error, 2.5)
+    rich = normal("rich", y, y + np.where(np.arange(14) == 0, 1.0, 1.9 * error), 3.0)
+    assert rich.rmse < 0.9 * simple.rmse
+    assert 0.002 < rich.log_score.mean() - simple.log_score.mean() < 0.05
+    assert select([guess(y), simple, rich]).name == "simple"
+
+
+def test_a_crps_does_not_favour_narrow_intervals_over_a_clear_lead_in_log_score(truth):
+    signal, y = truth
+    far = np.where(np.arange(200) % 20 == 0, 4.5, 0.0)
+    right = candidate("right", y, StudentT(np.full(200, 3.5), signal + far, np.full(200, 0.95)))
+    narrow = normal("narrow", y, signal + 0.3 * np.random.default_rng(5).normal(size=200), 0.45)
+    assert right.is_contradicted_by(narrow) and right.losses[2] > narrow.losses[2]
+    assert right.clearly_leads(narrow) and narrow.is_overconfident and not right.is_overconfident
+    assert select([guess(y), right, narrow]).name == "right"

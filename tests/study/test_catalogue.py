@@ -54,6 +54,38 @@ def test_linear_models_come_before_curved_ones():
     assert order == sorted(order)
 
 
+def order_of(size, transformation="identity"):
+    cards, _ = chosen_cards(size, None, transformation)
+    return [card.name for card in sorted(cards, key=lambda card: card.cost)]
+
+
+def test_what_takes_milliseconds_comes_first_whatever_the_transformation():
+    order = order_of(Size(2626, 2), "log")
+    cheap = [order.index(name) for name in ("lasso", "lasso-log", "polynomial", "polynomial-log", "spike-slab")]
+    assert max(cheap) < min(order.index(name) for name in ("gp-log", "kernel-ridge-log", "experts", "kernel-ridge"))
+    # Two columns: a process comes before what factors a matrix for every penalty, and before experts.
+    assert order.index("gp-log") < min(order.index(name) for name in ("kernel-ridge-log", "nadaraya-watson", "experts"))
+
+
+def test_of_rows_in_time_order_the_process_in_time_comes_right_after_the_linear_models():
+    times = Times(0, 6000.0, 30.0, (365.25,))
+    order = order_of(Size(216, 1, times=times))
+    after = order[order.index("gp-time") + 1 :]
+    assert {"gp", "experts", "forest", "boosting", "kernel-ridge"} <= set(after)
+    assert not {"naive", "naive-season", "linear", "lasso", "polynomial", "spike-slab"} & set(after)
+    # Of two targets, the one that is easier to predict first.
+    order = order_of(Size(119, 1, times=times), "log")
+    assert order.index("gp-time-log") < order.index("gp-log") < order.index("gp-time")
+
+
+@pytest.mark.parametrize("classes", [0, 2])
+def test_trees_and_experts_need_thirty_rows(classes):
+    few, notes = estimators(None, Size(29, 3, classes=classes))
+    many, _ = estimators(None, Size(30, 3, classes=classes))
+    assert set(many) - set(few) == {"experts", "forest", "boosting"}
+    assert any("29 rows are fewer than 30" in note for note in notes)
+
+
 def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
     chosen, notes = estimators(None, Size(100, 500))
     assert "polynomial" not in chosen

@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.interpolate import make_smoothing_spline
 
 from credo.distributions import Normal
+from credo.gp import GPRegressor
 from credo.selection._select import Candidate, select
 from credo.study import dataset
+from credo.study._estimators import make
+from credo.study._size import Size, Times
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +37,10 @@ def test_held_out_rows_are_later_than_their_training_rows(monthly):
     assert len(splits) == 5
     for train, test in splits:
         assert dates[train].max() < dates[test].min()
-    # All rows but those of the first block are held out once.
+    # The first half is never held out; every other row is once.
     tested = np.concatenate([test for _, test in splits])
-    assert len(set(tested.tolist())) == len(tested) == 80
+    assert len(set(tested.tolist())) == len(tested) == 48
+    assert len(splits[0][0]) == 48
     assert any("date" in note.text and "--shuffle" in note.text for note in data.notes)
 
 
@@ -47,11 +52,20 @@ def test_rows_are_held_out_at_random_on_request(monthly):
     assert sum(len(test) for _, test in splits) == 96
 
 
-def test_the_first_block_is_not_among_the_held_out_rows(study, monthly):
+def test_the_first_half_is_not_among_the_held_out_rows(study, monthly):
     held = study.held_out()
-    assert len(held) == 72
-    assert held["row"].min() == 25
-    assert held["actual"].tolist() == monthly["sales"].iloc[24:].tolist()
+    assert len(held) == 48
+    assert held["row"].min() == 49
+    assert held["actual"].tolist() == monthly["sales"].iloc[48:].tolist()
+
+
+def test_forecasts_start_after_two_cycles():
+    """Three years of days: the first forecast knows two of them. Of two years, it knows three quarters."""
+    date = pd.date_range("2012-01-01", periods=1095, freq="D")
+    frame = pd.DataFrame({"date": date, "temperature": np.arange(1095.0) % 365})
+    starts = [len(dataset(frame[:n], "temperature").splits(5, 0)[0][0][0]) for n in (1095, 740, 500)]
+    # 500 days have no two years: their longest cycle is a week.
+    assert starts == [731, 555, 250]
 
 
 def test_the_process_in_time_forecasts_the_season(study):
@@ -82,6 +96,14 @@ def test_several_rows_a_date_are_no_series():
     data = dataset(frame, "y")
     assert data.time is None
     assert any("several rows" in note.text for note in data.notes)
+
+
+def test_a_panel_of_a_few_years_is_noted():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"nr": np.repeat(np.arange(40), 8), "year": np.tile(np.arange(1980, 1988), 40)})
+    data = dataset(frame.assign(wage=rng.normal(size=320)), "wage")
+    assert data.time is None
+    assert any("'year' has several rows" in note.text for note in data.notes)
 
 
 def test_a_walk_is_not_forecast_better_than_by_its_last_value(analyze, tmp_path):
@@ -169,3 +191,25 @@ def test_the_report_of_rows_in_time_order_draws_all_rows_and_no_noise(study, mon
     np.testing.assert_array_equal(np.sort(values), np.sort(monthly["sales"]))
     # The forecasts have errors that the noise around the fitted curve doesn't contain.
     assert "residual noise" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_trend_in_time_is_a_cubic_smoothing_spline():
+    """Wahba 1978: an integrated random walk beside a flat linear mean; S(0) = 4 (√3/ℓ)³σ² is its rate."""
+    rng = np.random.default_rng(3)
+    x = np.arange(80.0)
+    y = 0.01 * (x - 30) ** 2 + 3 * np.sin(x / 12) + rng.normal(size=80)
+    times = Times(0, 79.0, 1.0)
+    kernel = make("gp-time", Size(80, 1, times=times)).kernel.terms[0]
+    length = 5 * times.span
+    variance, noise = 3e5, 1.0
+    # The kernel of the trend alone, with its length scale.
+    assert kernel.gram([[0.0], [length]])[0, 1] == pytest.approx((1 + np.sqrt(3)) * np.exp(-np.sqrt(3)))
+    # A given kernel is in units of the variance of y.
+    kernel = variance / np.var(y) * kernel
+    model = GPRegressor(kernel, noise=noise, mean="linear", hyperparameters="fixed").fit(x[:, None], y)
+    rate = 4 * (np.sqrt(3) / length) ** 3 * variance
+    spline = make_smoothing_spline(x, y, lam=noise / rate)
+    ahead = np.array([20.0, 60.5, 79.0, 81.0, 85.0])
+    beyond = spline(79.0) + spline.derivative()(79.0) * np.maximum(ahead - 79.0, 0.0)
+    expected = np.where(ahead > 79.0, beyond, spline(np.minimum(ahead, 79.0)))
+    np.testing.assert_allclose(model.predict(ahead[:, None]), expected, atol=0.03 * np.std(y))

@@ -66,17 +66,19 @@ def shuffled(
     return [np.flatnonzero(fold_of[labels] == fold) for fold in range(n_folds)], notes
 
 
-def forward(order: ArrayLike, cv: int) -> list[Split]:
+def forward(order: ArrayLike, cv: int, start: int) -> list[Split]:
     """Blocks of rows in the order of time, each predicted from all rows before it.
 
-    The rows are split into `cv + 1` blocks; the first is never held out. `order` has the rows from the earliest to the
-    latest. Equivalent to scikit-learn's `TimeSeriesSplit` on sorted rows.
+    The first `start` rows are never held out; the others are split into `cv` blocks. `order` has the rows from the
+    earliest to the latest. Equivalent to scikit-learn's `TimeSeriesSplit` with a `test_size`, on sorted rows.
 
-    >>> [(train.tolist(), test.tolist()) for train, test in forward([0, 1, 2, 3, 4, 5], 2)]
+    >>> [(train.tolist(), test.tolist()) for train, test in forward([0, 1, 2, 3, 4, 5], 2, 2)]
     [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
     """
-    blocks = np.array_split(np.asarray(order, dtype=np.intp), cv + 1)
-    return [(np.concatenate(blocks[: i + 1]), blocks[i + 1]) for i in range(cv)]
+    rows = np.asarray(order, dtype=np.intp)
+    blocks = np.array_split(rows[start:], cv)
+    ends = start + np.cumsum([0, *map(len, blocks)])
+    return [(rows[:end], block) for end, block in zip(ends, blocks, strict=False)]
 
 
 def with_known_classes(pairs: Sequence[Split], y: NDArray[Any]) -> tuple[list[Split], list[str]]:

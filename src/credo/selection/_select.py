@@ -1,12 +1,14 @@
 """The selection rule, and the sentence that gives the reason.
 
 1. A model must beat the baseline: a better log score and an RMSE (or accuracy) that is no worse, one of them by more
-   than one standard error. If none does, the baseline is selected.
-2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more (its accuracy
-   clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides.
+   than one standard error. Where the log score is clearly better, an RMSE that is larger by less than a tenth, and not
+   clearly, is no worse. If no model beats the baseline, the baseline is selected.
+2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more, and clearly
+   (its accuracy clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides; but not
+   in favour of an overconfident model over a leader that isn't and whose lead in log score is clear.
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
-   standard error (half of one where the leader is at least as good on every measure). Of these the simplest is
-   selected, the one named first.
+   standard error (half of one where the leader is at least as good on every measure), and its RMSE isn't lower by a
+   tenth and clearly. Of these the simplest is selected, the one named first.
    Of rows in time order, models whose intervals for later times are too narrow beside their held-out errors are passed
    over before.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
@@ -151,12 +153,24 @@ class Candidate:
         lower, upper = self.dist.interval(0.95)
         return bool(np.mean((lower <= self.y) & (self.y <= upper)) >= 0.95)
 
+    @property
+    def is_overconfident(self) -> bool:
+        """Whether it is miscalibrated, and not because its intervals are too wide."""
+        return self.is_rejected and not self.is_cautious
+
     def beats(self, other: Candidate) -> bool:
-        """Whether its log score is better and its error not larger (for labels: not clearly larger)."""
+        """Whether its log score is better and its error not larger.
+
+        For labels, not clearly larger. For numbers, with a clearly better log score, less than a tenth and not clearly.
+        """
         if not self.log_score.mean() > other.log_score.mean():
             return False
         lost = gap(self.errors, other.errors)
-        return lost.mean <= 0 or (self.is_classifier and not lost.mean > CLEAR * lost.error)
+        if lost.mean <= 0:
+            return True
+        if lost.mean > CLEAR * lost.error:
+            return False
+        return self.is_classifier or (self.clearly_leads(other) and other.rmse > _LOWER * self.rmse)
 
     def clearly_leads(self, other: Candidate) -> bool:
         """Whether the paired difference of log scores is more than chance would explain."""
@@ -173,10 +187,8 @@ class Candidate:
         return float(np.sqrt(self.errors.mean()))
 
     def is_contradicted_by(self, other: Candidate) -> bool:
-        """Whether the other's RMSE is lower by a tenth (for labels: its accuracy clearly higher)."""
-        if self.is_classifier and not gap(self.errors, other.errors).clear:
-            return False
-        return other.rmse < _LOWER * self.rmse
+        """Whether the other's RMSE is lower by a tenth, and clearly (for labels: its accuracy is clearly higher)."""
+        return other.rmse < _LOWER * self.rmse and gap(self.errors, other.errors).clear
 
 
 def select(candidates: Sequence[Candidate]) -> Selection:
@@ -251,7 +263,7 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
 
 
 def _ties(other: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead is negligible, or within one standard error, small, and not on every measure.
+    """Whether the leader's lead is negligible, or small, within one standard error, and without a clearly lower error.
 
     A lead has to be small as well, because a single row of very low predictive density makes the standard error as
     large as the lead.
@@ -261,7 +273,7 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
     small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
     if lead.mean <= _NEGLIGIBLE:
         return True
-    if not (lead.mean <= lead.error and lead.mean <= small) or leader.rmse < _LOWER * other.rmse:
+    if not (lead.mean <= lead.error and lead.mean <= small) or other.is_contradicted_by(leader):
         return False
     return not (lead.mean > 0.5 * lead.error and leader.is_no_worse_than(other))
 
@@ -287,7 +299,7 @@ def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
     rival = min(rivals, key=lambda c: c.losses[1])
     winner = min(eligible, key=lambda c: c.losses[2])
     scores = ("log loss", "accuracy", "Brier score") if leader.is_classifier else ("log score", "RMSE", "CRPS")
-    if winner is leader:
+    if winner is leader or (leader.clearly_leads(winner) and winner.is_overconfident and not leader.is_overconfident):
         return leader, []
     note = (
         f"The scores disagree: {leader.name} has the best {scores[0]}, {rival.name} the best {scores[1]}. The "

@@ -13,6 +13,7 @@ from credo.study._size import (
     Size,
     Times,
     dense,
+    enough_rows,
     few_lengthscales,
     in_time_order,
     matrices,
@@ -69,6 +70,16 @@ class Card:
     # Beyond so many rows it takes time in proportion to them, because another method is used.
     linear_from: int | None = None
 
+    @property
+    def is_process(self) -> bool:
+        """Whether it is a Gaussian process, which manages its threads itself."""
+        return self.linear_from is not None
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether a fit usually takes more than milliseconds."""
+        return self.is_process or self.cost >= _COSTLY
+
     def limit(self, size: Size) -> str | None:
         """Why a table of this size can't be used, or None."""
         return next(filter(None, (limit(size) for limit in self.limits)), None)
@@ -79,16 +90,21 @@ class Card:
         plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
         return import_module("credo.study._estimators").make(plain, size, self.transformation)
 
-    def sooner(self, size: Size) -> Card:
-        """Of many rows, trees are among the cheapest models and often the best; forecasts are not for them.
+    def placed(self, size: Size) -> Card:
+        """The card with its place among the models of a table of this size.
 
-        Of few rows, a Gaussian process is finished whatever else the machine does.
+        Of many rows, trees are among the cheapest models and often the best, and those that factor an n × n matrix for
+        every bandwidth or penalty come after Gaussian processes. Of few rows or columns these come before trees, and of
+        few rows they are finished whatever else the machine does.
         """
-        if self.name == "gp" and size.is_small:
-            return replace(self, certain=True)
-        if self.growth == Card.growth or size.rows < _MANY_ROWS or size.times is not None:
-            return self
-        return replace(self, cost=2 if self.name == "boosting" else 3)
+        many = size.rows >= _MANY_ROWS
+        if self.name == "gp" and (size.is_small or size.is_narrow):
+            return replace(self, cost=4, certain=size.is_small)
+        if self.growth != Card.growth and many and size.times is None:
+            return replace(self, cost=2 if self.name == "boosting" else 3)
+        if self.name in _MATRICES and size.rows >= _LARGE_MATRICES:
+            return replace(self, cost=8)
+        return self
 
     def later(self) -> Card:
         """The same model, fitted after all others."""
@@ -112,7 +128,7 @@ def chosen_cards(
     """The cards of the named models, or of all, and notes about those that the table's size excludes.
 
     `transformation` is the one under which the target is best predicted: if no models are named, models of the
-    transformed target are added, and those of the plain target are fitted later.
+    transformed target are added, and the costly ones of the plain target are fitted later.
     """
     known = CARDS[size.task]
     if models is not None:
@@ -124,15 +140,13 @@ def chosen_cards(
             raise ValueError(f"{AVERAGE} averages the other models: name at least two of them")
     else:
         known = tuple(
-            card.sooner(size)
+            card.placed(size)
             for card in known
             if card.by_default and (size.spread_varies or not card.for_varying_spread)
         )
         if transformation != "identity":
             joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
-            known = tuple(
-                card if card.cost < 1 or _is_varied(card) or not card.transformable else card.later() for card in joined
-            )
+            known = tuple(card.later() if card.is_costly and _has_variant(card) else card for card in joined)
     reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
@@ -151,6 +165,10 @@ def _left_out(reasons: Mapping[str, str]) -> list[str]:
 
 def _is_varied(card: Card) -> bool:
     return card.transformation != "identity"
+
+
+def _has_variant(card: Card) -> bool:
+    return card.transformable and not _is_varied(card)
 
 
 def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
@@ -194,6 +212,10 @@ _TREES = "credo.trees._jit"
 _TREE_GROWTH = 0.5
 # From so many rows on, they come before other costly models, boosting first.
 _MANY_ROWS = 1000
+# Models of n × n matrices, and from how many rows on they come last.
+_MATRICES, _LARGE_MATRICES = ("nadaraya-watson", "kernel-ridge", "neighbours"), 2000
+# Models of at least this cost, and Gaussian processes, take more than milliseconds.
+_COSTLY = 4
 # The cost of what comes after all others.
 _LAST = 99
 
@@ -234,13 +256,13 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
             (few_lengthscales, dense), _KERNELS, transformable=False, for_varying_spread=True, linear_from=EXACT_ROWS,
         ),
         Card(
-            "gp-time", "Gaussian process in time: trend and cycles", 5, (in_time_order, dense), _KERNELS,
+            "gp-time", "Gaussian process in time: trend and cycles", 3, (in_time_order, dense), _KERNELS,
             standardize=False, linear_from=EXACT_ROWS,
         ),
-        Card("experts", "Mixture of linear experts", 4, (dense, not_too_wide), transformable=False),
-        Card("forest", "Bagged trees", 4, (dense,), _TREES, transformable=False, growth=_TREE_GROWTH),
+        Card("experts", "Mixture of linear experts", 4, (enough_rows, dense, not_too_wide), transformable=False),
+        Card("forest", "Bagged trees", 4, (enough_rows, dense), _TREES, transformable=False, growth=_TREE_GROWTH),
         Card(
-            "boosting", "Gradient-boosted trees, conformal", 4, (dense,), _TREES, transformable=False,
+            "boosting", "Gradient-boosted trees, conformal", 4, (enough_rows, dense), _TREES, transformable=False,
             growth=_TREE_GROWTH,
         ),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, transformable=False),
@@ -258,10 +280,10 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("polynomial", "Quadratic terms, Bayesian logistic regression", 2, (not_too_wide,)),
         Card("neighbours", "Soft nearest neighbours: votes of all rows", 4, (dense,), _KERNELS),
         Card("gp", "Gaussian process", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
-        Card("experts", "Mixture of logistic experts", 4, (dense, not_too_wide)),
+        Card("experts", "Mixture of logistic experts", 4, (enough_rows, dense, not_too_wide)),
         Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES, growth=_TREE_GROWTH),
-        Card("forest", "Bagged trees", 4, (dense,), _TREES, growth=_TREE_GROWTH),
-        Card("boosting", "Gradient-boosted trees, calibrated", 4, (dense,), _TREES, growth=_TREE_GROWTH),
+        Card("forest", "Bagged trees", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
+        Card("boosting", "Gradient-boosted trees, calibrated", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
         Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST),
     ),
 }  # fmt: skip

@@ -108,10 +108,23 @@ class Dataset:
     def splits(self, folds: int, seed: int) -> tuple[list[Split], list[str]]:
         """Training and held-out rows of each fold: blocks in time order, or shuffled."""
         if self.time is not None:
-            blocks = forward(self.time.order, min(folds, len(self.y) // 4))
+            start = self._first_forecast()
+            blocks = forward(self.time.order, max(1, min(folds, (len(self.y) - start) // 2)), start)
             return with_known_classes(blocks, self.y) if self.task == "classification" else (blocks, [])
         rng, classes = np.random.default_rng(seed), self.task == "classification"
         return splits(self.frame, self.y, folds, rng, groups=self.groups, classes=classes)
+
+    def _first_forecast(self) -> int:
+        """The number of rows before the first forecast: half of them, or those of two cycles, at most three quarters.
+
+        The model that is used in the end knows all rows. Scores of forecasts from few rows say little about it, and of
+        cycles that were not yet complete nothing.
+        """
+        half, most = len(self.y) // 2, 3 * len(self.y) // 4
+        if self.size.times is None or not self.size.times.cycles:
+            return half
+        since = np.sort(self.time.values) - np.min(self.time.values)
+        return min(max(half, int(np.sum(since < 2 * max(self.size.times.cycles)))), most)
 
 
 def dataset(

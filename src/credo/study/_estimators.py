@@ -52,6 +52,8 @@ POINTS, LABEL_POINTS, FEW_COLUMNS = 200, 150, 3
 # The penalty of logistic regression is a prior under which the log odds of a row of p standardized columns have this
 # standard deviation: p/α = 5². It keeps the weights finite where the classes are linearly separable.
 LOG_ODDS_STD = 5.0
+# The length scale of a trend in time, in spans of the rows.
+_TREND_SPANS = 5.0
 # How far beyond the range of the targets, as a share of it, a model of a transformed target may predict.
 MARGIN, FORECAST_MARGIN = 0.1, 2.0
 # Sampling of the subsets of many columns starts from this seed, with this many steps.
@@ -97,7 +99,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         "gp": GPRegressor(None if size.has_lengthscales else RBF(), **_scale(size, RESTARTS)),
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), **_scale(size, RESTARTS)),
         "gp-heteroscedastic": GPRegressor(noise="heteroscedastic", **_scale(size, RESTARTS)),
-        "gp-time": GPRegressor(None if size.times is None else _in_time(size), mean="linear", **_scale(size, 1)),
+        "gp-time": GPRegressor(None if times is None else _in_time(size), mean="linear", **_scale_in_time(size)),
         "experts": MixtureOfExpertsRegressor(max_experts=EXPERTS, random_state=0),
         "forest": BaggingRegressor(
             DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES, random_state=0
@@ -154,14 +156,29 @@ def _scale(size: Size, n_restarts: int) -> dict[str, Any]:
     return {"method": method, "n_inducing": LABEL_POINTS if size.classes else POINTS, "n_restarts": 0}
 
 
+def _scale_in_time(size: Size) -> dict[str, Any]:
+    """Arguments of a process in time. It starts from the kernel's values, and restarts find no higher evidence.
+
+    With many harmonics of its cycles, the state-space form takes longer than inducing points.
+    """
+    found = _scale(size, 0)
+    return found | {"method": "inducing"} if size.rows > EXACT_ROWS and size.columns == 1 else found
+
+
 def _in_time(size: Size) -> Kernel:
-    """A smooth trend, cycles of changing shape, short-term deviations, and the other columns."""
+    """A trend, cycles of changing shape, short-term deviations, and the other columns.
+
+    Beside a linear mean with flat priors, a Matérn-3/2 process of a length scale far beyond the rows is an integrated
+    random walk, the local linear trend of structural time series (and a cubic smoothing spline): it continues the last
+    slope, and its variance grows as the cube of the horizon. A process of a learned length scale returns to the mean.
+    """
     times = size.times
     assert times is not None
     at = [times.column]
-    kernel: Kernel = RBF(times.span / 3).on(at) + 0.1 * Matern32(4 * times.step).on(at)
+    trend = Matern32(_TREND_SPANS * times.span).fix("lengthscale")
+    kernel: Kernel = trend.on(at) + 0.1 * Matern32(4 * times.step).on(at)
     for period in times.cycles:
-        cycle = Periodic(1.0, period=period).fix("period") * RBF(times.span).fix("variance")
+        cycle = Periodic(1.0, period=period).fix("period") * Matern52(times.span).fix("variance")
         kernel = kernel + 0.3 * cycle.on(at)
     others = [j for j in range(size.columns) if j != times.column]
     return kernel + 0.3 * RBF(np.ones(len(others))).on(others) if others else kernel

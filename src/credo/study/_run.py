@@ -23,7 +23,7 @@ from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
 from credo.selection._trial import Parts, Trial
 from credo.study._average import average
-from credo.study._catalogue import AVERAGE, LATER, Card
+from credo.study._catalogue import AVERAGE, Card
 from credo.study._dataset import Dataset
 
 # The part of the budget that the models may use; scores, figures and files need the rest.
@@ -219,7 +219,7 @@ class Run:
             return 0.0
         rows = np.random.default_rng(self.seed).permutation(n)
         # One step of a Gaussian process takes long on many rows, and can't be interrupted.
-        large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 2000 if _threads_are_ours(card) else 600))
+        large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 600 if card.is_process else 2000))
         left = max(0.0, deadline - monotonic())
         allowed = monotonic() + 0.2 * left
         sizes = [len(train) for train, _ in self.splits] + [n]
@@ -270,11 +270,7 @@ def _threads(card: Card) -> AbstractContextManager[Any]:
     On a busy machine the threads of small linear algebra, and of scikit-learn's trees, wait for each other most of the
     time: a tenth of the speed.
     """
-    return threadpool_limits(1) if _threads_are_ours(card) else nullcontext()
-
-
-def _threads_are_ours(card: Card) -> bool:
-    return card.cost % LATER < 5
+    return nullcontext() if card.is_process else threadpool_limits(1)
 
 
 def compiles(module: str) -> bool:

@@ -16,6 +16,10 @@ ROWS_PER_LENGTHSCALE = 3
 EXACT_ROWS = 5000
 # Up to so many rows, and numbers, they take seconds for all folds.
 _FEW_ROWS, _FEW_CELLS = 400, 5000
+# Up to so many columns, a process of up to EXACT_ROWS rows needs few evaluations.
+_FEW_COLUMNS = 3
+# Models of many parts, such as trees, need at least as many rows.
+_FEWEST_ROWS = 30
 # A label carries less information than a number.
 LABELS_PER_LENGTHSCALE = 30
 # Subsets times rows: beyond this, a classifier over subsets samples them.
@@ -71,6 +75,11 @@ class Size:
         return self.rows <= _FEW_ROWS and self.rows * self.columns <= _FEW_CELLS and self.classes <= 2
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether columns are so few, and rows not too many, that a Gaussian process is often the best model."""
+        return self.columns <= _FEW_COLUMNS and self.rows <= EXACT_ROWS
+
+    @property
     def enumerates(self) -> bool:
         """Whether a classifier over subsets of the columns visits all of them."""
         return 2.0 ** min(self.columns, 60) * self.rows <= _VISITED_ROWS
@@ -84,6 +93,11 @@ def in_time_order(size: Size) -> str | None:
 def with_a_cycle(size: Size) -> str | None:
     """Why there is no forecast by the last season, or None."""
     return in_time_order(size) or (None if size.times and size.times.cycles else "no cycle of the rows is known")
+
+
+def enough_rows(size: Size) -> str | None:
+    """Why a model of many parts can't be fitted to so few rows, or None."""
+    return f"{size.rows:,} rows are fewer than {_FEWEST_ROWS}" if size.rows < _FEWEST_ROWS else None
 
 
 def not_too_wide(size: Size) -> str | None:

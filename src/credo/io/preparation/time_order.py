@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 # With fewer rows or dates than this, no order in time is inferred.
 _FEWEST_ROWS, _FEWEST_DATES = 20, 12
+# Panel data has fewer times.
+_FEWEST_TIMES = 8
 # The share of rows that must have distinct times, and of steps that must be regular to within the tolerance.
 _DISTINCT, _REGULAR, _TOLERANCE = 0.95, 0.7, 0.15
 # The most that a series may skip, in steps.
@@ -133,7 +135,7 @@ def _time(found: Profile) -> TimeColumn | None:
         values = days_since(stamps, np.datetime64(origin, "us"))
     known, counts = np.unique(values, return_counts=True)
     repeated = len(known) < _DISTINCT * len(values)
-    if not np.isfinite(known).all() or not _is_regular(known):
+    if not np.isfinite(known).all() or not _is_regular(known, _FEWEST_TIMES if repeated else _FEWEST_DATES):
         return None
     if repeated and not _is_panel(known, counts, dates=origin is not None):
         return None
@@ -143,8 +145,8 @@ def _time(found: Profile) -> TimeColumn | None:
     return TimeColumn(found.name, values, np.argsort(values, kind="stable"), origin, step, repeated)
 
 
-def _is_regular(known: Array) -> bool:
-    if len(known) < _FEWEST_DATES:
+def _is_regular(known: Array, fewest: int) -> bool:
+    if len(known) < fewest:
         return False
     steps = np.diff(known)
     usual = float(np.median(steps))
