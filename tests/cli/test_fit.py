@@ -434,7 +434,7 @@ def test_rows_in_the_order_of_time_are_forecast_unless_shuffled(run, tmp_path, w
     pd.DataFrame({"date": dates, "level": np.arange(60) + rng.normal(size=60)}).to_csv(tmp_path / "t.csv", index=False)
     arguments = ("fit", tmp_path / "t.csv", "--target", "level", "--models", "linear", "--folds", 3, "--out", tmp_path)
     assert "in the order of 'date'" in run(*arguments).stderr
-    assert pd.read_csv(tmp_path / "held_out.csv")["row"].tolist() == list(range(16, 61))
+    assert pd.read_csv(tmp_path / "held_out.csv")["row"].tolist() == list(range(31, 61))
     assert "in the order of 'date'" not in run(*arguments, "--shuffle").stderr
     assert len(pd.read_csv(tmp_path / "held_out.csv")) == 60
     # A year of the far future is flagged, in a column and in a note.

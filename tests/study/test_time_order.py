@@ -154,9 +154,9 @@ def test_rows_of_a_class_that_appears_late_are_not_scored_before(analyze, weathe
     assert found.selected != "baseline"
     assert all(score.error is None and np.isfinite(score.held_out["log_loss"]) for score in found.comparison.scores)
     held = found.held_out()
-    # Rows 60 and 67 are the first foggy ones, and the rest of their block is predicted without them.
-    assert held["row"][held["actual"] == "fog"].min() == 82
-    assert sum("3 held-out rows are not scored (classes: 'fog')" in note.text for note in found.notes) == 1
+    # Forecasts start halfway. Rows 61 and 68 are the first foggy ones, and their block of 12 is predicted without any.
+    assert held["row"][held["actual"] == "fog"].min() == 75
+    assert sum("2 held-out rows are not scored (classes: 'fog')" in note.text for note in found.notes) == 1
 
 
 def test_a_class_of_the_last_block_only_can_not_be_scored(weather):
