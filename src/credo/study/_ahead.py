@@ -8,7 +8,6 @@ import numpy as np
 
 from credo.estimator import is_sparse
 from credo.metrics import point, predictive
-from credo.report._numbers import number
 from credo.selection import BASELINE, Comparison
 from credo.selection._folds import Split
 from credo.study._dataset import Dataset
@@ -45,7 +44,7 @@ def narrow_ahead(data: Dataset, comparison: Comparison, splits: Sequence[Split])
             if ours < _NARROW * rmse:
                 found[name] = (
                     "its intervals for times after the last row are too narrow (a standard deviation of "
-                    f"{number(ours)}, where held-out rows as far ahead have an RMSE of {number(rmse)})"
+                    f"{ours:.3g}, where held-out rows as far ahead have an RMSE of {rmse:.3g})"
                 )
                 break
     return found

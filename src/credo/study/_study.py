@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from credo import report as _report
 from credo.estimator import is_sparse
 from credo.frames import Table
 from credo.io import TableModel, save
@@ -170,7 +169,9 @@ class Study:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report, a self-contained HTML page."""
-        _report.write(
+        from credo.report import write  # noqa: PLC0415, needs the extra `report`
+
+        write(
             path,
             title=f"What predicts {self.target}?",
             source=self.data.source,
