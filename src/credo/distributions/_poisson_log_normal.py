@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincc, gammaln, ndtri, wrightomega
+from scipy.special import gammaincc, gammaln, ndtr, ndtri, wrightomega
 
 from credo.distributions import _validation as valid
 from credo.distributions._distribution import Array, Distribution
@@ -15,7 +15,9 @@ from credo.distributions._distribution import Array, Distribution
 _SPANS = np.array([-8.5, -5.5, -3.5, -1.7, 0.0, 1.7, 3.5, 5.5, 8.5])[:, None]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 # A smaller standard deviation of the log rate is the same to rounding errors; rates beyond this are drawn as this.
-_SMALLEST, _LARGEST = 1e-7, 1e18
+_SMALLEST, _LARGEST_DRAWN = 1e-7, 1e18
+# The logarithms of larger counts are as good as normal, to a relative error of 1/√count.
+_LARGEST = 1e15
 # CRPS: counts that are summed over one by one, and quantiles between which the sum over larger ones is an integral.
 _SUMMED = 500
 _LEVELS = np.array([1e-9, 1e-6, 1e-3, 0.03, 0.2, 0.5, 0.8, 0.97, 1 - 1e-3, 1 - 1e-5, 1 - 1e-7, 1 - 1e-9])
@@ -29,7 +31,8 @@ class PoissonLogNormal(Distribution):
         P(y) = ∫ e^(gy − e^g)/y! N(g | loc, scale²) dg
 
     The integral is computed numerically, to about ten digits. `log_prob` and `crps` raise an error for outcomes that
-    aren't counts. The CRPS is Σ_k (F(k) − 1{y ≤ k})²; of counts beyond 500, it has about four digits.
+    aren't counts. Rates beyond 1e18 are drawn as 1e18. The CRPS is Σ_k (F(k) − 1{y ≤ k})²; of counts beyond 500, it has
+    about four digits while the scale is below 6.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ class PoissonLogNormal(Distribution):
         return self._continuous_cdf(np.floor(y))
 
     def _continuous_cdf(self, y: Array) -> Array:
-        inside, count = (y >= 0) & np.isfinite(y), np.clip(y, 0.0, _LARGEST)
+        count = np.clip(y, 0.0, _LARGEST)
         shape = self._shape(y.shape)
 
         def density(g: Array, gap: Array, k: Array, scale: Array) -> Array:
@@ -88,7 +91,8 @@ class PoissonLogNormal(Distribution):
         # Q falls from one to zero around ln(y + ½), over a few times 1/√(y + 1).
         steep = np.log(count + 0.5) - self.loc
         found = self._integral(density, count, np.zeros(shape), steep, 1.0 / np.sqrt(count + 1.0))
-        return np.where(inside, np.minimum(found, 1.0), np.where(y < 0, 0.0, 1.0))
+        large = ndtr((np.log(np.maximum(y, _LARGEST)) - self.loc) / np.hypot(self.scale, 1.0 / np.sqrt(_LARGEST)))
+        return np.where(y > _LARGEST, large, np.where(y >= 0, np.minimum(found, 1.0), 0.0))
 
     def _log_prob(self, y: Array) -> Array:
         _refuse_others(y)
@@ -99,7 +103,8 @@ class PoissonLogNormal(Distribution):
         top = _log_joint(self.loc + shift, shift, y, scale)
 
         def density(g: Array, gap: Array, k: Array, scale: Array, top: Array) -> Array:
-            return np.exp(_log_joint(g, gap, k, scale) - top)
+            # Nowhere above the mode, but for rounding errors at huge rates.
+            return np.exp(np.minimum(_log_joint(g, gap, k, scale) - top, 0.0))
 
         return top + np.log(self._integral(density, y, shift, shift, scale / np.sqrt(1.0 + u), top))
 
@@ -138,35 +143,41 @@ class PoissonLogNormal(Distribution):
         """
         k = np.arange(min(last, _SUMMED))
         score = float(np.square(np.cumsum(np.exp(self._log_prob(k))) - (k >= y)).sum())
-        if last <= _SUMMED:
-            return score
-        edges = np.unique(np.clip(np.append(self._quantile(_LEVELS)[0], [y, last]), _SUMMED, None)) - 0.5
-        half = 0.5 * np.diff(edges)[:, None]
-        x = edges[:-1, None] + half * (1.0 + _NODES)
+        if last <= _SUMMED or np.isinf(last):
+            return score if last <= _SUMMED else np.inf
+        more = np.geomspace(_SUMMED, last, 2 + int(np.log(last / _SUMMED)))
+        edges = np.unique(np.clip(np.append(self._quantile(_LEVELS)[0], [y, *more]), _SUMMED, last)) - 0.5
+        # Over ln x, on which the cdf is smooth however large the scale is.
+        half = 0.5 * np.diff(np.log(edges))[:, None]
+        x = edges[:-1, None] * np.exp(half * (1.0 + _NODES))
         gap = self._continuous_cdf(x.ravel()).reshape(x.shape) - (x >= y - 0.5)
-        return score + float((half * _WEIGHTS * gap**2).sum())
+        return score + float((half * _WEIGHTS * x * gap**2).sum())
 
     def _quantile(self, q: Array) -> Array:
         level, shape = q[:, None], (len(q), len(self))
         inner = (level > 0) & (level < 1)
         spread = np.sqrt(self.scale**2 + 1.0 / (1.0 + np.exp(np.minimum(self.loc, 700.0))))
-        guess = np.exp(np.minimum(self.loc + spread * ndtri(np.where(inner, level, 0.5)), 40.0))
+        z = ndtri(np.where(inner, level, 0.5))
+        with np.errstate(over="ignore"):
+            large = np.exp(self.loc + np.hypot(self.scale, 1.0 / np.sqrt(_LARGEST)) * z)
+        guess = np.exp(np.minimum(self.loc + spread * z, np.log(_LARGEST)))
+        inner = inner & (large <= _LARGEST)
         # From a bracket around the guess that is widened until it holds the quantile, by bisection.
         width = np.ceil(0.1 * guess) + 1.0
         low, high = np.maximum(np.floor(guess) - width, -1.0), np.floor(guess) + width
-        while (wrong := self._cdf(high) < level).any() and (high < _LARGEST).all():
+        while (wrong := inner & (self._cdf(high) < level)).any():
             low, high = np.where(wrong, high, low), np.where(wrong, 2.0 * high + 1.0, high)
-        while (wrong := (low >= 0) & (self._cdf(low) >= level)).any():
+        while (wrong := inner & (low >= 0) & (self._cdf(low) >= level)).any():
             low, high = np.where(wrong, np.floor(0.5 * low) - 1.0, low), np.where(wrong, low, high)
-        while ((middle := np.floor(0.5 * (low + high))) > low).any():
+        while (inner & ((middle := np.floor(0.5 * (low + high))) > low) & (middle < high)).any():
             reached = (self._cdf(middle) >= level) & (middle > low)
             low, high = np.where(reached | (middle == low), low, middle), np.where(reached, middle, high)
-        found = np.where(level <= 0, 0.0, np.where(level >= 1, np.inf, high))
+        found = np.where(level <= 0, 0.0, np.where(level >= 1, np.inf, np.where(inner, high, large)))
         return np.broadcast_to(found, shape).T.copy()
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         g = self.loc + self.scale * rng.standard_normal((n, len(self)))
-        return rng.poisson(np.exp(np.minimum(g, np.log(_LARGEST))))
+        return rng.poisson(np.exp(np.minimum(g, np.log(_LARGEST_DRAWN))))
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)

@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 
 # The smallest precision of a site; rates that are that small say nothing about f.
 _SMALLEST = 1e-8
+# The largest count, beyond which rounding errors of ln y! are nats.
+_LARGEST_COUNT = 1e12
 # Tolerance of the bound during a search, in nats.
 _SEARCH_TOLERANCE = 1e-8
 
@@ -44,6 +46,11 @@ def require_counts(y: Array, *, mean: str) -> None:
         raise ValueError(
             f'noise="poisson" needs counts, whole numbers from 0 on, but y is {y[row]:g} in row {row}: use '
             'noise="learn" for measurements, and counts themselves rather than rates or logarithms'
+        )
+    if np.nanmax(y, initial=0.0) > _LARGEST_COUNT:
+        raise ValueError(
+            f'noise="poisson" is for counts up to {_LARGEST_COUNT:g}, but y has {np.nanmax(y):g}: use noise="learn" '
+            "with their logarithms"
         )
     if mean != "zero" and not np.nansum(y):
         raise ValueError(
