@@ -212,5 +212,5 @@ def test_what_is_no_count_says_so():
 
 
 def test_counts_too_large_for_their_factorials_raise_an_error():
-    with pytest.raises(ValueError, match="up to 1e\\+12, but y has 1e\\+25.*logarithms"):
+    with pytest.raises(ValueError, match=r"up to 1e\+12, but y has 1e\+25.*logarithms"):
         GPRegressor(noise="poisson").fit([[0.0], [1.0], [2.0]], [1.0, 1e25, 3.0])
