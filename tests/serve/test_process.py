@@ -13,6 +13,8 @@ import httpx
 import pytest
 from tests.serve.conftest import ROW
 
+from credo.serve.server import listen
+
 SECONDS = 3.0
 
 
@@ -124,3 +126,10 @@ def test_a_request_in_flight_is_answered_before_the_server_stops(files):
             text = answer(connection)
         assert text.startswith(b"HTTP/1.1 200") and b'"mean"' in text
         assert process.wait(timeout=20) == 0
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import socket
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +19,7 @@ from credo.lab.jobs import router as jobs
 from credo.lab.playground import router as playground
 from credo.serve import BodyLimit, guarded
 from credo.serve.guard import App, Receive, Scope, Send
-from credo.serve.server import configured
+from credo.serve.server import configured, listen
 
 STATIC = Path(str(files("credo.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
@@ -68,9 +67,7 @@ def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
     """
     token = secrets.token_urlsafe(24)
     config = configured(application(token), seconds=JSON_SECONDS, shutdown=5)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((LOOPBACK, port))
+    with listen(LOOPBACK, port) as listener:
         ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}")
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -84,9 +84,12 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there; an OSError that names the address if that is impossible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=1024)
+        listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise OSError(f"can't listen on {host}:{port}: {error.strerror or error}") from None
+    # Connections inherit this. Without it, the second packet of an answer waits 40 ms for the client's acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def run(app: App, listener: socket.socket, *, seconds: float, started: Callable[[], None] = lambda: None) -> int | None:
