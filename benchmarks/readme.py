@@ -10,7 +10,7 @@ from benchmarks.record import read
 ROOT = Path(__file__).parents[1]
 # What the README calls a case, and the case.
 ROWS = {
-    "`GPRegressor` by maximum evidence, fit and 1,000 predictions, N=3,000, D=8": "fit + predict 1000, N=3000 D=8",
+    "`GPRegressor` by maximum evidence, fit and 1,000 predictions, N=1,000, D=8": "fit + predict 1000, N=1000 D=8",
     '`GPRegressor(method="state_space")`, one log evidence of 1,000,000 irregular times': (
         "log likelihood, Matern32, 1,000,000 irregular times"
     ),
@@ -20,8 +20,7 @@ _HEAD = """## Measured
 
 From [docs/benchmarks.md](docs/benchmarks.md), which `make bench` writes and which has the machine, the versions and the
 quality that each library reached: medians over rounds in which they take turns on {cores}. The ratio is to the fastest
-of the others.
-[Accuracy and calibration on real data](docs/honesty.md) has its own page.
+of the others. [Accuracy and calibration on real data](docs/honesty.md) have a page of their own.
 
 | | Credo | for comparison | ratio |
 |---|---|---|---|
