@@ -1,9 +1,12 @@
 """The naive forecast: a random walk by hand, seasons, and its calibration on what it assumes."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
+import credo
 from credo.linear import NaiveForecast
 
 
@@ -52,3 +55,12 @@ def test_bad_input():
         NaiveForecast().fit([[0.0]], [1.0])
     # One time alone has the spread of its values.
     assert NaiveForecast().fit([[0.0], [0.0], [0.0]], [1.0, 2.0, 3.0]).step_std_ == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("forged", [{"time": 7}, {"time": -1}, {"period": 0.0}, {"period": math.nan}])
+def test_a_file_with_arguments_that_cannot_be_is_refused(tmp_path, forged):
+    model = NaiveForecast().fit(np.arange(5.0)[:, None], [1.0, 2.0, 1.0, 2.0, 1.0])
+    vars(model).update(forged)
+    credo.save(model, tmp_path / "model.credo")
+    with pytest.raises(credo.io.ModelFileError, match=next(iter(forged))):
+        credo.load(tmp_path / "model.credo")

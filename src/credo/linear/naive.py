@@ -71,18 +71,22 @@ class NaiveForecast(Regressor):
         check_positive(self, "n_steps_")
         if len(self.times_) < 1 or not (np.diff(self.times_) > 0).all() or not self.step_std_ >= 0:
             raise ValueError("times_ must increase, and step_std_ must not be negative")
+        self._check_arguments(self.n_features_in_)
+
+    def _check_arguments(self, n_features: int) -> None:
+        column = nonnegative_integer("time", self.time)
+        if column >= n_features:
+            raise ValueError(f"time is column {column}, and X has {n_features} columns")
+        if self.period is not None:
+            positive("period", self.period)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Store the series and estimate how much it changes."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
-        column = nonnegative_integer("time", self.time)
-        if column >= rows.shape[1]:
-            raise ValueError(f"time is column {column}, and X has {rows.shape[1]} columns")
-        if self.period is not None:
-            positive("period", self.period)
+        self._check_arguments(rows.shape[1])
         rows, target, weight = rows[weight > 0], target[weight > 0], weight[weight > 0]
-        self.times_, group = np.unique(rows[:, column], return_inverse=True)
+        self.times_, group = np.unique(rows[:, self.time], return_inverse=True)
         counts = np.bincount(group, weight)
         self.values_ = np.bincount(group, weight * target) / counts
         squares = self._squares()
