@@ -54,7 +54,7 @@ def test_predictions_average_over_the_posterior(fitted, grid):
     model, x, y = fitted
     new = np.array([[0.5], [2.0], [7.0]])
     vectors, weights = grid
-    keep = weights > 1e-4
+    keep = weights > 1e-3
     first = second = 0.0
     for vector, weight in zip(vectors[keep], weights[keep] / weights[keep].sum(), strict=True):
         scale, noise = np.exp(vector)
