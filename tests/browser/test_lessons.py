@@ -48,7 +48,7 @@ def test_twelve_lessons_of_the_right_length():
 
 def test_the_list_leads_to_a_lesson_and_its_steps(page, lab):
     page.goto(lab.url("/lessons"))
-    assert page.locator(".lesson-link").count() == 12
+    page.wait_for_function("() => document.querySelectorAll('.lesson-link').length === 12")
     page.get_by_role("link", name="Over-fitting by degree").click()
     painted(page)
     assert page.get_by_role("heading", level=1).inner_text() == "Over-fitting by degree"
