@@ -14,7 +14,7 @@ ROWS = {
     '`GPRegressor(method="state_space")`, one log evidence of 1,000,000 irregular times': (
         "log likelihood, Matern32, 1,000,000 irregular times"
     ),
-    "`lasso_path`, 100 penalties, n=500, p=10,000": "dense n=500 p=10000, 100 alphas",
+    "`AdaBoostClassifier`, 400 stumps, n=20,000, 10 columns": "AdaBoost, 400 stumps, n=20000 d=10",
 }
 _HEAD = """## Measured
 
