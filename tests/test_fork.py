@@ -140,4 +140,4 @@ def test_the_style_of_figures_is_free_in_a_child():
 
 
 def _blas_threads():
-    return [info["num_threads"] for info in _threads._controller().info() if info["user_api"] == "blas"]
+    return [library.get_num_threads() for library in _threads._blas()]

@@ -37,7 +37,7 @@ class _Limit:
     def __init__(self) -> None:
         self._lock = Lock()
         self._holders: Counter[int] = Counter()
-        self._limiter: Any = None
+        self._before: list[int] = []
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._begin_child
@@ -46,7 +46,8 @@ class _Limit:
     def take(self) -> None:
         with self._lock:
             if not self._holders:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
+                self._before = [library.get_num_threads() for library in _blas()]
+                _set_threads([1] * len(self._before))
             self._holders[get_ident()] += 1
 
     def leave(self) -> None:
@@ -63,7 +64,7 @@ class _Limit:
         # Counts of zero go, too.
         self._holders -= Counter(holders)
         if not self._holders:
-            self._limiter.restore_original_limits()
+            _set_threads(self._before)
 
 
 _LIMIT = _Limit()
@@ -114,6 +115,15 @@ def one_openmp_thread() -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
+def _blas() -> list[Any]:
     """Looking for the loaded libraries takes milliseconds, so that it is done once."""
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _set_threads(numbers: list[int]) -> None:
+    for library, number in zip(_blas(), numbers, strict=True):
+        library.set_num_threads(number)
+        # From threadpoolctl 3.8 on, whoever sets OpenBLAS's threads keeps other threads from setting them; the last to
+        # leave must be able to.
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 SYMMETRY_TOLERANCE = 1e-8
 # Rows at a time: a strip and its transpose stay in the cache, and temporaries stay far below n×n.
 _STRIP = 128
+_ABOVE = np.triu(np.ones((_STRIP, _STRIP), dtype=bool), 1)
 
 
 def asymmetric(A: NDArray[np.float64]) -> bool:
@@ -31,7 +32,7 @@ def mirror_lower(A: NDArray[np.float64]) -> None:
     for start in range(0, A.shape[0], _STRIP):
         stop = start + _STRIP
         corner = A[start:stop, start:stop]
-        corner[...] = np.tril(corner) + np.tril(corner, -1).T
+        np.copyto(corner, corner.T.copy(), where=_ABOVE[: len(corner), : len(corner)])
         A[start:stop, stop:] = A[stop:, start:stop].T
 
 
@@ -39,5 +40,6 @@ def clear_upper(A: NDArray[np.float64]) -> None:
     """Zero the strict upper triangle in place."""
     for start in range(0, A.shape[0], _STRIP):
         stop = start + _STRIP
-        A[start:stop, start:stop] = np.tril(A[start:stop, start:stop])
+        corner = A[start:stop, start:stop]
+        np.copyto(corner, 0.0, where=_ABOVE[: len(corner), : len(corner)])
         A[:start, start:stop] = 0.0
