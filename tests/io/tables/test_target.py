@@ -20,8 +20,9 @@ def test_nothing_to_say_about_a_whole_target():
     assert split_target(pd.DataFrame({"x": [2, 1], "y": [1, 2]}), "y")[2] == []
 
 
-def test_a_constant_target_is_noted():
-    assert "only one value, 3" in split_target(pd.DataFrame({"x": [1, 2], "y": [3, 3]}), "y")[2][0]
+def test_a_constant_target_raises():
+    with pytest.raises(ColumnError, match="only one value, 3, in 2 rows: there is nothing to predict"):
+        split_target(pd.DataFrame({"x": [1, 2], "y": [3, 3]}), "y")
 
 
 def test_a_target_of_two_values_is_a_number_and_the_note_says_what_that_means():

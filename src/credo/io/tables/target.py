@@ -203,7 +203,7 @@ def _class_notes(y: NDArray[Any], name: str) -> list[str]:
     if len(known) == 1:
         raise ColumnError(
             f"the target {name!r} has only one class, {known[0].item()!r}, in {plural(len(y), 'row')}: there is "
-            "nothing to classify"
+            "nothing to classify; choose another target"
         )
     if len(known) > _MOST_CLASSES:
         raise ColumnError(
@@ -215,7 +215,10 @@ def _class_notes(y: NDArray[Any], name: str) -> list[str]:
 
 def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
     if len(y) > 1 and np.all(y == y[0]):
-        return [f"The target {name!r} has only one value, {shown(y[0])}: there is nothing to predict."]
+        raise ColumnError(
+            f"the target {name!r} has only one value, {shown(y[0])}, in {plural(len(y), 'row')}: there is nothing to "
+            "predict; choose another target"
+        )
     values = np.unique(y)
     if len(values) == 2 and len(y) >= ROWS_OF_TWO:
         return [
