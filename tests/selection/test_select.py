@@ -171,7 +171,7 @@ def test_the_reason_says_among_which_models_a_score_is_the_best(truth):
     assert "best held-out log score, by" in select(models).reason
     found = select([*models, exploded])
     assert found.name == "line"
-    assert "best held-out log score of the models whose RMSE is no worse than the baseline's" in found.reason
+    assert "best held-out log score of the models whose RMSE is not clearly worse than the baseline's" in found.reason
 
 
 def test_wide_intervals_do_not_exclude_a_model_that_predicts_much_better(truth):
@@ -204,6 +204,7 @@ def test_a_clear_lead_in_log_score_outweighs_an_error_that_is_slightly_larger():
     # Not where the error is clearly larger.
     wrong = normal("wrong", y, y.mean() + 0.4 * (y.mean() - y) + np.sign(y.mean() - y), y.std())
     assert not wrong.beats(base)
+    assert "baseline by log score without a clearly larger RMSE" in select([base, wrong, skewed]).reason
 
 
 def test_few_rows_whose_errors_differ_by_chance_are_tied():

@@ -44,6 +44,15 @@ def test_held_out_rows_are_later_than_their_training_rows(monthly):
     assert any("date" in note.text and "--shuffle" in note.text for note in data.notes)
 
 
+def test_years_and_quarters_give_forecasts():
+    frame = pd.DataFrame({"year": 1960 + np.arange(80) // 4, "quarter": 1 + np.arange(80) % 4, "gdp": np.arange(80.0)})
+    data = dataset(frame.sample(frac=1.0, random_state=1), "gdp")
+    for train, test in data.splits(5, 0)[0]:
+        assert data.y[train].max() < data.y[test].min()
+    assert data.size.times == Times(0, 19.0, 1.0)
+    assert any("'year', 'quarter' (one row a quarter)" in note.text for note in data.notes)
+
+
 def test_rows_are_held_out_at_random_on_request(monthly):
     data = dataset(monthly, "sales", time_order=False)
     assert data.time is None

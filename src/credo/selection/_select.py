@@ -243,8 +243,11 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
     elif len(candidates) == 1:
         why = "It is the only model."
     elif len(better) == 1 < len(others):
-        error = "accuracy" if chosen.is_classifier else "RMSE"
-        why = f"It is the only model that beats the baseline by both {measure} and {error}."
+        assert baseline is not None
+        error, worse = ("accuracy", "lower") if chosen.is_classifier else ("RMSE", "larger")
+        both = chosen.rmse <= baseline.rmse
+        how = f"both {measure} and {error}" if both else f"{measure} without a clearly {worse} {error}"
+        why = f"It is the only model that beats the baseline by {how}."
     elif notes:
         why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
     elif len(tied) == 1:
@@ -252,7 +255,7 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
         why = f"It has the best held-out {measure}"
         if any(c.log_score.mean() > leader.log_score.mean() for c in others):
             error = "accuracy" if chosen.is_classifier else "RMSE"
-            why += f" of the models whose {error} is no worse than the baseline's"
+            why += f" of the models whose {error} is not clearly worse than the baseline's"
         why += ", by a clear margin." if clear else "."
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))

@@ -289,8 +289,9 @@ def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
         return []
     if in_order:
         step = f" (one row a {time.step})" if time.step else ""
+        names = quoted([time.name] if time.within is None else [time.name, time.within])
         return [
-            f"The rows are in the order of {time.name!r}{step}: each fold is predicted from the rows before it, as a "
+            f"The rows are in the order of {names}{step}: each fold is predicted from the rows before it, as a "
             "forecast is. time_order=False (--shuffle) holds out rows at random instead."
         ]
     if time.repeated:
@@ -303,7 +304,8 @@ def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
 
 def _times(time: TimeColumn, preparation: Preparation) -> Times:
     """The range of a column of times, its usual step, and the cycles that it covers at least twice."""
-    values = np.unique(time.values)
+    # Models of time use the column itself, of which another divides the years.
+    values = np.unique(time.values if time.within is None else np.floor(time.values))
     span, step = float(values[-1] - values[0]), float(np.median(np.diff(values)))
     if time.origin is not None:
         periods: tuple[float, ...] = (1.0, 7.0, 365.25)

@@ -204,7 +204,8 @@ class Study:
             # Of rows in time order, the baseline is the mean of earlier rows, which may be far from the later ones.
             said = f"it explains {100 * max(0.0, explained):.0f} % of the variance"
             if self.data.time is not None:
-                said = f"its squared error is {100 * max(0.0, explained):.0f} % below that of the mean of earlier rows"
+                below = f"{100 * explained:.0f} % below" if explained > 0 else "not below"
+                said = f"its squared error is {below} that of the mean of earlier rows"
                 said += self._beside_naive(score["rmse"])
             inside = f"its 95 % intervals contain {100 * score['coverage']:.1f} %{verdict}"
             return f"On {n:,} held-out rows {said}, and {inside}."

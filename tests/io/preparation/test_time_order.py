@@ -34,6 +34,34 @@ def test_series_are_found_whatever_the_order_of_their_rows(column, step):
     assert frame[column.name].iloc[found.order].tolist() == column.tolist()
 
 
+NAMES = list(MONTHS.strftime("%B"))
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "step"),
+    [
+        ("month", MONTHS.month, "month"),
+        ("Month", MONTHS.strftime("%b"), "month"),
+        ("month", pd.Categorical(NAMES, categories=NAMES[:12]), "month"),
+        ("quarter", 1 + np.arange(N) % 4, "quarter"),
+        ("Quarter", [f"Q{1 + i % 4}" for i in range(N)], "quarter"),
+    ],
+)
+def test_years_are_divided_by_another_column(name, parts, step):
+    per = 4 if step == "quarter" else 12
+    frame = pd.DataFrame({name: parts, "Year": 1949 + np.arange(N) // per, "y": np.arange(N)})
+    frame = frame.sample(frac=1, random_state=1)
+    found = time_column(frame)
+    assert (found.name, found.within, found.step, found.repeated) == ("Year", name, step, False)
+    assert frame["y"].iloc[found.order].tolist() == list(range(N))
+
+
+def test_panel_data_by_year_and_quarter_stay_panel_data():
+    frame = pd.DataFrame({"year": np.repeat(np.arange(1990, 2002), 8), "quarter": np.tile([1, 2, 3, 4], 24), "y": 0.5})
+    assert time_column(frame).repeated
+    assert time_column(frame.assign(quarter=np.tile([0, 1, 2, 3], 24))).within is None
+
+
 def test_a_few_lost_or_doubled_steps_do_no_harm():
     kept = np.sort(np.append(np.setdiff1d(np.arange(N), [3, 40, 41, 90]), [7]))
     assert time_column({"date": MONTHS[kept], "y": RNG.normal(size=len(kept))}).step == "month"

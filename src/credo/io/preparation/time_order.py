@@ -30,6 +30,9 @@ _TIME_WORDS = {
 }  # fmt: skip
 # A quick test, because a wide table has thousands of names.
 _TIME_LIKE = re.compile("|".join(sorted(_TIME_WORDS)), re.IGNORECASE)
+# What may divide the years of another column, and into how many parts.
+_PARTS = {"quarter": 4, "month": 12, "week": 53}
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _OTHER_WORDS = {
     "birth", "born", "dob", "birthday", "birthdate", "death", "died", "age", "built", "renovated", "hired", "hire",
     "joined", "founded", "released", "release", "expiry", "expires", "expiration", "due", "to", "of", "since", "until",
@@ -49,7 +52,8 @@ class TimeColumn:
     ----------
     name : str
     values : array of shape (n_rows,)
-        Days since `origin` for dates, and the numbers as they are otherwise.
+        Days since `origin` for dates, years with fractions where `within` divides them, and the numbers as they are
+        otherwise.
     order : int array of shape (n_rows,)
         The rows from first to last.
     origin : str or None
@@ -58,6 +62,8 @@ class TimeColumn:
         The usual step between dates, as "month"; empty for numbers, and where it has no name.
     repeated : bool
         Whether each time has several rows, as in panel data; False for a single series.
+    within : str or None
+        The column of quarters, months or weeks beside a column of years.
 
     Examples
     --------
@@ -75,6 +81,7 @@ class TimeColumn:
     origin: str | None
     step: str
     repeated: bool
+    within: str | None = None
 
     def dates(self, values: Array) -> NDArray[np.datetime64] | None:
         """Values of this column as dates, for the labels of an axis; None if it has numbers."""
@@ -85,8 +92,8 @@ def time_column(frame: Any) -> TimeColumn | None:
     """The column that puts the rows of a table in time order, or None.
 
     It is a column of dates, or of numbers under a name such as year, month or time, whose values differ in nearly
-    every row and have nearly regular steps. If every time has several rows instead, `repeated` says so. Dates of birth,
-    identifiers and measured durations don't qualify.
+    every row and have nearly regular steps, or years beside a column of quarters, months or weeks. If every time has
+    several rows instead, `repeated` says so. Dates of birth, identifiers and measured durations don't qualify.
 
     Examples
     --------
@@ -99,7 +106,8 @@ def time_column(frame: Any) -> TimeColumn | None:
     """
     table = as_frame(frame)
     # A single series before panel data, and dates before numbers.
-    return min(time_columns(table), key=lambda time: (time.repeated, time.origin is None), default=None)
+    found = min(time_columns(table), key=lambda time: (time.repeated, time.origin is None), default=None)
+    return found if found is not None and not found.repeated else _divided_years(table) or found
 
 
 def time_columns(table: Any, among: Collection[str] | None = None) -> list[TimeColumn]:
@@ -114,8 +122,54 @@ def _may_be_time(name: str, *, is_number: bool) -> bool:
     """Whether a column may hold times, by its name; dates may have any but those of other dates."""
     if is_number and not _TIME_LIKE.search(name):
         return False
-    words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold()))
+    words = _words(name)
     return not words & _OTHER_WORDS and (not is_number or bool(words & _TIME_WORDS))
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold()))
+
+
+def _divided_years(table: Any) -> TimeColumn | None:
+    """A column of years with one that divides them, if these two put the rows in order."""
+    if len(table) <= _FEWEST_ROWS:
+        return None
+    parts = [(part, name) for part in _PARTS for name in table.columns.tolist() if part in _words(name)]
+    for year in (name for name in table.columns.tolist() if parts and _words(name) & {"year", "yr"}):
+        whole = _whole_numbers(table[year])
+        if whole is None or not _may_be_time(year, is_number=True) or not _are_years(whole):
+            continue
+        for part, name in parts:
+            number = _numbered(table[name], part)
+            if number is None:
+                continue
+            values = whole + (number - 1) / _PARTS[part]
+            known = np.unique(values)
+            if len(known) >= _DISTINCT * len(values) and _is_regular(known, _FEWEST_DATES):
+                return TimeColumn(year, values, np.argsort(values, kind="stable"), None, part, False, name)
+    return None
+
+
+def _numbered(column: Any, part: str) -> Array | None:
+    """The quarters, months or weeks of a column from 1 on, which may be names such as March or Q1."""
+    if column.dtype.kind not in "iuf":
+        words = column.astype(str).str.strip().str.casefold()
+        if part == "month" and words.str[:3].isin(_MONTHS).all():
+            return np.array([_MONTHS.index(word[:3]) + 1.0 for word in words])
+        column = words.str.strip("q")
+    values = _whole_numbers(column)
+    return values if values is not None and 1 <= values.min() <= values.max() <= _PARTS[part] else None
+
+
+def _whole_numbers(column: Any) -> Array | None:
+    found = profile("", column)
+    if found.n_missing or not (found.is_typed_number or is_number(found)) or len(found.odd):
+        return None
+    return found.values if bool((found.values == np.floor(found.values)).all()) else None
+
+
+def _are_years(known: Array) -> bool:
+    return bool((known == np.floor(known)).all()) and known.min() > 1500 and known.max() < 2200
 
 
 def _time(found: Profile) -> TimeColumn | None:
@@ -156,5 +210,4 @@ def _is_regular(known: Array, fewest: int) -> bool:
 
 def _is_panel(known: Array, counts: NDArray[np.intp], *, dates: bool) -> bool:
     """Whether most times have several rows and are dates or years, not the months of every year or the like."""
-    years = bool((known == np.floor(known)).all()) and known[0] > 1500 and known[-1] < 2200
-    return bool(np.median(counts) >= 2) and (dates or years)
+    return bool(np.median(counts) >= 2) and (dates or _are_years(known))
