@@ -45,7 +45,7 @@ CREDO: dict[str, dict[str, Make]] = {
 
 # Those whose time or memory grows with the square of the rows or faster stop here.
 MOST_ROWS = {
-    "KernelRidge": 3000, "NadarayaWatson": 10_000, "sklearn.GP": 2000, "GPyRegressor": 2000, "MAPIE": 10_000,
+    "KernelRidge": 3000, "NadarayaWatson": 10_000, "sklearn.GP": 1000, "GPyRegressor": 2000, "MAPIE": 10_000,
 }  # fmt: skip
 
 
