@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import credo
 from credo.ensemble import Conformal
+from credo.ensemble._calibration import Calibration
 from credo.io import ModelFileError
 from credo.linear import LinearRegression
 
@@ -132,6 +133,14 @@ def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="spread is for regressors"):
         Conformal(GaussianNB(), spread="learn").fit(X, y > 0)
     assert not hasattr(Conformal(LinearRegression()), "predict_proba")
+
+
+@pytest.mark.parametrize("n_classes", [3, 10, 30])
+def test_probabilities_that_are_calibrated_stay_so_however_many_classes_there_are(n_classes):
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.full(n_classes, 0.3), size=400)
+    codes = (rng.random(400)[:, None] > table.cumsum(axis=1)).sum(axis=1)
+    assert Calibration.fit("temperature", table, codes, np.ones(400)).scaling.slope == pytest.approx(1.0, abs=0.15)
 
 
 def overconfident(n, n_classes, seed):

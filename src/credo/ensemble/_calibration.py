@@ -41,15 +41,17 @@ class ScoreScaling:
 
     @classmethod
     def fitted(cls, scores: Array, codes: Index, weight: Array, *, bias: bool = True) -> Self:
-        """By maximum likelihood on held-out rows, whose labels are smoothed as by one more row of each class.
+        """By maximum likelihood on held-out rows, whose labels are smoothed.
 
-        Platt (2000): the target of a row of class k is (n_k + 1)/(n_k + K) and not 1, so that the slope stays finite
-        where the scores separate the classes.
+        Platt (2000): with two classes the target of a row is (n_k + 1)/(n_k + 2) and not 1, so that the slope stays
+        finite where the scores separate the classes. With K classes it is 1 − 2/(K n_k + 4), and the other classes
+        share the rest: in all, two rows have other labels, however many classes there are.
         """
         n_classes = scores.shape[1]
         count = np.bincount(codes, weight, minlength=n_classes)[codes]
-        target = np.repeat((1.0 / (count + n_classes))[:, None], n_classes, axis=1)
-        target[np.arange(len(codes)), codes] = (count + 1.0) / (count + n_classes)
+        other = 2.0 / (n_classes * count + 4.0)
+        target = np.repeat(other[:, None] / (n_classes - 1), n_classes, axis=1)
+        target[np.arange(len(codes)), codes] = 1.0 - other
         Z = scores - scores.mean(axis=1, keepdims=True)
         size = float(np.sqrt(np.average(Z.var(axis=1), weights=weight))) or 1.0
         Z = Z / size
