@@ -55,6 +55,15 @@ def gram_gap(m, c, w, g, l1, l2, yy):
     return gap(X, Y, w, l1, l2)
 
 
+def screen(w, columns, square, inner, squares, l1, l2, screened):
+    """By the rows; an optimal dual point lies within √(2 gap) of θ, so |x_jᵀθ| + √(2 gap)‖x_j‖ < l1 proves w_j = 0."""
+    value = gap(X, Y, w, l1, l2)
+    columns[:] = np.abs(X.T @ (Y - X @ w) - l2 * w)
+    theta = columns * min(1.0, l1 / columns.max())
+    screened[:] = theta + np.sqrt(2 * value) * np.linalg.norm(np.vstack([X, np.sqrt(l2) * np.eye(12)]), axis=0) < l1
+    return value
+
+
 def gram_descent(K, m, c, w, g, l1, l2, yy, target, max_passes):
     w[:] = descent(X, Y, w, l1, l2, max_passes)[0]
     g[:] = X.T @ (Y - X @ w)
@@ -140,6 +149,16 @@ REVERSED = ROWS.data[::-1].copy(), ROWS.indices[::-1].copy(), (ROWS.nnz - ROWS.i
 TWINS = [
     Twin(
         _jit.extrapolation_weights, extrapolation_weights, [(RNG.normal(size=(6, 9)),), (np.ones((6, 9)),)], rtol=1e-9
+    ),
+    Twin(
+        _jit.screen,
+        screen,
+        [
+            (w, X.T @ r, r @ r, Y @ r, np.sum(X**2, axis=0), l1, l2, np.empty(12, bool))
+            for w, l1, l2 in product((np.zeros(12), W, np.linalg.lstsq(X, Y)[0]), (L1, 40.0, 400.0), L2)
+            for r in [Y - X @ w]
+        ],
+        rtol=1e-10,
     ),
     Twin(
         _jit.gram_gap,

@@ -106,10 +106,9 @@ class PenaltyByCrossValidation:
         """Warn about paths that did not converge, and about a grid that ends too early."""
         if held_out.n_missed:
             message = (
-                f"{held_out.n_missed} of {held_out.path.size} fits to the training folds did not converge (relative "
-                f"duality gap above {max(self.tol, self._fold_tol):g}), so the held-out errors may be inaccurate: "
-                "increase max_iter, standardize the columns, remove columns that nearly repeat others, or increase eps "
-                "to leave out the smallest penalties"
+                f"{held_out.n_missed} of {held_out.path.size} fits to the training folds did not converge, so the "
+                "held-out errors may be inaccurate: increase max_iter, standardize the columns, remove columns that "
+                "nearly repeat others, or increase eps to leave out the smallest penalties"
             )
             warn(message, ConvergenceWarning, stacklevel=3)
             self.result_ = replace(self.result_, converged=False, message=message)

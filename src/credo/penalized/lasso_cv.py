@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, Self
 
@@ -23,6 +24,9 @@ from credo.penalized.path import fit_path, penalties
 from credo.scale import Chunk, Parts, RowSummary, in_parts, parts_of, summary_of, take_summary
 
 Array = NDArray[np.float64]
+
+# The duality gaps that held-out errors need, relative to the smallest squared error: it is known to a few percent.
+_PRECISION = 5e-5
 
 
 class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
@@ -50,7 +54,8 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
     n_alphas, eps : the default range, 100 and 1e-3
     fit_intercept : bool, default True
     tol : float, default 1e-8
-        The final fit stops when the duality gap is at most tol·‖y − ȳ‖²/n.
+        The final fit stops when the duality gap is at most tol·‖y − ȳ‖²/n. Those to the training folds stop at 5e-5
+        times the smallest held-out error, or at 1e-7·‖y − ȳ‖²/n where that is larger.
     max_iter : int, default 100000
         Maximum number of passes of coordinate descent for one α. The fit warns if any fold's path did not converge.
 
@@ -168,23 +173,35 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         """Mean squared error on the held-out rows for each α, and the number of fits that did not converge."""
         train, held = fold
         rows = Rows.of(table[train], target[train], omega[train], center=bool(self.fit_intercept))
-        coefs, missed = self._fold_path(rows)
-        fitted = np.asarray(table[held] @ coefs) + rows.intercept(coefs)
-        return omega[held] @ (target[held, None] - fitted) ** 2 / omega[held].sum(), missed
+        X, y, share = table[held], target[held, None], omega[held] / omega[held].sum()
+        return self._path_errors(rows, lambda coefs: share @ (y - np.asarray(X @ coefs) - rows.intercept(coefs)) ** 2)
 
     def _summary_errors(self, folds: list[RowSummary], k: int) -> tuple[Array, int]:
         """The same from summaries: Σω(y − b − wᵀx)² = ‖r_y − R_x w‖² + n(ȳ − b − wᵀx̄)², R = [R_x, r_y]."""
         train, held = reduce(RowSummary.merge, folds[:k] + folds[k + 1 :]), folds[k]
         rows = Rows.of_summary(train, center=bool(self.fit_intercept))
-        coefs, missed = self._fold_path(rows)
-        within = held.factor[:, -1:] - held.factor[:, :-1] @ coefs
-        between = held.mean[-1] - held.mean[:-1] @ coefs - rows.intercept(coefs)
-        return np.square(within).sum(axis=0) / held.weight + np.square(between), missed
 
-    def _fold_path(self, rows: Rows) -> tuple[Array, int]:
-        tol, max_passes = max(self.tol, self._fold_tol), int(self.max_iter)
-        coefs, _, missed = fit_path(rows, self.alphas_, l1_ratio=1.0, tol=tol, max_passes=max_passes)
-        return coefs, missed
+        def errors(coefs: Array) -> Array:
+            within = held.factor[:, -1:] - held.factor[:, :-1] @ coefs
+            between = held.mean[-1] - held.mean[:-1] @ coefs - rows.intercept(coefs)
+            return np.square(within).sum(axis=0) / held.weight + np.square(between)
+
+        return self._path_errors(rows, errors)
+
+    def _path_errors(self, rows: Rows, errors: Callable[[Array], Array]) -> tuple[Array, int]:
+        """The held-out errors along the path, with duality gaps that are small relative to the smallest of them.
+
+        The tolerance is adapted each time that α has halved, in which a squared error falls to a quarter or so.
+        """
+        alphas, tol = self.alphas_, max(self.tol, self._fold_tol)
+        columns = working_set(rows, np.zeros(rows.X.shape[1]), n_problems=len(alphas))
+        found, needed, n_missed = np.empty(0), tol, 0
+        halved = np.flatnonzero(np.diff(np.frexp(alphas / (alphas[0] or 1.0))[1])) + 1
+        for part in np.split(alphas, halved):
+            coefs, _, missed = fit_path(columns, part, l1_ratio=1.0, tol=needed, max_passes=int(self.max_iter))
+            found, n_missed = np.append(found, errors(coefs)), n_missed + missed
+            needed = max(tol, _PRECISION * min(1.0, rows.total * float(found.min()) / (rows.yy or 1.0)))
+        return found, n_missed
 
     def _refit(self, rows: Rows, path: Array) -> Solution:
         """The solution on all rows for the last penalty; the path down to it is faster than a cold start."""

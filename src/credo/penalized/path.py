@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 from credo.estimator import ConvergenceWarning, names_for, numeric, positive, positive_integer, training_rows
-from credo.learning.coordinate import Rows, elastic_net_path, working_set
+from credo.learning.coordinate import Rows, WorkingSet, elastic_net_path, working_set
 from credo.notices import warn
 from credo.penalized.lasso import mixing
 
@@ -146,7 +146,8 @@ def lasso_path(
         raise ValueError("l1_ratio=0 has no default alphas, as no penalty sets all coefficients to zero: pass alphas")
     largest = rows.l1_max() / (rows.total * ratio) if ratio > 0 else np.nan
     grid = penalties(largest, alphas, n_alphas=n_alphas, eps=eps)
-    coefs, gaps, missed = fit_path(rows, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
+    columns = working_set(rows, np.zeros(rows.X.shape[1]), n_problems=len(grid))
+    coefs, gaps, missed = fit_path(columns, grid, l1_ratio=ratio, tol=tol, max_passes=max_iter)
     if missed:
         warn(
             f"{missed} of {len(grid)} fits did not converge (relative duality gap above tol={tol:g}): increase "
@@ -173,13 +174,13 @@ def penalties(largest: float, alphas: ArrayLike | None, *, n_alphas: int, eps: f
     return np.geomspace(1.0, eps, n_alphas) * (largest if largest > 0 else 1.0)
 
 
-def fit_path(rows: Rows, alphas: Array, *, l1_ratio: float, tol: float, max_passes: int) -> tuple[Array, Array, int]:
+def fit_path(
+    columns: WorkingSet, alphas: Array, *, l1_ratio: float, tol: float, max_passes: int
+) -> tuple[Array, Array, int]:
     """Coefficients (n_features, n_alphas) and duality gaps, and the number of fits that did not converge."""
-    w = np.zeros(rows.X.shape[1])
-    columns = working_set(rows, w, n_problems=len(alphas))
-    coefs, gaps, missed = np.empty((len(w), len(alphas)), order="F"), np.empty(len(alphas)), 0
-    solutions = elastic_net_path(columns, alphas * rows.total, l1_ratio=l1_ratio, tol=tol, max_passes=max_passes)
-    for k, solution in enumerate(solutions):
+    coefs, gaps, missed = np.empty((len(columns.w), len(alphas)), order="F"), np.empty(len(alphas)), 0
+    sums = alphas * columns.rows.total
+    for k, solution in enumerate(elastic_net_path(columns, sums, l1_ratio=l1_ratio, tol=tol, max_passes=max_passes)):
         coefs[:, k], gaps[k] = solution.w, solution.gap
         missed += not solution.converged
     return coefs, gaps, missed

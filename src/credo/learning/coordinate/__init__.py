@@ -15,13 +15,14 @@ from credo.learning.coordinate.descent import Solution, elastic_net_path, polish
 from credo.learning.coordinate.log_loss import Labels
 from credo.learning.coordinate.logistic import LogisticSolution, logistic_path
 from credo.learning.coordinate.rows import Rows, blas_threads_for
-from credo.learning.coordinate.working_sets import working_set
+from credo.learning.coordinate.working_sets import WorkingSet, working_set
 
 __all__ = [
     "Labels",
     "LogisticSolution",
     "Rows",
     "Solution",
+    "WorkingSet",
     "blas_threads_for",
     "elastic_net_path",
     "logistic_path",

@@ -12,6 +12,7 @@ from credo._jit import njit
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 # Of a sparse matrix by columns: entries, their rows, and where each column starts.
 Matrix = tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]
 
@@ -82,6 +83,31 @@ def duality_gap(square: float, inner: float, size: float, largest: float, l1: fl
     rescaled to be feasible (Ndiaye et al. 2017, eq. 7)."""
     scale = min(1.0, l1 / largest) if largest > 0.0 else 1.0
     return 0.5 * (1.0 + scale * scale) * square + l1 * size - scale * inner
+
+
+@njit(cache=True, nogil=True)
+def screen(
+    w: Array, columns: Array, square: float, inner: float, squares: Array, l1: float, l2: float, screened: Flags
+) -> float:
+    """The duality gap over all columns, from x_jᵀr (`columns`), ‖r‖² (`square`) and rᵀy (`inner`).
+
+    `columns` becomes |x_jᵀr − l2 w_j|, zero for constant columns, and `screened` whether the gap proves w_j = 0.
+    """
+    largest, size = 0.0, 0.0
+    for j in range(len(w)):
+        columns[j] = abs(columns[j] - l2 * w[j]) if squares[j] > 0.0 else 0.0
+        largest = max(largest, columns[j])
+        if w[j] != 0.0:
+            size += abs(w[j])
+            square += (l2 * w[j]) * w[j]
+    gap = duality_gap(square, inner, size, largest, l1)
+    # Not `max`, so that NaN remains.
+    if gap < 0.0:
+        gap = 0.0
+    scale, radius = min(1.0, l1 / largest) if largest > 0.0 else 1.0, np.sqrt(2.0 * gap)
+    for j in range(len(w)):
+        screened[j] = scale * columns[j] + radius * np.sqrt(squares[j] + l2) < l1
+    return gap
 
 
 @njit(cache=True, nogil=True)

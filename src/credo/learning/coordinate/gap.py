@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.learning.coordinate._jit import duality_gap
+from credo.learning.coordinate._jit import screen
 
 Array = NDArray[np.float64]
 
@@ -38,12 +38,6 @@ def least_squares_gap(w: Array, products: ResidualProducts, squares: Array, l1: 
     √(2 gap) of θ, so that |x_jᵀθ| + √(2 gap)‖x_j‖ < l1 proves w_j = 0 (Ndiaye et al. 2017, eq. 7 and theorem 6); with
     l2 > 0 the same holds for the columns of X stacked on √l2 I.
     """
-    abs_gradient = np.abs(products.columns - l2 * w) if l2 > 0.0 else np.abs(products.columns)
-    abs_gradient[squares == 0.0] = 0.0
-    largest = float(abs_gradient.max(initial=0.0))
-    scale = min(1.0, l1 / largest) if largest > 0.0 else 1.0
-    active = w[np.flatnonzero(w)]
-    square = products.squared_norm + float((l2 * active) @ active)
-    value = max(duality_gap(square, products.target, float(np.abs(active).sum()), largest, l1), 0.0)
-    screened = scale * abs_gradient + np.sqrt(2.0 * value) * np.sqrt(squares + l2) < l1
+    abs_gradient, screened = products.columns.copy(), np.empty(len(w), dtype=np.bool_)
+    value = screen(w, abs_gradient, products.squared_norm, products.target, squares, float(l1), float(l2), screened)
     return Gap(value, abs_gradient, screened)

@@ -73,6 +73,7 @@ def run_steps(
         here, count = _evaluate(data, cache, state, key, count)
         trace[t] = cache.log_evidence[here]
         moved[t, 0] = moved[t, 1] = -1
+        nearest = state.near.copy()
         for j in range(d):
             share = 1.0 / (1.0 + cache.odds[here, j])
             included[j] += share if inside[j] else 1.0 - share
@@ -82,6 +83,9 @@ def run_steps(
                 moved[t, 0], moved[t, 1], count = _swap(data, cache, state, key, k, here, count, blind, u)
         else:
             moved[t, 0], count = _flip(data, cache, state, key, k, here, count, blind, 1.0 - swaps, u, included)
+        if moved[t, 0] < 0:
+            # The next search starts from the mode of this model, not from that of the rejected one.
+            state.near[:] = nearest
         for j in moved[t]:
             if j >= 0:
                 inside[j] = not inside[j]
