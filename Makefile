@@ -8,7 +8,8 @@ STAMP := $(VENV)/.installed-dev
 DEMO_STAMP := $(VENV)/.installed-demo
 # pip compiles what it installs on one core, this on all of them.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable
-COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
+# Not what nothing imports: other packages' tests, what mypy has compiled otherwise, and the tools of the installation.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|mypy|mypyc|pip|setuptools|pkg_resources)/' $(VENV)/lib
 
 # Many processes import Credo, and without compiled modules each of them would need seconds more.
 unexport PYTHONDONTWRITEBYTECODE
@@ -39,7 +40,7 @@ demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 
 # Types, import rules and the documentation need one core for minutes: they run beside the tests, and speak after them.
 test: lint  ## everything that must pass before a change lands
-	@$(MAKE) --no-print-directory types imports docs >$(VENV)/checks.log 2>&1 & checks=$$!; \
+	@$(MAKE) --no-print-directory types imports docs JOBS=1 >$(VENV)/checks.log 2>&1 & checks=$$!; \
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/checks.log; exit $$((unit || checks))
 
@@ -74,8 +75,10 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto -q -m 'not browser'
 
+JOBS ?= 2
+
 docs: $(STAMP)  ## these pages as a site in docs/_build/html, its examples run; without a network
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -j 2 -W --keep-going docs docs/_build/html
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q -j $(JOBS) -W --keep-going docs docs/_build/html
 
 SECONDS ?= 60
 

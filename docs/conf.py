@@ -58,7 +58,7 @@ sphinx_gallery_conf = {
     "doc_module": ("credo",),
     "backreferences_dir": "auto_examples/used",
     "plot_gallery": True,
-    "parallel": 2,
+    "parallel": True,
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,

@@ -4,11 +4,15 @@ The two groups come first, one for each of two processes, and take about as long
 code in the cache.
 """
 
+import gc
 import re
 from functools import partial
 
 import pytest
 from _pytest.doctest import DoctestModule
+
+# To look for garbage among what is imported and collected, which stays, takes half a minute in all.
+gc.disable()
 
 # By the path and the name of a test.
 GROUPS = {
@@ -45,6 +49,12 @@ def pytest_collection_modifyitems(items):
         return order.index(group) if group in order else len(order) + (group is None)
 
     items.sort(key=place)
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -104,7 +104,8 @@ def backward(
                 half[p] += N[p, r] * k[r]
             norm += half[p] * k[p]
         if len(halves):
-            halves[i] = half
+            for p in range(d):
+                halves[i, p] = half[p]
         weight, rest = a[i] / q[i], b[i] / q[i]
         own = weight + weight * weight * norm
         inverse[i] = own

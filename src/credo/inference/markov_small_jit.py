@@ -15,7 +15,7 @@ from credo.kernels.markov_jit import matern_step
 _FAST = {"contract", "nsz", "arcp"}
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def _congruence(vector, move, cov, noise):
     """ASAᵀ + Q, for a symmetric S."""
     d, left, out = len(vector), cov, cov
@@ -35,7 +35,7 @@ def _congruence(vector, move, cov, noise):
     return out
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def _observed(vector, cov, weight, rest):
     """S − Sh(Sh)ᵀ·a/q, from a/q and b/q; its first column is Sh·b/q, which loses no digits."""
     d, out = len(vector), cov
@@ -47,7 +47,7 @@ def _observed(vector, cov, weight, rest):
     return out
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def _slopes(vector, flow, spread, scaled, psi, gap, S, Q):
     """Add 2ΨS·gap, Ψ·gap and ⟨Ψ, Q⟩."""
     d = len(vector)

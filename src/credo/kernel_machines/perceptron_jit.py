@@ -62,7 +62,9 @@ def dual_perceptron_pass(
         track[WRONG] = _wrong(F, code, weight)
         if track[WRONG] < track[POCKET]:
             track[POCKET] = track[WRONG]
-            pocket[:] = dual
+            for c in range(n_classes):
+                for j in range(n):
+                    pocket[c, j] = dual[c, j]
             if track[WRONG] == 0.0:
                 return -1
     return len(order)

@@ -51,7 +51,8 @@ def stationary_pullback_blocks(start, step, Z, places, family, shape, W):
     sums = zeros(n_columns + 2)
     for i in range(start, len(places), step):
         _block_distances(Z, places[i], columns, r)
-        w[:n_pairs] = W[i]
+        for p in range(n_pairs):
+            w[p] = W[i, p]
         for first in range(0, n_pairs, TILE):
             part = slope[first : first + TILE]
             _slopes(family, shape, r[first : first + TILE], k, part, bend)

@@ -33,7 +33,7 @@ def matern_transitions(matrix, rate, variance, gaps, A, Q):
             A[i, p], Q[i, p] = move[p], noise[p]
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def matern_step(matrix, time, variance):
     """A and Q, as tuples in C order, after a time in units of the rate: order 1 is the exponential, 2 and 3 Matérn."""
     A, Q = matrix, matrix
@@ -88,7 +88,7 @@ def matern_step(matrix, time, variance):
     return A, Q
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def _decay(t):
     """e^(−t); for short times by a series, which takes less time than the library's."""
     if t > _SHORT:
@@ -102,7 +102,7 @@ def _decay(t):
     return 1.0 - t * (1.0 - t * 0.5 * x)
 
 
-@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def _power_integral(k, t, end):
     """∫₀ᵗ uᵏe^(−2u) du for k = 2 or 4, with end = e^(−2t)."""
     x, power = 2.0 * t, t * t * t if k == 2 else t * t * t * t * t

@@ -99,7 +99,8 @@ def information(start, step, K, ahead, noise, by_noise, places, unused):
         A[:] = 0.0
         for lane in range(n_lanes):
             i = first + lane
-            v[:] = x[:, lane]
+            for a in range(size):
+                v[a] = x[a, lane]
             for j in range(n_all - 1):
                 _change_times(K[i], ahead[j, i], v, moved)
                 for a in range(unused[i], size):

@@ -214,4 +214,6 @@ def _pocket(
                 return
     if error < track[0]:
         track[0] = error
-        best[:] = W
+        for k in range(len(W)):
+            for j in range(W.shape[1]):
+                best[k, j] = W[k, j]

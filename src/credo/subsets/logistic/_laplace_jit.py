@@ -37,7 +37,7 @@ def laplace(
     gap, (height, slope, bend) = np.inf, _log_posterior(phi, y, weight, prior, theta)
     for _ in range(_NEWTON):
         gradient = np.dot(phi, slope) - prior * theta
-        L[:] = np.dot(phi * bend, phi.T)
+        np.dot(phi * bend, phi.T, L)
         for a in range(len(prior)):
             L[a, a] += prior[a]
         _factor(L)
@@ -57,7 +57,8 @@ def laplace(
             if height >= floor or share < 1e-9:
                 break
             share *= 0.5
-        theta[:] = trial
+        for a in range(len(theta)):
+            theta[a] = trial[a]
     return height + 0.5 * np.log(prior).sum() - np.log(np.diag(L)).sum(), gap
 
 
@@ -100,7 +101,8 @@ def _rows(ZT: Array, members: Places) -> Array:
     phi = np.empty((len(members) + 1, ZT.shape[1]))
     phi[0] = 1.0
     for m in range(len(members)):
-        phi[m + 1] = ZT[members[m]]
+        for i in range(ZT.shape[1]):
+            phi[m + 1, i] = ZT[members[m], i]
     return phi
 
 

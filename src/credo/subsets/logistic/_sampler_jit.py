@@ -170,14 +170,18 @@ def _evaluate(data: Posterior, cache: Cache, state: State, key: np.uint64, count
     cache.keys[at], cache.slots[at] = key, count
     members = np.flatnonzero(inside)
     theta = np.empty(len(members) + 1)
-    theta[0], theta[1:] = near[0], near[1:][members]
+    theta[0] = near[0]
+    for m in range(len(members)):
+        theta[m + 1] = near[members[m] + 1]
     L = np.zeros((len(theta), len(theta)))
     cache.log_evidence[count], _ = laplace(
         data.ZT, members, data.y, data.weight, data.level_precision, data.precision, theta, L
     )
     flip_odds(data.ZT, members, data.y, data.weight, data.precision, theta, L, data.log_prior, cache.odds[count])
     near[:] = 0.0
-    near[0], near[1:][members] = theta[0], theta[1:]
+    near[0] = theta[0]
+    for m in range(len(members)):
+        near[members[m] + 1] = theta[m + 1]
     return count, count + 1
 
 
