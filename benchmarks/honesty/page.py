@@ -21,6 +21,9 @@ score and a low RMSE and CRPS, and their 50 % and 95 % intervals contain 50 % an
 - **Flags.** *Too narrow* (or *too wide*): the coverage of the 95 % intervals is outside 93–97 % by more than two
   binomial standard errors. *Overconfident*: fewer labels are correct than the probabilities promise, by more than three
   standard errors.
+- **Copies.** In wine_red a quarter of the test rows have an exact copy among the training rows, and all targets are
+  whole numbers. A density can be arbitrarily high there, so that a model that repeats what it has seen gets a high log
+  score whatever its other errors: compare by CRPS on that set.
 - **Settings.** Columns are standardized on the training rows, categories become 0/1 columns. `sklearn.GP` and
   `GPyRegressor` (GPy) have an RBF with a length scale for each column and noise, by maximum likelihood;
   `sklearn.forest` has 500 trees and a normal distribution with the out-of-bag error; NGBoost stops early on a fifth of

@@ -171,7 +171,7 @@ def test_the_reason_says_among_which_models_a_score_is_the_best(truth):
     assert "best held-out log score, by" in select(models).reason
     found = select([*models, exploded])
     assert found.name == "line"
-    assert "best held-out log score of the models whose RMSE is not clearly worse than the baseline's" in found.reason
+    assert "best held-out log score of those whose RMSE is not clearly worse than the baseline's" in found.reason
 
 
 def test_wide_intervals_do_not_exclude_a_model_that_predicts_much_better(truth):

@@ -252,17 +252,21 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
         why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
     elif len(tied) == 1:
         clear = all(leader.clearly_leads(c) for c in pool if c is not leader)
-        why = f"It has the best held-out {measure}"
-        if any(c.log_score.mean() > leader.log_score.mean() for c in others):
-            error = "accuracy" if chosen.is_classifier else "RMSE"
-            why += f" of the models whose {error} is not clearly worse than the baseline's"
+        why = f"It has the best held-out {measure}{_among(others, leader)}"
         why += ", by a clear margin." if clear else "."
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
         listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
         calibrated = "" if chosen is tied[0] else " whose calibration is not rejected"
-        why = f"{count} models are statistically tied{listed}; it is the simplest{calibrated}."
+        why = f"{count} models{_among(others, leader)} are statistically tied{listed}; it is the simplest{calibrated}."
     return Selection(chosen.name, names, why, notes)
+
+
+def _among(others: Sequence[Candidate], leader: Candidate) -> str:
+    """Which models the leader is the best of, where others have a better log score."""
+    if not any(c.log_score.mean() > leader.log_score.mean() for c in others):
+        return ""
+    return f" of those whose {'accuracy' if leader.is_classifier else 'RMSE'} is not clearly worse than the baseline's"
 
 
 def _ties(other: Candidate, leader: Candidate) -> bool:

@@ -33,6 +33,7 @@ from credo.study._large import large_table, sample_of
 from credo.study._leaks import leaks
 from credo.study._size import Size, Times
 from credo.study._spread import spread_varies
+from credo.study._units import unit_notes
 
 # Rows of equal inputs share a fold if at least one row in this many is distinct.
 _DISTINCT = 3
@@ -42,6 +43,10 @@ _FEWEST = 20
 _NO_POWER = 0.1
 # If more than this share of the rows would be outliers, none are reported.
 _MOST_OUTLIERS = 0.02
+# The share of values that are exactly zero from which log densities are questionable.
+_MANY_ZEROS = 0.1
+# Of a target that is never negative, intervals may be if its least value is below this share of its median.
+_NEAR_ZERO = 0.1
 # The most distinct values of a target of counts.
 _COUNT_VALUES = 200
 
@@ -258,8 +263,10 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
 
 
 def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
-    """Warnings about leaking columns, too few rows and outliers of the target."""
+    """Warnings about leaking columns, repeated measurements, too few rows and outliers of the target."""
     notes = [*leak_notes(data, groups), *outlier_notes(data)]
+    if data.time is None:
+        notes += unit_notes(data.frame)
     if len(data.y) < _FEWEST:
         notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
     return notes
@@ -291,7 +298,7 @@ def time_notes(time: TimeColumn | None, *, in_order: bool) -> list[str]:
         step = f" (one row a {time.step})" if time.step else ""
         names = quoted([time.name] if time.within is None else [time.name, time.within])
         return [
-            f"The rows are in the order of {names}{step}: each fold is predicted from the rows before it, as a "
+            f"Rows are taken in the order of {names}{step}: each fold is predicted from the rows before it, as a "
             "forecast is. time_order=False (--shuffle) holds out rows at random instead."
         ]
     if time.repeated:
@@ -370,4 +377,13 @@ def target_notes(data: Dataset) -> list[str]:
         inside = bounds[0] <= low and high <= bounds[1] and high > 0.95 * bounds[1] and low < 0.05 * bounds[1]
         if inside and not whole:
             return [f"The target {data.target!r} looks like {what}. Intervals may extend beyond these bounds."]
+    zeros = float(np.mean(y == 0))
+    if low == 0 and zeros >= _MANY_ZEROS:
+        return [
+            f"{100 * zeros:.0f} % of the values of {data.target!r} are exactly 0, and none is below. Models predict "
+            "densities, which can be arbitrarily high at 0: compare models by CRPS and RMSE rather than log scores. "
+            "Intervals may extend below zero."
+        ]
+    if 0 <= low < _NEAR_ZERO * float(np.median(y)):
+        return [f"The target {data.target!r} is never negative. Intervals of models without a transformation may be."]
     return []

@@ -202,7 +202,9 @@ class Study:
             verdict = ", too few" if covered.inside < covered.low else ""
             verdict = ", more than needed" if covered.inside > covered.high else verdict
             # Of rows in time order, the baseline is the mean of earlier rows, which may be far from the later ones.
-            said = f"it explains {100 * max(0.0, explained):.0f} % of the variance"
+            said = f"it explains {100 * explained:.0f} % of the variance"
+            if explained < 0:
+                said = "it explains none of the variance (its RMSE is above that of the baseline)"
             if self.data.time is not None:
                 below = f"{100 * explained:.0f} % below" if explained > 0 else "not below"
                 said = f"its squared error is {below} that of the mean of earlier rows"
@@ -211,8 +213,8 @@ class Study:
             return f"On {n:,} held-out rows {said}, and {inside}."
         return (
             f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} % (log loss "
-            f"{score['log_loss']:.3f}); always predicting the most frequent class has {100 * base['accuracy']:.1f} % "
-            f"({base['log_loss']:.3f})."
+            f"{score['log_loss']:.3f}); the baseline, which predicts the class frequencies, has "
+            f"{100 * base['accuracy']:.1f} % ({base['log_loss']:.3f})."
         )
 
     def _beside_naive(self, rmse: float) -> str:
