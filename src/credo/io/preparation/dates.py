@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,58 @@ from numpy.typing import NDArray
 
 from credo.io.extras import pandas
 
-# Typed dates need no format; the others are strptime's. Where both of the last two fit, month first is taken.
-TYPED, ISO = "typed", "ISO8601"
-_DAYS = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%d %b %Y", "%b %d, %Y", "%m/%d/%Y", "%d/%m/%Y")
-_TIMES = ("", " %H:%M", " %H:%M:%S")
-_LIKE_DATE = re.compile(r"\d{1,4}[-/. ]\w{1,9}([-/. ,].*)?|[A-Z][a-z]{2} \d{1,2}, \d{4}.*", re.ASCII)
+# Typed dates need no format; the others are strptime's, where %b is any English name of a month, long or short, and a
+# weekday in front is ignored. The whole numbers from FIRST to LAST may be dates too.
+TYPED, ISO, COMPACT = "typed", "ISO8601", "%Y%m%d"
+FIRST, LAST = 1900_01_01, 2100_12_31
+# Where both ways of a pair fit, month first is taken; of years with two digits, neither.
+_NUMERIC = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
+_NAMED = tuple(f"%d{mark}%b{mark}{year}" for mark in ("-", " ", "/", "") for year in ("%Y", "%y"))
+_DAYS = (*_NUMERIC, *_NAMED, "%b %d, %Y", "%b %d %Y")
+_PERIODS = ("%b %Y", "%b-%Y", "%b/%Y", "%b-%y", "%G-W%V", "%GW%V", "%G-W%V-%u")
+_FORMATS = (*(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")), *_PERIODS, COMPACT)
+_LIKE_ISO = re.compile(r"\d{4}[-/. ]\w{1,9}([-/. ,].*)?", re.ASCII)
+_LETTER = re.compile("[A-Za-z]")
+_WEEKDAY = re.compile(r"^(mon|tues?|wed(nes)?|thu(rs?)?|fri|sat(ur)?|sun)(day)?[,.]? +", re.IGNORECASE)
+_MONTH = re.compile(
+    r"(?<![^\W\d_])(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?|september|oct(ober)?|"
+    r"nov(ember)?|dec(ember)?)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+# All before the last two digits of a day, its first part, and these digits; a time may follow.
+_TWO_DIGITS = re.compile(r"(([0-9]+|[a-z]+)[^:]*)([0-9]{2})( [0-9]+:.*)?", re.IGNORECASE)
+# What strptime and strftime may be asked for by a model file: no widths, and nothing that depends on the machine.
+_SAFE = re.compile(r"(%[aAbBdfGHIjmMpSuVyYzZ]|[^%]){1,60}")
 _TRIAL = 50
+# With fewer values, that all numbers are dates may be chance.
+_FEWEST_NUMBERS = 6
+
+
+def _plain(word: str) -> str:
+    """A date without its weekday, and with three letters of its month."""
+    if not _LETTER.search(word):
+        return word
+    return _MONTH.sub(lambda month: month[0][:3], _WEEKDAY.sub("", " ".join(word.split())))
+
+
+def _shape(word: str) -> str:
+    """The marks between the parts of a date, one or two digits written as 9.
+
+    >>> _shape("Sunday 2 July 2006 08:15")
+    '9 b 9999 9:9'
+    """
+    return re.sub("(?<!9)99(?!9)", "9", re.sub("[0-9]", "9", _MONTH.sub("b", _plain(word))))
+
+
+def _by_shape() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for style in _FORMATS:
+        example = datetime(2006, 10, 22, 11, 30, 50).strftime(style.replace("%b", "Oct"))
+        found.setdefault(_shape(example), []).append(style)
+    return found
+
+
+_STYLES = _by_shape()
 
 
 def date_format(column: Any, values: NDArray[Any]) -> str | None:
@@ -27,10 +73,34 @@ def date_format(column: Any, values: NDArray[Any]) -> str | None:
         return None
     if all(isinstance(value, date) for value in column.dropna().tolist()):
         return TYPED
-    if not all(_LIKE_DATE.fullmatch(word) for word in values):
-        return None
-    formats = (ISO, *(day + time for day in _DAYS for time in _TIMES))
-    return next((style for style in formats if _fits(values, style)), None)
+    if all(_LIKE_ISO.fullmatch(word) for word in values) and _fits(values, ISO):
+        return ISO
+    styles = _STYLES.get(_shape(values[0]), ())
+    return next((style for style in styles if _fits(values, style) and _is_certain(values, style)), None)
+
+
+def is_style(style: Any) -> bool:
+    """Whether this can be how a column writes its dates."""
+    return style in (TYPED, ISO) or (isinstance(style, str) and "%" in style and _SAFE.fullmatch(style) is not None)
+
+
+def _is_certain(values: NDArray[Any], style: str) -> bool:
+    """Whether numbers that fit a style can hardly be anything else, such as a year of two digits a day."""
+    if style == COMPACT:
+        return len(set(values)) >= _FEWEST_NUMBERS and all(FIRST <= int(value) <= LAST for value in values)
+    if "%y" not in style:
+        return True
+    if style.startswith(("%m/%d/%y", "%d/%m/%y")):
+        time = style[8:]
+        if _fits(values, "%m/%d/%y" + time):
+            return not _fits(values, "%d/%m/%y" + time)
+    # The last part of 15/07/30, 15-Jul-30 and Jul-30 may be a day: then it reaches 28 and takes more values than the
+    # first part, or the rest stays the same.
+    parts = [match.groups() for word in values if (match := _TWO_DIGITS.fullmatch(_plain(word)))]
+    rest, first, last, _ = map(set, zip(*parts, strict=True))
+    if not last <= {f"{number:02d}" for number in range(1, 32)}:
+        return True
+    return len(rest) > 1 and (max(last) < "28" or len(first) >= len(last))
 
 
 def is_ambiguous(values: NDArray[Any], style: str) -> bool:
@@ -43,9 +113,9 @@ def timestamps(column: Any, present: NDArray[np.bool_], values: NDArray[Any], st
     pd = pandas()
     stamps = np.full(len(column), np.datetime64("NaT", "us"))
     raw = column.to_numpy(dtype=object)
-    # pandas would convert numbers to dates too.
+    # pandas would convert any number to a date.
     typed = present & np.array([isinstance(value, date) for value in raw], dtype=bool)
-    written = present & np.array([isinstance(value, str) for value in raw], dtype=bool)
+    written = present & np.array([isinstance(value, str) or style == COMPACT for value in raw], dtype=bool) & ~typed
     stamps[typed] = _in_utc(pd.to_datetime(pd.Series(raw[typed], dtype=object), errors="coerce", utc=True))
     stamps[written] = _in_utc(_parsed(values[written], ISO if style == TYPED else style))
     return stamps
@@ -78,4 +148,12 @@ def _fits(values: NDArray[Any], style: str) -> bool:
 
 def _parsed(values: NDArray[Any], style: str) -> Any:
     pd = pandas()
-    return pd.to_datetime(pd.Series(list(values), dtype=object), format=style, errors="coerce", utc=True)
+    # pandas would read words such as "today", and 2006072 as a date.
+    readable = re.compile("[0-9]{8}" if style == COMPACT else ".*[0-9]", re.DOTALL)
+    found = [word if readable.match(word) else "" for word in values]
+    if style != ISO:
+        found = [_plain(word) for word in found]
+    if "%V" in style and "%u" not in style:
+        # A week counts as its Monday.
+        found, style = [f"{word}-1" for word in found], f"{style}-%u"
+    return pd.to_datetime(pd.Series(found, dtype=object), format=style, errors="coerce", utc=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from credo.features import Words
 from credo.io.errors import ColumnError, TableWarning, plural, quoted, shown
-from credo.io.preparation.dates import as_dates, days_since, timestamps
+from credo.io.preparation.dates import as_dates, days_since, is_style, timestamps
 from credo.io.preparation.levels import Levels
 from credo.io.tables.columns import not_a_number, numbers, present_mask, words
 from credo.notices import warn
@@ -194,6 +194,8 @@ class Days(_Measured):
         """Raise a ValueError where state that came from a file can't be that of a fit."""
         if not np.isfinite(self.fill) or np.isnat(np.datetime64(self.origin, "us")):
             raise ValueError(f"the dates of column {self.name!r} have no median or no first one")
+        if not is_style(self.style):
+            raise ValueError(f"the dates of column {self.name!r} have the unknown format {self.style!r}")
 
     @property
     def title(self) -> str:

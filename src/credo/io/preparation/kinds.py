@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, shown
-from credo.io.preparation.dates import date_format
+from credo.io.preparation.dates import FIRST, LAST, date_format
 from credo.io.tables.columns import is_wordy, numbers, present_mask, words
 
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
@@ -35,6 +35,8 @@ _WITH_UNIT = re.compile(
     r"[<>~≈]?\s*[+\-−]?\d(?:[\d.,']*\d)?\s*(?!(?:st|nd|rd|th)\b)((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)"
 )
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
+# Under such a name, numbers such as 20240131 are dates.
+_DATE_NAME = re.compile(r".*(date|day|time|when|datum|yyyymmdd|ymd).*", re.IGNORECASE | re.DOTALL)
 # The first word of a pair counts as 1.
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("ja", "nein"), ("oui", "non"))
 
@@ -175,11 +177,11 @@ def kind_of(found: Profile) -> tuple[Kind, str]:
         return "constant", f"always {shown(found.column.iat[0])}"
     if not found.is_typed_number and truth_pair(found.distinct) is not None:
         return "numeric", ""
+    if date_style(found) is not None:
+        return "date", ""
     if is_number(found):
         reason = _counts(found)
         return ("identifier", reason) if reason else ("numeric", "")
-    if date_format(found.column, found.words[found.present]) is not None:
-        return "date", ""
     return _kind_of_words(found, n_distinct)
 
 
@@ -189,6 +191,15 @@ def is_number(found: Profile) -> bool:
         return found.column.dtype.kind != "M"
     slips = len(found.odd)
     return slips == 0 or (found.n_present >= _COUNTING_ROWS and slips <= _SLIPS * found.n_present)
+
+
+def date_style(found: Profile) -> str | None:
+    """How a column writes its dates, or None if it has none; numbers must be all dates, and their name say so."""
+    if is_number(found):
+        known = found.values[~np.isnan(found.values)]
+        if not _DATE_NAME.fullmatch(found.name) or not ((known >= FIRST) & (known <= LAST)).all():
+            return None
+    return date_format(found.column, found.words[found.present])
 
 
 def _counts(found: Profile) -> str:

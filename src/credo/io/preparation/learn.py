@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from credo.features import Words
 from credo.io.errors import ColumnError, not_numbers, plural, quoted, shown
-from credo.io.preparation.dates import date_format, days_since, is_ambiguous, timestamps
+from credo.io.preparation.dates import FIRST, LAST, date_format, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import (
     NUMERIC,
@@ -63,7 +63,8 @@ class Learner:
         # Halves are added because the sum of two large numbers may overflow.
         middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
         may_identify = (n_distinct == n) & (low >= 0) & (values == np.floor(values)).all(axis=0)
-        usable = (n_distinct > 1) & ~may_identify & (np.maximum(-low, high) <= EXACT)
+        may_be_dates = (low >= FIRST) & (high <= LAST)
+        usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= EXACT)
         return {
             name: (
                 Column(name, "numeric", 0, n_values),

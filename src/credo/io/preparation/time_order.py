@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.io.preparation.dates import as_dates, date_format, days_since, timestamps
-from credo.io.preparation.kinds import Profile, is_number, profile
+from credo.io.preparation.dates import as_dates, days_since, timestamps
+from credo.io.preparation.kinds import Profile, date_style, is_number, profile
 from credo.io.tables.columns import as_frame
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ _DISTINCT, _REGULAR, _TOLERANCE = 0.95, 0.7, 0.15
 _LONGEST_GAP = 30
 _TIME_WORDS = {
     "year", "yr", "date", "time", "timestamp", "month", "quarter", "week", "day", "hour", "minute", "period", "step",
-    "t",
+    "t", "when",
 }  # fmt: skip
 # A quick test, because a wide table has thousands of names.
 _TIME_LIKE = re.compile("|".join(sorted(_TIME_WORDS)), re.IGNORECASE)
@@ -176,14 +176,13 @@ def _time(found: Profile) -> TimeColumn | None:
     if found.n_missing or found.n_present <= _FEWEST_ROWS:
         return None
     origin, step = None, ""
-    if found.is_typed_number or is_number(found):
-        if not _may_be_time(found.name, is_number=True) or found.column.dtype.kind == "m" or len(found.odd):
+    style = date_style(found)
+    if style is None:
+        named = _may_be_time(found.name, is_number=True)
+        if not is_number(found) or not named or found.column.dtype.kind == "m" or len(found.odd):
             return None
         values = found.values
     else:
-        style = date_format(found.column, found.words)
-        if style is None:
-            return None
         stamps = timestamps(found.column, found.present, found.words, style)
         origin = str(stamps.min().astype("datetime64[D]"))
         values = days_since(stamps, np.datetime64(origin, "us"))
