@@ -47,7 +47,7 @@ def test_a_trend_and_a_yearly_cycle_are_found_and_named(found):
     assert step.score == result.table.columns["penalised"][0]
     # The rows searched are all rows, so the final fit can't be worse.
     assert result.model.log_evidence_ > step.log_evidence - 0.5
-    assert said[0][0].startswith("round 1") and said[-1][0] == "fit on all rows" and said[0][2] == 60.0
+    assert said[0][0].startswith("round 1") and said[-1][0] == "fit on all rows" and said[0][2] == 600
     assert result.description in str(result) and "kernels tried" in str(result)
 
 
