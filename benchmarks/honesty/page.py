@@ -39,7 +39,7 @@ make bench-honesty DATA=folder/with/the/tables
 The sets that scikit-learn and statsmodels contain need no folder; the others are CSV files that Credo does not
 include, named in `benchmarks/honesty/sets.py`. Forecasts are kept in `.honesty`, and what is there is not computed
 again; `python -m benchmarks.honesty --models GPRegressor --again` replaces those of one model. A full run takes about
-an hour and a half on one core.
+two hours on one core.
 """
 
 
