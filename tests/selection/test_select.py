@@ -185,6 +185,18 @@ def test_wide_intervals_do_not_exclude_a_model_that_predicts_much_better(truth):
     assert select([guess(y), worse, normal("narrow", y, signal, 0.7)]).name == "worse"
 
 
+def test_an_underconfident_classifier_that_predicts_much_better_is_selected():
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=600)
+    y = (rng.random(600) < 1 / (1 + np.exp(-6 * signal))).astype(int)
+    base = candidate(BASELINE, y, Bernoulli(np.full(600, y.mean())))
+    unsure = candidate("unsure", y, Bernoulli(1 / (1 + np.exp(-3 * signal))))
+    weak = candidate("weak", y, Bernoulli(1 / (1 + np.exp(-2.5 * (signal + 0.5 * rng.normal(size=600))))))
+    assert unsure.fault == "it is underconfident" and not weak.is_rejected
+    assert 0.05 < unsure.log_score.mean() - weak.log_score.mean() < 0.25
+    assert select([base, weak, unsure]).name == "unsure"
+
+
 def test_intervals_are_called_too_wide_only_where_their_coverage_says_so():
     """98 of 99 rows are inside, which chance allows; but most are near the middle of their distributions."""
     y = np.concatenate([np.linspace(-0.9, 0.9, 98), [2.5]])

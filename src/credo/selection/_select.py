@@ -12,7 +12,8 @@
    Of rows in time order, models whose intervals for later times are too narrow beside their held-out errors are passed
    over before.
 4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
-   predict much worse. If the intervals of the first are not too narrow, only for one that predicts about as well.
+   predict much worse. If the intervals of the first are not too narrow, or it is underconfident, only for one that
+   predicts about as well.
 """
 
 from __future__ import annotations
@@ -147,9 +148,9 @@ class Candidate:
 
     @property
     def is_cautious(self) -> bool:
-        """Whether 95 % intervals of a number contain at least that share."""
+        """Whether 95 % intervals of a number contain at least that share, or more labels are correct than promised."""
         if self.is_classifier:
-            return False
+            return self.fault == _CLASS_FAULTS["underconfident"]
         lower, upper = self.dist.interval(0.95)
         return bool(np.mean((lower <= self.y) & (self.y <= upper)) >= 0.95)
 
