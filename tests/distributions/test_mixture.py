@@ -52,6 +52,29 @@ def test_quantile_between_separated_components() -> None:
     np.testing.assert_allclose(dist.quantile(q)[0], expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize("together", [1, 2**15], ids=["one by one", "together"])
+def test_a_mixture_of_mixtures_is_that_of_all_components(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cdf is Σ_j v_j Σ_k w_k F_jk, whatever is evaluated together; rows may leave components out."""
+    monkeypatch.setattr("credo.distributions._mixture._TOGETHER", together)
+    rng = np.random.default_rng(0)
+    v = np.array([[1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.0, 0.0, 1.0], [0.1, 0.9, 0.0]])
+    w, loc, scale = rng.dirichlet(np.ones(5), size=2), rng.normal(size=(2, 5, 4)), rng.uniform(0.1, 1.0, size=(2, 5, 4))
+    inner = [Mixture([Normal(*one) for one in zip(loc[j], scale[j], strict=True)], w[j]) for j in range(2)]
+    dist = Mixture([*inner, StudentT(3.0, 1.0, 0.5)], v)
+
+    def cdf(x: np.ndarray) -> np.ndarray:
+        normal = (w[..., None] * stats.norm.cdf(x, loc, scale)).sum(axis=1)
+        return v[:, 0] * normal[0] + v[:, 1] * normal[1] + v[:, 2] * stats.t.cdf(x, 3.0, 1.0, 0.5)
+
+    for x in (-0.5, 0.3, 2.0):
+        np.testing.assert_allclose(dist.cdf(x), cdf(np.full(4, x)), rtol=1e-12)
+    for q in (0.025, 0.5, 0.99):
+        np.testing.assert_allclose(cdf(dist.quantile(q)), q, rtol=1e-12)
+    np.testing.assert_allclose(dist[1].cdf(np.linspace(-2, 2, 7)), [dist.cdf(x)[1] for x in np.linspace(-2, 2, 7)])
+    np.testing.assert_array_equal(dist[2:].quantile([0.1, 0.8]), dist.quantile([0.1, 0.8])[2:])
+    assert dist[:0].quantile(0.5).shape == dist[:0].cdf(1.0).shape == (0,)
+
+
 def test_ends_of_the_support_are_those_of_components_in_use() -> None:
     point, normal = Normal(3.0, 0.0), Normal(0.0, 1.0)
     np.testing.assert_array_equal(Mixture([point, normal], [1.0, 0.0]).quantile([0.0, 0.4, 1.0]), 3.0)

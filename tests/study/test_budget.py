@@ -117,6 +117,55 @@ def test_a_gaussian_process_of_a_small_table_is_fitted_whatever_the_machine_does
     assert "gp" not in names(analyze(table(60), "y", time=5.0))
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only the estimators move."""
+    now = [0.0]
+    for module in (_run, deadlines):
+        monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    monkeypatch.setattr(_run, "compiles", lambda module: False)
+    return now
+
+
+def test_a_model_that_takes_more_than_its_share_waits_and_goes_on(replaced, clock):
+    fitted, order = [], []
+
+    class Costly(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            clock[0] += 6.0
+            fitted.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    replaced("polynomial", Costly())
+    study = run(
+        dataset(table(60), "y"), models=["linear", "polynomial", "kernel-ridge", "nadaraya-watson"], folds=3, time=40.0,
+        report=lambda state: order.append(state.running),
+    )  # fmt: skip
+    # Four fits take 24 seconds, and of 30 seconds for three models two thirds are the share of the first.
+    assert names(study) == {"baseline", "linear", "polynomial", "kernel-ridge", "nadaraya-watson"}
+    assert fitted == [40, 40, 40, 60]
+    found = [name for name, last in zip(order, [None, *order], strict=False) if name != last]
+    assert found[2:] == ["polynomial", "nadaraya-watson", "kernel-ridge", "polynomial", None]
+    assert not any("not enough" in note.text for note in study.notes)
+
+
+def test_a_hopeless_model_leaves_time_for_those_after_it(analyze, replaced, clock):
+    class Endless(LinearRegression):
+        def fit(self, X, y, sample_weight=None):
+            while True:
+                check()
+                clock[0] += 0.1
+
+    replaced("polynomial", Endless())
+    study = analyze(
+        table(60), "y", models=["linear", "polynomial", "kernel-ridge", "nadaraya-watson", "average"], time=40.0
+    )
+    assert names(study) == {"baseline", "linear", "kernel-ridge", "nadaraya-watson", "average"}
+    [note] = [note.text for note in study.notes if "not enough" in note.text]
+    assert "not enough for: polynomial (stopped after 0 of 4 fits)." in note
+    assert clock[0] < 30.0
+
+
 def test_cheap_models_are_fitted_before_costly_ones():
     order = []
     models = ["gp", "polynomial", "linear"]

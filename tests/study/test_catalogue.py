@@ -43,6 +43,14 @@ def test_the_baseline_is_always_there_and_first(task):
     assert CARDS[task][-1].name == "average"
 
 
+def test_sampled_subsets_of_many_columns_come_last():
+    cost = {
+        columns: {card.name: card.cost for card in chosen_cards(Size(135, columns), None)[0]} for columns in (20, 21)
+    }
+    assert cost[20]["spike-slab"] < cost[20]["kernel-ridge"]
+    assert cost[21].pop("average") > cost[21]["spike-slab"] == max(cost[21].values())
+
+
 @pytest.mark.parametrize("module", sorted({card.loops for cards in CARDS.values() for card in cards} - {None}))
 def test_the_modules_named_by_the_cards_hold_compiled_functions(module):
     assert any(hasattr(value, "py_func") for value in vars(import_module(module)).values())

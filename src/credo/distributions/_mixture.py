@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +12,14 @@ from scipy.special import erf
 
 from credo.distributions import _quadrature, _steps
 from credo.distributions import _validation as valid
-from credo.distributions._distribution import Array, Distribution
+from credo.distributions._distribution import Array, Distribution, LocationScale
 from credo.distributions._inverse_cdf import InverseCdf
 from credo.distributions._normal import Normal
+
+# Components of one kind are evaluated together up to so many numbers: beyond, that saves no time.
+_TOGETHER = 2**15
+# Rows of a mixture, the weights there, and a component of these rows.
+_Part = tuple[NDArray[np.intp], Array, Distribution]
 
 
 class Mixture(Distribution):
@@ -81,10 +87,17 @@ class Mixture(Distribution):
         return f"Mixture(<{len(self.components)} components ({kinds}) of {len(self)} rows>)"
 
     def _cdf(self, y: Array) -> Array:
-        return np.minimum(self._sum(part._cdf(y) for part in self.components), 1.0)
+        return self._tail(y, np.zeros(y.shape, dtype=bool))
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        return np.minimum(self._sum(part._tail(y, upper) for part in self.components), 1.0)
+        # The last axis is that of the rows, unless a single row is evaluated on a grid.
+        shape = (-1, max(len(self), 1))
+        points, signs = y.reshape(shape), upper.reshape(shape)
+        total = np.zeros(points.shape)
+        for group in self._groups:
+            values = group.weights * group.dist._tail(points[:, group.rows], signs[:, group.rows])
+            total[:, group.rows[group.starts]] += np.add.reduceat(values, group.starts, axis=1)
+        return np.minimum(total, 1.0).reshape(y.shape)
 
     def _log_prob(self, y: Array) -> Array:
         total = np.full(y.shape, -np.inf)
@@ -136,18 +149,19 @@ class Mixture(Distribution):
         return _quadrature.integral(edges, variance)
 
     def _quantile(self, q: Array) -> Array:
-        return self._search(q, 1 - q, (part._quantile(q) for part in self.components))
+        return self._search(q, 1 - q, lambda part: part._quantile(q))
 
     def _isf(self, p: Array) -> Array:
-        return self._search(1 - p, p, (part._isf(p) for part in self.components))
+        return self._search(1 - p, p, lambda part: part._isf(p))
 
-    def _search(self, q: Array, rest: Array, quantiles: Iterable[Array]) -> Array:
-        """The quantiles at q = 1 − rest, given those of the components."""
+    def _search(self, q: Array, rest: Array, quantiles: Callable[[Distribution], Array]) -> Array:
+        """The quantiles at q = 1 − rest, given those of any component."""
         # The quantile lies between the smallest and the largest of the components' quantiles.
         low, high = np.full((len(self), q.size), np.inf), np.full((len(self), q.size), -np.inf)
-        for weight, ends in zip(self.weights.T, quantiles, strict=True):
-            np.minimum(low, ends, out=low, where=weight[:, None] > 0)
-            np.maximum(high, ends, out=high, where=weight[:, None] > 0)
+        for group in self._groups:
+            ends, rows = quantiles(group.dist), group.rows[group.starts]
+            low[rows] = np.minimum(low[rows], np.minimum.reduceat(ends, group.starts, axis=0))
+            high[rows] = np.maximum(high[rows], np.maximum.reduceat(ends, group.starts, axis=0))
         inside, order = (q > 0) & (rest > 0), np.argsort(q)
         values = np.where(q > 0, high, low)
         inverse = InverseCdf(self._tail, q[inside, None], rest[inside, None], smooth=~self._atoms())
@@ -181,6 +195,29 @@ class Mixture(Distribution):
     def _tail_index(self) -> Array:
         return np.min([np.where(weight > 0, part._tail_index(), np.inf) for weight, part in self._parts()], axis=0)
 
+    @cached_property
+    def _groups(self) -> list[_Group]:
+        """The components that aren't mixtures, each in the rows where it has a weight, in groups of one kind."""
+        kinds: dict[type, list[_Part]] = {}
+        for weight, part in self._leaves():
+            rows = np.flatnonzero(weight > 0)
+            if len(rows):
+                own = part if len(rows) == len(part) else part[rows]
+                kinds.setdefault(type(part), []).append((rows, weight[rows], own))
+        groups = []
+        for kind, parts in kinds.items():
+            size = max(1, _TOGETHER // len(self)) if issubclass(kind, LocationScale) else 1
+            groups += [_group(parts[start : start + size]) for start in range(0, len(parts), size)]
+        return groups
+
+    def _leaves(self) -> Iterator[tuple[Array, Distribution]]:
+        """The weights and components, those of components that are mixtures in their place."""
+        for weight, part in self._parts():
+            if isinstance(part, Mixture):
+                yield from ((weight * share, leaf) for share, leaf in part._leaves())
+            else:
+                yield weight, part
+
     def _parts(self) -> Iterator[tuple[Array, Distribution]]:
         """Each component's weights, one for each row, and the component."""
         return zip(self.weights.T, self.components, strict=True)
@@ -192,6 +229,29 @@ class Mixture(Distribution):
             with np.errstate(all="ignore"):
                 total = total + np.where(weight > 0, weight * value, 0.0)
         return total
+
+
+class _Group(NamedTuple):
+    """Components of one kind, as one distribution of pairs of a row and a component, in the order of the rows.
+
+    `rows` and `weights` are those of the pairs; each of `starts` is the first pair of a row.
+    """
+
+    rows: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    weights: Array
+    dist: Distribution
+
+
+def _group(parts: Sequence[_Part]) -> _Group:
+    """One group of components, given with their rows and weights; several are of one `LocationScale` class."""
+    rows, weights, dist = parts[0]
+    if len(parts) > 1:
+        rows, weights = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        order = np.argsort(rows, kind="stable")
+        columns = [np.concatenate([getattr(part[2], name) for part in parts])[order] for name in dist._shown]
+        rows, weights, dist = rows[order], weights[order], type(dist)(*columns)
+    return _Group(rows, np.flatnonzero(np.diff(rows, prepend=-1)), weights, dist)
 
 
 def _aligned(components: Sequence[Distribution]) -> tuple[Distribution, ...]:

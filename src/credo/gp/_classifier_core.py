@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -124,7 +124,7 @@ class ClassifierCore(Classifier, GaussianProcess):
         self._choose_method()
         self._held_objective = None
         rng = generator(self.random_state)
-        with one_blas_thread() if len(self.X_train_) <= _ONE_THREAD else nullcontext():
+        with few_threads(len(self.X_train_)):
             curvature = self._learn(rng, n_subset=min(_MOST, max(_LEAST, len(self.X_train_) // 2)))
             self._finish(rng)
             self._integrate_hyperparameters(curvature)
@@ -245,3 +245,8 @@ class ClassifierCore(Classifier, GaussianProcess):
             self.predictor_ = DrawsPredictor((self.kernel_,), self.X_train_, draws, self.link)
             message = f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
         self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")
+
+
+def few_threads(n_rows: int) -> AbstractContextManager[None]:
+    """One thread of BLAS for matrices of so many rows, if these are small: more would wait for each other."""
+    return one_blas_thread() if n_rows <= _ONE_THREAD else nullcontext()

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.frames import Table
 from credo.gp._class_parts import ClassifierInParts
 from credo.gp._class_predictors import SiteMixturePredictor, SitePredictor, SumsPredictor
+from credo.gp._classifier_core import few_threads
 from credo.kernels import Kernel
 from credo.scale import in_parts, parts_of
 
@@ -209,4 +210,5 @@ class GPClassifier(ClassifierInParts):
     def _in_blocks(self, rows: Array, predict: Any) -> Array:
         size = max(1, _BLOCK // (len(self.predictor_.X) * max(1, len(self.classes_) - 1)))
         parts = np.split(rows, range(size, len(rows), size))
-        return np.concatenate([predict(np.ascontiguousarray(part)) for part in parts])
+        with few_threads(len(self.predictor_.X)):
+            return np.concatenate([predict(np.ascontiguousarray(part)) for part in parts])

@@ -56,8 +56,8 @@ class Trial:
     warned: list[list[str]] = field(default_factory=list)
 
     def run(self, splits: Sequence[Split]) -> Iterator[None]:
-        """Fit once for each fold and once on all rows, yielding before each fit."""
-        for i, (train, test) in enumerate(splits, start=1):
+        """Fit once for each fold and once on all rows, yielding before each fit; fits of an earlier run are kept."""
+        for i, (train, test) in enumerate(splits[self.n_fits :], start=self.n_fits + 1):
             yield
             if not self._step(f"in fold {i} of {len(splits)}", train, test):
                 return

@@ -29,6 +29,8 @@ SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
 AVERAGE = "average"
 # Added to the cost of models of the plain target where the transformed one is easier to predict.
 LATER = 10
+# From this cost on, models are fitted after all others, also those that had to wait.
+SLOWEST = 20
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,16 @@ class Card:
 
         Of many rows, trees are among the cheapest models and often the best, and those that factor an n × n matrix for
         every bandwidth or penalty come after Gaussian processes. Of few rows or columns these come before trees, and of
-        few rows they are finished whatever else the machine does.
+        few rows they are finished whatever else the machine does. Sampling subsets of many columns takes many seconds
+        even of few rows, so that it comes last.
         """
         many = size.rows >= _MANY_ROWS
         if self.name == "gp" and (size.is_small or size.is_narrow):
             return replace(self, cost=4, certain=size.is_small)
         if self.growth != Card.growth and many and size.times is None:
             return replace(self, cost=2 if self.name == "boosting" else 3)
+        if self.name == "spike-slab" and not size.classes and size.columns > _ENUMERATED:
+            return replace(self, cost=SLOWEST)
         if self.name in _MATRICES and size.rows >= _LARGE_MATRICES:
             return replace(self, cost=8)
         return self
@@ -214,6 +219,8 @@ _TREE_GROWTH = 0.5
 _MANY_ROWS = 1000
 # Models of n × n matrices, and from how many rows on they come last.
 _MATRICES, _LARGE_MATRICES = ("nadaraya-watson", "kernel-ridge", "neighbours"), 2000
+# Up to so many columns, `SpikeSlabRegressor` enumerates their subsets.
+_ENUMERATED = 20
 # Models of at least this cost, and Gaussian processes, take more than milliseconds.
 _COSTLY = 4
 # The cost of what comes after all others.

@@ -1,20 +1,24 @@
-"""Fitting the models within a time budget, the cheapest first; finished models are kept."""
+"""Fitting the models within a time budget, the cheapest first; finished models are kept.
+
+A model that would take more than its share of the time left, as far as its first fits tell, has to wait until the
+others are fitted; then those that waited go on after their last finished fit, the quickest first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from credo.deadlines import TimeUp, check, until
+from credo.deadlines import TimeUp, until
 from credo.io import Preparation, TableModel
 from credo.io.preparation import preparing_once
 from credo.notices import collected, on_one_line
@@ -23,7 +27,7 @@ from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
 from credo.selection._trial import Parts, Trial
 from credo.study._average import average
-from credo.study._catalogue import AVERAGE, Card
+from credo.study._catalogue import AVERAGE, SLOWEST, Card
 from credo.study._dataset import Dataset
 
 # The part of the budget that the models may use; scores, figures and files need the rest.
@@ -38,6 +42,9 @@ _WARM_UP_ROWS = 60
 _HOPELESS = 2.0
 # A model is started if its expected time, times this, is left.
 _SAFETY = 1.4
+# A model that takes more than this many times its share of the time left, or this part of it, has to wait for the
+# others. So there is always some time left for the average.
+_SHARES, _MOST = 2.0, 0.9
 # With a budget of at least so many seconds, a model that is cheap for its table isn't stopped.
 _GENEROUS = 20.0
 # Seconds of compiling, at most, that aren't charged to the budget.
@@ -66,6 +73,14 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
+class _Postponed(NamedTuple):
+    """A model that exceeds its share of the time: its fits so far, seconds for the rest, and why it isn't finished."""
+
+    trial: Trial
+    rest: float
+    reason: str
+
+
 @dataclass
 class Run:
     """Fits of the models on the same folds, one after the other."""
@@ -88,6 +103,10 @@ class Run:
         self._scores: list[Score] = []
         self._forms = self.data.preparation.forms_
         self._parts = Parts(self.data.frame)
+        self._order = sorted(self.cards, key=lambda card: (card.cost >= 0 and not card.always, card.cost))
+        # Why models were not finished.
+        self._late: dict[str, str] = {}
+        self._postponed: dict[str, _Postponed] = {}
 
     def finish(self) -> list[Trial]:
         """Fit what the time allows; returns the finished trials in the order of the cards."""
@@ -95,21 +114,19 @@ class Run:
             return self._finish()
 
     def _finish(self) -> list[Trial]:
-        waiting = sorted(self.cards, key=lambda card: (card.cost >= 0 and not card.always, card.cost))
-        late: dict[str, str] = {}
         try:
-            while waiting:
-                card = waiting.pop(0)
-                names = [other.name for other in waiting]
-                reason = self._fit(card, names)
-                if reason is not None:
-                    late[card.name] = reason
+            self._fit_all(card for card in self._order if card.cost < SLOWEST)
+            self._fit_all(card for card in self._order if card.cost >= SLOWEST and card.name != AVERAGE)
+            self._fit_all(card for card in self._order if card.name == AVERAGE)
         except KeyboardInterrupt:
             self.interrupted = True
-            late |= dict.fromkeys([card.name, *(other.name for other in waiting)], _INTERRUPTED)
+            self._late = dict.fromkeys(
+                [card.name for card in self._order if card.name not in self.trials], _INTERRUPTED
+            )
             if not self.has_model:
                 raise
-        self._say(None, 0, [])
+        self._say(None, 0)
+        late = {card.name: self._late[card.name] for card in self._order if card.name in self._late}
         self.notes += _late_notes(late, self.time)
         missed = [name for name in late if name != AVERAGE]
         if missed and self.time is not None and not self.interrupted:
@@ -133,37 +150,98 @@ class Run:
         preparation = Preparation(standardize=card.standardize, clip=True, kinds=self._forms)
         return TableModel(preparation, card.make(self.data.size), self.data.target)
 
-    def _fit(self, card: Card, waiting: list[str]) -> str | None:
-        """Fit one model; returns None, or why it was not finished."""
+    def _fit_all(self, cards: Iterable[Card]) -> None:
+        """Fit these models, and then those of them that had to wait, the quickest first."""
+        for card in cards:
+            self._fit(card)
+        waited = sorted(self._postponed.items(), key=lambda item: item[1].rest)
+        self._postponed = {}
+        for name, plan in waited:
+            self._fit(next(card for card in self._order if card.name == name), plan)
+
+    def _fit(self, card: Card, before: _Postponed | None = None) -> None:
+        """Fit one model, or go on with it; if it isn't finished, note why."""
+        reason = self._reason(card, before)
+        if reason is not None:
+            self._late[card.name] = reason
+
+    def _reason(self, card: Card, before: _Postponed | None) -> str | None:
+        """Fit one model, or go on with it; returns None, or why it was not finished."""
         # If the first model failed, the next one is fitted whatever the time: a run without any model is of no use.
         instead = bool(self._made) and not self.has_model
         certain = card.always or (card.certain and self.time is not None and self.time >= _GENEROUS)
-        deadline = None if card.cost < 0 or certain or instead else self._deadline
-        if deadline is not None and monotonic() >= deadline:
-            return ""
+        limited = self._deadline is not None and not (card.cost < 0 or certain or instead)
+        if limited and self._left <= 0:
+            return "" if before is None else before.reason
         if card.name == AVERAGE:
             self._average()
             return None
         if card.loops is not None and compiles(card.loops):
-            self._say(card.name, 0, waiting, "compiling, first run only")
+            self._say(card.name, 0, "compiling, first run only")
             self._compile(card)
-            deadline = None if deadline is None else self._deadline
-        self._say(card.name, 0, waiting)
-        if deadline is not None:
-            expected = self._expected(card, deadline)
-            if _SAFETY * expected > deadline - monotonic():
-                return duration(expected)
+        self._say(card.name, 0 if before is None else before.trial.n_fits)
+        plan = before or self._plan(card, limited=limited)
+        if not limited:
+            return self._run(card, plan.trial, np.inf)
+        most = _MOST * self._left
+        if plan.rest > most:
+            return plan.reason
+        if before is not None:
+            return self._run(card, plan.trial, most)
+        if plan.rest > self._share:
+            self._postponed[card.name] = plan
+            return None
+        return self._run(card, plan.trial, self._share, postpone=True)
+
+    def _plan(self, card: Card, *, limited: bool) -> _Postponed:
+        """A model before its first fit."""
         task = CLASSIFICATION if self.data.task == "classification" else REGRESSION
         trial = Trial(card.name, self.model(card), self._parts, self.data.y, task, self.seed)
+        expected = self._expected(card) if limited else 0.0
+        return _Postponed(trial, _SAFETY * expected, duration(expected))
+
+    def _run(self, card: Card, trial: Trial, seconds: float, *, postpone: bool = False) -> str | None:
+        """Run the fits that are left, unless they will take longer; returns why they aren't finished or postponed."""
+        start, before, n_fits = monotonic(), trial.n_fits, len(self.splits) + 1
+        # If a fit takes longer than this, there is no time for all of them.
+        longest = min(seconds, _SAFETY * self._left / n_fits) if seconds < np.inf else np.inf
+
+        def rest() -> float:
+            return (monotonic() - start) / max(trial.n_fits - before, 1) * (n_fits - trial.n_fits)
+
+        fits, done = trial.run(self.splits), None
         try:
-            with until(deadline), _threads(card):
-                for _ in trial.run(self.splits):
-                    check()
-                    self._say(card.name, trial.n_fits, waiting)
+            with _threads(card):
+                while done is None:
+                    self._say(card.name, trial.n_fits)
+                    begun = trial.n_fits > before
+                    if begun and rest() > start + seconds - monotonic():
+                        raise TimeUp
+                    with until(start + (seconds if begun else longest)):
+                        done = next(fits, True)
         except TimeUp:
-            return f"stopped after {trial.n_fits} of {len(self.splits) + 1} fits"
+            reason = f"stopped after {trial.n_fits} of {n_fits} fits"
+            if not postpone:
+                return reason
+            self._postponed[card.name] = _Postponed(trial, rest(), reason)
+            return None
         self._keep(trial)
         return None
+
+    @property
+    def _left(self) -> float:
+        """Seconds until the deadline."""
+        return np.inf if self._deadline is None else max(0.0, self._deadline - monotonic())
+
+    @property
+    def _share(self) -> float:
+        """The seconds that the running model may take before it has to wait for the others."""
+        n_models = sum(card.name != AVERAGE for card in self._to_come())
+        return self._left * min(_MOST, _SHARES / n_models)
+
+    def _to_come(self) -> list[Card]:
+        """The models that are neither finished nor given up, with the one that is running."""
+        return [card for card in self._order if card.name not in self.trials and card.name not in self._late]
 
     def _compile(self, card: Card) -> None:
         """Fit the model to a few rows, so that what it needs is compiled; that time isn't charged to the budget."""
@@ -186,7 +264,7 @@ class Run:
             few = "there is only one fold" if len(self.splits) < 2 else apart or "fewer than two models were finished"
             self.notes.append(f"No {AVERAGE}: {few}.")
             return
-        self._say(AVERAGE, 0, [])
+        self._say(AVERAGE, 0)
         try:
             trial = average(AVERAGE, found)
         except Exception as error:
@@ -211,7 +289,7 @@ class Run:
         self.trials[trial.name] = trial
         self._scores.append(score)
 
-    def _expected(self, card: Card, deadline: float) -> float:
+    def _expected(self, card: Card) -> float:
         """Estimated seconds for all fits, from fits on parts of the rows; 0 if the model is too cheap to time."""
         n = self.data.size.rows
         large_table = n * self.data.size.columns > _LARGE
@@ -220,8 +298,8 @@ class Run:
         rows = np.random.default_rng(self.seed).permutation(n)
         # One step of a Gaussian process takes long on many rows, and can't be interrupted.
         large = max(2 * _WARM_UP_ROWS, min(int(_PART * n), 600 if card.is_process else 2000))
-        left = max(0.0, deadline - monotonic())
-        allowed = monotonic() + 0.2 * left
+        left = self._left
+        allowed = monotonic() + min(0.2 * left, self._share)
         sizes = [len(train) for train, _ in self.splits] + [n]
         try:
             with until(allowed), collected(), _threads(card):
@@ -256,12 +334,14 @@ class Run:
         model.fit(self.data.frame.iloc[rows], self.data.y[rows])
         return monotonic() - start
 
-    def _say(self, running: str | None, fits: int, waiting: list[str], message: str | None = None) -> None:
-        if self.report is not None:
-            left = None if self._deadline is None else max(0.0, self._deadline - monotonic())
-            done, n_fits = tuple(self._scores), len(self.splits) + 1
-            models = {name: trial.fitted for name, trial in self.trials.items() if trial.error is None}
-            self.report(Progress(running, fits, n_fits, tuple(waiting), done, left, message, models))
+    def _say(self, running: str | None, fits: int, message: str | None = None) -> None:
+        if self.report is None:
+            return
+        waiting = () if running is None else tuple(card.name for card in self._to_come() if card.name != running)
+        left = None if self._deadline is None else self._left
+        models = {name: trial.fitted for name, trial in self.trials.items() if trial.error is None}
+        n_fits = len(self.splits) + 1
+        self.report(Progress(running, fits, n_fits, waiting, tuple(self._scores), left, message, models))
 
 
 def _threads(card: Card) -> AbstractContextManager[Any]:

@@ -120,6 +120,29 @@ def test_the_work_is_bounded():
     assert np.isfinite(dist.std).all()
 
 
+def test_terms_are_predicted_together_and_as_one_by_one(monkeypatch):
+    calls = []
+
+    class Counted(LinearRegression):
+        def predict_dist(self, X, *args, **options):
+            calls.append(len(X))
+            return super().predict_dist(X, *args, **options)
+
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.choice([f"a{k}" for k in range(12)], 300), "b": rng.choice(list("pqr"), 300)})
+    frame["y"] = rng.normal(size=300)
+    model = fitted(frame, Counted())
+    new = pd.DataFrame({"a": ["?", "a1", "?", "a2"], "b": ["p", "q", "?", "?"]})
+    together = quiet(model.predict_dist, new)[0]
+    assert len(calls) == 2
+    monkeypatch.setattr("credo.io.preparation.unseen._ROWS", 1)
+    apart = quiet(model.predict_dist, new)[0]
+    assert len(calls) > 12
+    for q in (0.05, 0.5, 0.9):
+        np.testing.assert_allclose(together.quantile(q), apart.quantile(q), rtol=1e-12)
+    assert together.mean[1] == pytest.approx(model.predict(new[1:2])[0], rel=1e-12)
+
+
 def test_rare_levels_stand_for_unseen_ones():
     frame = pd.DataFrame({"c": ["a"] * 20 + ["b"] * 10 + list("defgh"), "y": np.arange(35.0)})
     model = fitted(frame, LinearRegression(), max_levels=3)

@@ -21,7 +21,7 @@ from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.standardize import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
 from credo.io.preparation.time_order import time_columns
-from credo.io.preparation.unseen import Alternatives, representatives, terms
+from credo.io.preparation.unseen import Alternatives, representatives, term_blocks, terms
 from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.io.tables.text import signs_of
 from credo.notices import collected, warn
@@ -346,19 +346,23 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return [encoder for encoder in self.encoders_ if isinstance(encoder, Levels)]
 
     def _alternative_rows(self, table: Any, codes: list[NDArray[np.intp]]) -> Iterator[Any]:
-        """The prepared rows with the codes of one term after another in their categorical columns."""
+        """The prepared rows with the codes of one term after another in their categorical columns, several at once."""
         with collected():
             blocks = self._blocks(table)
-        for k in range(codes[0].shape[1]):
-            fresh, chosen = [block.copy() for block in blocks], iter(codes)
+        for together in term_blocks(*codes[0].shape):
+            count, chosen = len(together), iter(codes)
+            fresh = [
+                sparse.vstack([block] * count, format="csr") if is_sparse(block) else np.tile(block, (count, 1))
+                for block in blocks
+            ]
             for block, run in zip(fresh, runs(self.encoders_), strict=True):
                 start = 0
                 for encoder in run:
                     width = len(encoder.names())
                     if isinstance(encoder, Levels):
-                        block[:, start : start + width] = encoder.coding()[next(chosen)[:, k]]
+                        block[:, start : start + width] = encoder.coding()[next(chosen)[:, together].T.ravel()]
                     start += width
-            yield self._joined(fresh, table.index)
+            yield self._joined(fresh, np.tile(table.index, count))
 
     def _blocks(self, table: Any) -> list[Any]:
         """The columns' numbers, those of neighbours that aren't text in one block."""

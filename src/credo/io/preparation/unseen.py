@@ -23,13 +23,16 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 MAX_TERMS = 30
+# Terms are predicted together up to so many rows: a call of an ensemble for few rows is mostly overhead.
+_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
     """The rows with unknown levels, and each as it would be in term k of the average.
 
-    `weights` has shape (n_unknown_rows, n_terms); `matrices` makes the prepared rows of one term after another.
+    `weights` has shape (n_unknown_rows, n_terms); `matrices` makes the prepared rows of one term after another, of
+    several terms in each matrix.
     """
 
     rows: Codes
@@ -40,8 +43,9 @@ class Alternatives:
         """The predictions of each term, without warnings: these were given for the rows as they came."""
         for matrix in self.matrices():
             with collected():
-                part = predict(matrix)
-            yield part
+                found = predict(matrix)
+            n_rows = len(self.rows)
+            yield from (found[start : start + n_rows] for start in range(0, matrix.shape[0], n_rows))
 
     def average(self, base: NDArray[Any], parts: Iterable[NDArray[Any]]) -> Array:
         """Predicted numbers, those of rows with unknown levels averaged over the terms."""
@@ -98,6 +102,16 @@ def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
         picked, counts = np.unique(taken, return_counts=True)
         first, share = first[picked], counts / MAX_TERMS
     return np.column_stack([column[first] for column in codes]), np.asarray(share)
+
+
+def term_blocks(n_rows: int, n_terms: int) -> list[range]:
+    """The terms that are predicted in one call each.
+
+    >>> term_blocks(900, 5)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    each = max(1, _ROWS // n_rows)
+    return [range(start, min(start + each, n_terms)) for start in range(0, n_terms, each)]
 
 
 def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weights: Array) -> tuple[list[Codes], Array]:
