@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import is_sparse
-from credo.learning.coordinate._jit import column_moments, row_gram
 from credo.learning.coordinate.gap import ResidualProducts
+from credo.learning.coordinate.sparse_jit import column_moments, row_gram
 from credo.linalg import one_blas_thread
 from credo.scale import RowSummary
 
