@@ -28,10 +28,8 @@ def visits():
 
 def test_columns_that_depend_on_another_one_show_units(visits):
     assert repeated_units(visits) == ("case", ["group", "age"])
-    assert repeated_units(visits.rename(columns={"case": "patient_id"})[["patient_id", "visit", "weight"]]) == (
-        "patient_id",
-        [],
-    )
+    for name in ("patient_id", "PatientID", "subject"):
+        assert repeated_units(visits.rename(columns={"case": name})[[name, "visit", "weight"]]) == (name, [])
 
 
 def test_ordinary_tables_have_none(visits):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.extras import pandas
+from credo.io.preparation.time_order import name_words
 
 _NAMES = {
     "subject", "patient", "participant", "person", "individual", "respondent", "animal", "household", "student", "id",
@@ -39,7 +39,7 @@ def repeated_units(frame: Any) -> tuple[str, list[str]] | None:
             for other in frame.columns
             if 1 < counts[other] < counts[name] and _depends(codes[other], own, counts[name])
         ]
-        if equal or set(re.findall("[a-z]+", name.casefold())) & _NAMES:
+        if equal or name_words(str(name)) & _NAMES:
             found.append((counts[name], name, equal))
     # Of nested units, such as patients of hospitals, the smallest.
     return max(found)[1:] if found else None

@@ -122,11 +122,12 @@ def _may_be_time(name: str, *, is_number: bool) -> bool:
     """Whether a column may hold times, by its name; dates may have any but those of other dates."""
     if is_number and not _TIME_LIKE.search(name):
         return False
-    words = _words(name)
+    words = name_words(name)
     return not words & _OTHER_WORDS and (not is_number or bool(words & _TIME_WORDS))
 
 
-def _words(name: str) -> set[str]:
+def name_words(name: str) -> set[str]:
+    """The words of a column's name, such as patient_id or PatientID, in lower case."""
     return set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).casefold()))
 
 
@@ -134,8 +135,9 @@ def _divided_years(table: Any) -> TimeColumn | None:
     """A column of years with one that divides them, if these two put the rows in order."""
     if len(table) <= _FEWEST_ROWS:
         return None
-    parts = [(part, name) for part in _PARTS for name in table.columns.tolist() if part in _words(name)]
-    for year in (name for name in table.columns.tolist() if parts and _words(name) & {"year", "yr"}):
+    words = {name: name_words(name) for name in table.columns.tolist() if _TIME_LIKE.search(name)}
+    parts = [(part, name) for part in _PARTS for name in words if part in words[name]]
+    for year in (name for name in words if parts and words[name] & {"year", "yr"}):
         whole = _whole_numbers(table[year])
         if whole is None or not _may_be_time(year, is_number=True) or not _are_years(whole):
             continue
