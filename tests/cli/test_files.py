@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from credo.cli._files import refuse_overwriting, staging
+from credo.cli._files import check_outputs, staging
 
 
 def test_published_files_replace_old_ones_together(tmp_path):
@@ -49,9 +49,9 @@ def test_an_input_is_not_overwritten_even_through_a_link(tmp_path):
     source, link = tmp_path / "data.csv", tmp_path / "link.csv"
     source.write_text("x\n")
     link.symlink_to(source)
-    refuse_overwriting([source], [tmp_path / "other.csv"])
+    check_outputs([source], [tmp_path / "other.csv"])
     with pytest.raises(ValueError, match=r"link\.csv is an input file and would be overwritten"):
-        refuse_overwriting([source], [link])
+        check_outputs([source], [link])
 
 
 def test_a_request_to_end_waits_until_all_files_are_in_place(tmp_path, monkeypatch):

@@ -227,6 +227,7 @@ class TestRefusals:
     def test_the_token(self, client):
         http = client("growth", token="s3cret")
         assert http.get("/v2/health/live").status_code == 200
+        assert http.get("/health").json() == {"status": "ok"}
         assert http.post("/predict", json=[ROW]).status_code == 401
         assert http.post("/predict", json=[ROW], headers={"authorization": "Bearer s3cret"}).status_code == 200
 

@@ -164,6 +164,14 @@ class TestToken:
             answer = ask(self.app, **request)
             assert answer.status == 401 and "token" in answer.error and "s3cret" not in answer.error
             assert answer.headers["www-authenticate"] == "Bearer"
+            assert "Authorization: Bearer TOKEN" in answer.error and "?token=TOKEN" in answer.error
+
+    def test_a_hostile_cookie_takes_no_time(self):
+        # SimpleCookie's unquoting takes quadratic time in Python before 3.11.10: 7 seconds for this one.
+        quoted = 'a="' + '\\"' * 32_000 + '"'
+        begun = time.process_time()
+        assert ask(self.app, cookie=quoted).status == 401
+        assert time.process_time() - begun < 0.5
 
     def test_in_the_address_it_sets_a_cookie_that_is_enough_afterwards(self):
         answer = ask(self.app, query="a=1&token=s3cret%20%C3%BC")
@@ -219,6 +227,24 @@ class TestBody:
         app = BodyLimit(stubborn, max_bytes=10, seconds=0.1)
         assert ask(app, body=[b"1", None]).status == 408
         assert ask(app, body=[b"x" * 11, b""]).status == 413
+
+    def test_bodies_at_once_have_a_limit_together(self):
+        app = BodyLimit(echo, max_bytes=10, seconds=0.3, at_once=2)
+
+        async def together():
+            def request(body):
+                return asyncio.to_thread(ask, app, body=body)
+
+            stalling = [asyncio.create_task(request([b"x" * 9, None])) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            small, large = await request([b"12"]), await request([b"x" * 9])
+            return small, large, await asyncio.gather(*stalling)
+
+        small, large, stalled = asyncio.run(together())
+        assert small.status == 200 and [answer.status for answer in stalled] == [408, 408]
+        assert (large.status, large.headers["retry-after"]) == (503, "5") and "try again" in large.error
+        # What was refused or given up holds no room any more.
+        assert app.room.left == 20 and ask(app, body=[b"x" * 9]).status == 200
 
     def test_an_application_that_reads_no_body_is_not_disturbed(self):
         assert ask(BodyLimit(deaf, max_bytes=10, seconds=0.01), body=[b"1", None]).status == 200

@@ -142,12 +142,14 @@ def run_and_show(
     **options: Any,
 ) -> None:
     """Run the study, write its files and print the results."""
-    from credo.cli._files import refuse_overwriting, staging
+    from credo.cli._files import check_outputs, staging
     from credo.study import dataset, run, write
     from credo.study._display import display
     from credo.study._write import OUTPUTS
 
-    refuse_overwriting([] if data == "-" else [Path(data)], [out / name for name in OUTPUTS])
+    # The names of the models that a run adds are not known yet.
+    kept = sorted(out.glob("*.credo")) if keep_all else []
+    check_outputs([] if data == "-" else [Path(data)], [*(out / name for name in OUTPUTS), *kept])
     with screen.notes_for_warnings(), staging(out) as stage:
         in_order = False if shuffle else None
         table = dataset(data, target, task=task, reading=reading, time_order=in_order, engine=engine)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from credo.cli._files import refuse_overwriting
+from credo.cli._files import check_outputs
 from credo.cli._options import data_file, debug_option, existing_file, json_option, reading_arguments, reading_options
 from credo.cli._screen import Screen
 
@@ -41,7 +41,7 @@ def predict(
     screen = Screen(as_json=as_json, quiet=quiet)
     records: list[Any] = []
     shown: dict[str, Any] = {}
-    refuse_overwriting([Path(model), *([] if data == "-" else [Path(data)])], [] if output is None else [Path(output)])
+    check_outputs([Path(model), *([] if data == "-" else [Path(data)])], [] if output is None else [Path(output)])
     with screen.notes_for_warnings(), _written(output, echo=not as_json) as write:
         for frame in _predicted(Path(model), data, level, reading_arguments(**reading), screen):
             write(frame)

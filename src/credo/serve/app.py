@@ -23,7 +23,7 @@ from credo.serve.strict_json import Refused, dump, parse, plain
 from credo.serve.worker import Worker
 
 # Orchestrators ask for these without a secret.
-HEALTH = ("/v2/health/live", "/v2/health/ready")
+HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")
 _TAG = "Open Inference Protocol v2"
 
 
@@ -90,6 +90,10 @@ def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
     _add_predict(app, model, limits, metrics, worker)
     _add_protocol(app, model, limits, metrics, worker)
     add_page(app)
+
+    @app.get("/health", summary="Whether the server runs")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
 
     @app.get("/metrics", summary="Metrics in the format of Prometheus", response_class=Response)
     async def read_metrics() -> Response:

@@ -3,17 +3,18 @@
     guarded(app, hosts=…, max_bytes=…, body_seconds=…, token=…) = AccessLog(SecurityHeaders(AllowedHosts(
         SameOrigin(TokenRequired(BodyLimit(app))))))
 
-Each class wraps any ASGI application, keeps nothing between requests, and answers a refused request itself with a JSON
+Each class wraps any ASGI application, keeps nothing of a finished request, and answers a refused request itself with a JSON
 object {"error": sentence}. They need no library.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -131,7 +132,8 @@ class TokenRequired:
     """Refuses requests without the secret token (401).
 
     The token is taken from `Authorization: Bearer TOKEN`, from a cookie, or from `?token=TOKEN` in the address; in the
-    last case the answer sets the cookie, so that what the page loads next needs no token in its address.
+    last case the answer sets the cookie, so that what the page loads next needs no token in its address. The cookie
+    holds a hash of the token, whose characters need no quoting.
 
     Parameters
     ----------
@@ -144,6 +146,7 @@ class TokenRequired:
         if not token:
             raise ValueError("the token is empty")
         self.app, self.token, self.open_paths = app, token, frozenset(open_paths)
+        self.hash = hashlib.sha256(token.encode()).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not _is_request(scope) or scope["path"] in self.open_paths:
@@ -152,32 +155,32 @@ class TokenRequired:
         # Browsers share the cookies of all ports of a host.
         cookie = f"credo-token-{(scope.get('server') or ('', 0))[1]}"
         scheme, _, bearer = (header(scope, "authorization") or "").partition(" ")
-        as_header = scheme.lower() == "bearer" and self._matches(bearer.strip())
-        if as_header or self._matches(_cookie(scope, cookie)):
+        as_header = scheme.lower() == "bearer" and _equal(bearer.strip(), self.token)
+        if as_header or _equal(_cookie(scope, cookie), self.hash):
             await self.app(scope, receive, send)
-        elif self._matches(_query(scope, "token")):
-            # The value is quoted by SimpleCookie where it has to be.
-            jar: SimpleCookie = SimpleCookie({cookie: self.token})
-            jar[cookie]["path"], jar[cookie]["samesite"] = "/", "Strict"
-            jar[cookie]["httponly"] = True
-            await self.app(scope, receive, _with_headers(send, {"set-cookie": jar[cookie].OutputString()}))
+        elif _equal(_query(scope, "token"), self.token):
+            field = f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Strict"
+            await self.app(scope, receive, _with_headers(send, {"set-cookie": field}))
         else:
             await refuse(
-                scope, send, 401, "the token is missing or wrong; open the address that the server printed, or send "
-                "the header Authorization: Bearer TOKEN", {"www-authenticate": "Bearer"},
+                scope, send, 401, "the token is missing or wrong; send the header 'Authorization: Bearer TOKEN' or add "
+                "?token=TOKEN to the address, with the token that the server printed when it started",
+                {"www-authenticate": "Bearer"},
             )  # fmt: skip
 
-    def _matches(self, given: str) -> bool:
-        # As bytes: compare_digest takes no text beyond ASCII.
-        return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), self.token.encode())
+
+def _equal(given: str, secret: str) -> bool:
+    # As bytes: compare_digest takes no text beyond ASCII.
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())
 
 
 def _cookie(scope: Scope, name: str) -> str:
-    try:
-        jar: SimpleCookie = SimpleCookie((header(scope, "cookie") or "").replace(",", ";"))
-    except CookieError:
-        return ""
-    return jar[name].value if name in jar else ""
+    """The value of one cookie; others are not parsed, because `SimpleCookie` can take seconds for a hostile one."""
+    for field in (header(scope, "cookie") or "").replace(",", ";").split(";"):
+        key, _, value = field.partition("=")
+        if key.strip() == name:
+            return value.strip()
+    return ""
 
 
 def _query(scope: Scope, name: str) -> str:
@@ -189,15 +192,16 @@ def _query(scope: Scope, name: str) -> str:
 
 
 class BodyLimit:
-    """Limits the size of a request's body, and the time in which it must arrive.
+    """Limits the size of a request's body, the time in which it must arrive, and the size of all bodies together.
 
     A body of more than `max_bytes` gets 413, whether its length is declared or not; one that isn't complete after
-    `seconds` gets 408. Both close the connection. The time starts when the application asks for the body, so that one
+    `seconds` gets 408; one for which there is no room beside those of unfinished requests, which together may have
+    `at_once` times as many bytes, gets 503. All close the connection. The time starts when the application asks for the body, so that one
     that ignores it isn't disturbed, and whatever the application answers after a failure is replaced.
     """
 
-    def __init__(self, app: App, max_bytes: int, seconds: float) -> None:
-        self.app, self.max_bytes, self.seconds = app, max_bytes, seconds
+    def __init__(self, app: App, max_bytes: int, seconds: float, *, at_once: int = 8) -> None:
+        self.app, self.max_bytes, self.seconds, self.room = app, max_bytes, seconds, _Room(at_once * max_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -207,12 +211,15 @@ class BodyLimit:
         if declared is not None and not (declared.isascii() and declared.isdigit() and len(declared) < 20):
             await refuse(scope, send, 400, "the Content-Length header isn't a number", {"connection": "close"})
             return
-        body = _Body(receive, self.max_bytes, self.seconds)
+        body = _Body(receive, self.max_bytes, self.seconds, self.room)
         if declared is not None and int(declared) > self.max_bytes:
             await body.discard()
             await refuse(scope, send, *_too_large(self.max_bytes))
             return
-        await self._run(scope, body, send)
+        try:
+            await self._run(scope, body, send)
+        finally:
+            self.room.left += body.size
 
     async def _run(self, scope: Scope, body: _Body, send: Send) -> None:
         started = False
@@ -246,11 +253,18 @@ class _BodyFailed(Exception):
     """The body is too large or too late."""
 
 
+@dataclass
+class _Room:
+    """How many bytes of bodies may still be received before a request finishes."""
+
+    left: int
+
+
 class _Body:
     """The messages of a body, until it is complete or has failed."""
 
-    def __init__(self, receive: Receive, max_bytes: int, seconds: float) -> None:
-        self._receive, self.max_bytes, self.seconds = receive, max_bytes, seconds
+    def __init__(self, receive: Receive, max_bytes: int, seconds: float, room: _Room) -> None:
+        self._receive, self.max_bytes, self.seconds, self.room = receive, max_bytes, seconds, room
         self.size, self.complete = 0, False
         self.deadline: float | None = None
         self.failure: _Failure | None = None
@@ -274,12 +288,18 @@ class _Body:
         if message["type"] != "http.request":
             self.complete = True
             return message
-        self.size += len(message.get("body", b""))
+        size = len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
-        if self.size > self.max_bytes:
-            await self.discard()
+        if self.size + size > self.max_bytes:
             self.failure = _too_large(self.max_bytes)
+        elif size > self.room.left:
+            error = "the server is receiving too many large requests at once; try again in a few seconds"
+            self.failure = 503, error, {"connection": "close", "retry-after": "5"}
+        if self.failure is not None:
+            await self.discard()
             raise _BodyFailed
+        self.size += size
+        self.room.left -= size
         return message
 
     async def discard(self) -> None:
