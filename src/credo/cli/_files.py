@@ -51,9 +51,7 @@ def check_outputs(inputs: list[Path], outputs: list[Path]) -> None:
     """Raise, before the work, if an output would replace one of the inputs or is a folder."""
     for output in outputs:
         if output.is_dir():
-            raise IsADirectoryError(
-                f"{output} is a folder, and a file of this name is to be written; remove or rename it"
-            )
+            raise IsADirectoryError(f"{output} is a folder, but a file of this name has to be written; rename it")
         for source in inputs:
             if output.exists() and output.samefile(source):
                 raise ValueError(f"{output} is an input file and would be overwritten; choose another output")

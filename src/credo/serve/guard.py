@@ -3,8 +3,8 @@
     guarded(app, hosts=…, max_bytes=…, body_seconds=…, token=…) = AccessLog(SecurityHeaders(AllowedHosts(
         SameOrigin(TokenRequired(BodyLimit(app))))))
 
-Each class wraps any ASGI application, keeps nothing of a finished request, and answers a refused request itself with a JSON
-object {"error": sentence}. They need no library.
+Each class wraps any ASGI application, keeps nothing of a finished request, and answers a refused request itself with a
+JSON object {"error": sentence}. They need no library.
 """
 
 from __future__ import annotations
@@ -196,8 +196,9 @@ class BodyLimit:
 
     A body of more than `max_bytes` gets 413, whether its length is declared or not; one that isn't complete after
     `seconds` gets 408; one for which there is no room beside those of unfinished requests, which together may have
-    `at_once` times as many bytes, gets 503. All close the connection. The time starts when the application asks for the body, so that one
-    that ignores it isn't disturbed, and whatever the application answers after a failure is replaced.
+    `at_once` times as many bytes, gets 503. All close the connection. The time starts when the application asks for
+    the body, so that one that ignores it isn't disturbed, and whatever the application answers after a failure is
+    replaced.
     """
 
     def __init__(self, app: App, max_bytes: int, seconds: float, *, at_once: int = 8) -> None:
