@@ -218,7 +218,7 @@ def test_left_out_predictions_are_those_of_refits(options):
     rng = np.random.default_rng(8)
     X = rng.normal(size=(12, 3))
     y = X @ [1.0, 0.5, -1.0] + 0.7 * rng.normal(size=12)
-    found = BayesianLinearRegression(**options).fit(X, y)._left_out(X, y)
+    found = BayesianLinearRegression(**options).fit(X, y)._left_out(X, y, None)
     for i in range(12):
         rest = np.arange(12) != i
         oracle = BayesianLinearRegression(**options).fit(X[rest], y[rest]).predict_dist(X[i : i + 1])
