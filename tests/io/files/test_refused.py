@@ -78,9 +78,7 @@ def test_a_state_that_load_refuses_is_not_saved(tmp_path):
     save(model, path)
     before = path.read_bytes()
     object.__setattr__(model.posterior_, "noise_variances", np.array([-1.0]))
-    with pytest.raises(
-        ModelFileError, match=r"posterior_ can't be saved, because .* loaded: .*noise"
-    ):
+    with pytest.raises(ModelFileError, match=r"posterior_ can't be saved, because .* loaded: .*noise"):
         save(model, path)
     model = LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0])
     model.coef_ = np.array([np.nan])
