@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression as PlainRegression
 from sklearn.linear_model import RidgeClassifier
@@ -83,25 +84,46 @@ FIXED = [
 ]
 
 
+@pytest.mark.parametrize("weight", [None, np.resize([0.1, 0.5, 1.0, 2.5], 12)], ids=["plain", "weighted"])
 @pytest.mark.parametrize("model", FIXED, ids=repr)
-def test_closed_forms_of_leave_one_out_are_refits(model):
+def test_closed_forms_of_leave_one_out_are_refits(model, weight):
+    """One observation leaves: of a row of weight 2.5, 1.5 stay, and one of weight below 1 leaves as a whole."""
     X, y = waves(12)
-    found = model.fit(X, y)._left_out(X, y)
-    for i in (0, 5, 11):
-        rest = np.arange(12) != i
-        refitted = type(model)(**model.get_params()).fit(X[rest], y[rest]).predict_dist(X[[i]])
+    found = model.fit(X, y, sample_weight=weight)._left_out(X, y, weight)
+    before = np.ones(12) if weight is None else weight
+    for i in range(12):
+        rest = np.where(np.arange(12) == i, np.maximum(before - 1.0, 0.0), before)
+        refitted = clone(model).fit(X, y, sample_weight=rest).predict_dist(X[[i]])
         np.testing.assert_allclose(found[i].quantile([0.1, 0.5, 0.9]), refitted.quantile([0.1, 0.5, 0.9]), rtol=1e-7)
 
 
-def test_a_row_of_weight_two_leaves_one_copy_behind():
+@pytest.mark.parametrize("model", FIXED, ids=repr)
+def test_a_left_out_row_of_weight_two_is_one_of_two_copies(model):
     X, y = waves(12)
-    weight = np.where(np.arange(12) == 3, 2.0, 1.0)
-    found = LinearRegression().fit(X, y, sample_weight=weight)._left_out(X, y)
-    plain = LinearRegression().fit(X, y).predict_dist(X)
-    np.testing.assert_allclose(found[3].quantile(0.9), plain[3].quantile(0.9), rtol=1e-9)
-    # A row that alone determines a coefficient can't be predicted from the others.
+    weight = np.resize([1, 2], 12)
+    weighted = model.fit(X, y, sample_weight=weight)._left_out(X, y, weight.astype(float))
+    rows, target = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    copied = clone(model).fit(rows, target)._left_out(rows, target, None)
+    np.testing.assert_allclose(np.repeat(weighted.log_prob(y), weight), copied.log_prob(target), rtol=1e-7)
+
+
+def test_a_row_that_alone_determines_a_coefficient_cannot_be_predicted_from_the_others():
+    X, y = waves(12)
     one = np.column_stack([X[:, 0], np.arange(12) == 0])
-    assert LinearRegression().fit(one, y)._left_out(one, y) is None
+    assert LinearRegression().fit(one, y)._left_out(one, y, None) is None
+
+
+def test_stacking_with_weights_below_one():
+    X, y = waves()
+    pairs = [("line", LinearRegression()), ("bayes", BayesianLinearRegression()), ("process", GPRegressor(RBF(0.8)))]
+    plain, near, tenth = (
+        ModelAverage(pairs, weights="stacking").fit(X, y, sample_weight=np.full(len(y), weight))
+        for weight in (1.0, 0.9, 0.1)
+    )
+    # A tenth of 40 rows determines little, but all of it is finite.
+    assert tenth.held_out_method_ == "leave-one-out" and np.isfinite(tenth.held_out_scores_).all()
+    np.testing.assert_allclose(near.held_out_scores_.mean(axis=0), plain.held_out_scores_.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(near.weights_, plain.weights_, atol=0.03)
 
 
 def test_stacking_by_leave_one_out_maximizes_the_score_that_it_reports():

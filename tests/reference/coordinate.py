@@ -99,7 +99,7 @@ def log_loss(scores, Y, weight, p):
 def column_moments(data, indices, indptr, omega, center):
     X = sparse.csc_array((data, indices, indptr), shape=(len(omega), len(indptr) - 1)).toarray()
     mean = omega @ X / omega.sum() if center else np.zeros(X.shape[1])
-    return mean, omega @ X**2, omega @ (X - mean) ** 2
+    return mean, omega @ (X - mean) ** 2
 
 
 def row_gram(data, indices, indptr, p):

@@ -13,7 +13,7 @@ from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
 from credo.subsets._design import Design
 from credo.subsets._models import ModelPrior
 
-UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1e149)]
+UNITS = [(1e-65, 1.0), (1e65, 1.0), (1.0, 1e-65), (1e65, 1e-65), (1e-65, 1e65)]
 
 
 @each_slab
@@ -21,8 +21,6 @@ UNITS = [(1e-130, 1.0), (1e130, 1.0), (1.0, 1e-130), (1e-100, 1e-140), (1e139, 1
 def test_units_beyond_all_measure_change_nothing(options, y_unit, x_unit):
     if "slab_variance" in options:
         options = {**options, "slab_variance": 0.5 * (y_unit / x_unit) ** 2, "noise_variance": 0.6 * y_unit**2}
-        if not 1e-280 < options["slab_variance"] < 1e280:
-            pytest.skip("a variance beyond all numbers")
     plain = {key: value if key in ("slab", "g") else {"slab_variance": 0.5, "noise_variance": 0.6}[key]
              for key, value in options.items()}  # fmt: skip
     X, y = data(20, 4)
@@ -33,21 +31,19 @@ def test_units_beyond_all_measure_change_nothing(options, y_unit, x_unit):
     assert_allclose(two.predict_dist(X * x_unit).std / y_unit, one.predict_dist(X).std, rtol=1e-8)
 
 
-def test_units_that_a_computer_can_t_hold_are_refused_in_words():
+def test_numbers_of_extreme_size_are_refused():
     X, y = data(20, 3)
     table = pd.DataFrame(X, columns=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"numbers of column b are about \d\S*e\+20\d in size, whose squares"):
+    with pytest.raises(ValueError, match=r"the largest absolute value in column b of X is \S*e\+20\d, outside"):
         SpikeSlabRegressor().fit(table * [1, 1e200, 1], y)
-    with pytest.raises(ValueError, match=r"numbers of column a are about \d\S*e-\d+ in size, whose squares"):
+    with pytest.raises(ValueError, match=r"the largest absolute value in column a of X is \S*e-\d+, outside"):
         SpikeSlabRegressor().fit(table * [1e-200, 1, 1], y)
-    with pytest.raises(ValueError, match=r"the coefficient of column c would be about \S+e-14\d in size, .* or of y$"):
-        SpikeSlabRegressor().fit(table * [1, 1, 1e145], y)
-    with pytest.raises(ValueError, match=r"the largest absolute target is .*e-150"):
+    with pytest.raises(ValueError, match=r"the largest absolute value in y is .*e-150"):
         SpikeSlabRegressor().fit(table, y * 1e-150)
 
 
 @each_slab
-@pytest.mark.parametrize("value", [0.0, 3.0, -1e-102])
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e-69])
 def test_a_target_that_does_not_vary_is_said(options, value):
     X, _ = data(12, 3)
     with pytest.warns(FitWarning, match=r"y is constant \(.* up to rounding\): there is nothing"):

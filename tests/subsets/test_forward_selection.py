@@ -106,11 +106,11 @@ def test_the_extended_criterion_is_the_posterior_under_equal_sizes():
 def test_extremes_are_refused_and_what_does_not_vary_is_said():
     X, y = hald()
     for unit in (1e-150, 1e150):
-        with pytest.raises(ValueError, match=r"the largest absolute target is .* whose square overflows"):
+        with pytest.raises(ValueError, match=r"the largest absolute value in y is .*: change the unit of y"):
             forward_selection(X, y * unit)
-    with pytest.raises(ValueError, match=r"numbers of column c2 are about .*e\+201 in size"):
+    with pytest.raises(ValueError, match=r"the largest absolute value in column c2 of X is .*e\+201,"):
         forward_selection(pd.DataFrame(X, columns=["c0", "c1", "c2", "c3"]) * [1, 1, 1e200, 1], y)
-    tiny = forward_selection(X * 1e-120, y * 1e-110)
+    tiny = forward_selection(X * 1e-70, y * 1e-60)
     assert tiny.selected == forward_selection(X, y).selected
     with pytest.warns(FitWarning, match="y is constant"):
         assert forward_selection(X, np.full(13, 2.5)).selected == ()

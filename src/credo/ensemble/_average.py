@@ -294,7 +294,7 @@ class ModelAverage(WeightedModels):
         """Weights of the largest held-out log score; a model that fails in a fold is left out."""
         kept = [one for one in attempts if one.error is None]
         classes = self.classes_ if self._predicts_classes else None
-        scores = leave_one_out([one.model for one in kept], X, y) if classes is None else None
+        scores = leave_one_out([one.model for one in kept], X, y, weight) if classes is None else None
         rows, how = np.arange(len(y)), "leave-one-out"
         if scores is None:
             given = dict(pairs_of(self.estimators))

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.estimator import Estimator, Regressor, labels_of, observed, unmasked
+from credo.estimator import Estimator, Regressor, check_magnitude, labels_of, observed, unmasked
 from credo.metrics import final_step, point
 
 Array = NDArray[np.float64]
@@ -136,7 +136,7 @@ def target_rows(
         Regressor._refuse_words(y)
         raise
     target = np.asarray(column_or_1d(values, warn=True), dtype=np.float64)
-    Regressor._refuse_extremes(target)
+    check_magnitude(target, name="y")
     return _weighted(owner, X, target, sample_weight)
 
 

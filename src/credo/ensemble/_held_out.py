@@ -21,14 +21,14 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
-def leave_one_out(models: Sequence[Any], X: Any, y: Array) -> Array | None:
+def leave_one_out(models: Sequence[Any], X: Any, y: Array, weight: Array | None) -> Array | None:
     """The log score of each row given all others, in closed form, (n_rows, n_models); None if a model has none.
 
     The hyperparameters are those that were learned from all rows.
     """
     if not all(hasattr(model, "_left_out") for model in models):
         return None
-    found = [model._left_out(X, y) for model in models]
+    found = [model._left_out(X, y, weight) for model in models]
     return None if any(dist is None for dist in found) else np.column_stack([dist.log_prob(y) for dist in found])
 
 

@@ -98,9 +98,10 @@ class Residuals:
 
 
 def _spread(values: Array, share: Array) -> float:
-    """The weighted interquartile range in units of a normal's standard deviation."""
+    """The weighted interquartile range in units of a normal's standard deviation; zero if it is rounding error."""
     low, high = quantiles(values, share, [0.25, 0.75])
-    return float(high - low) / 1.349
+    found = float(high - low) / 1.349
+    return found if found > np.finfo(np.float64).eps * np.abs(values).max() else 0.0
 
 
 def quantiles(values: Array, weight: Array, levels: list[float]) -> Array:

@@ -8,7 +8,7 @@ temporary and are rebuilt when needed.
 
 Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `FittedState`, which declares
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
-`Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `require_squares`,
+`Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`,
 validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
 `divided_rows`, `even_folds` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
 validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an
@@ -34,13 +34,13 @@ from credo.estimator._linear_classifier import LinearClassifier
 from credo.estimator._names import named, named_by, names_for
 from credo.estimator._numeric import (
     center_and_scale,
+    check_magnitude,
     divided_rows,
     even_folds,
     is_sparse,
     merge_equal_rows,
     numeric,
     observed,
-    require_squares,
     unmasked,
     with_gaps,
 )
@@ -63,6 +63,7 @@ __all__ = [
     "Regressor",
     "Result",
     "center_and_scale",
+    "check_magnitude",
     "check_places",
     "check_positive",
     "check_shapes",
@@ -88,7 +89,6 @@ __all__ = [
     "observed",
     "positive",
     "positive_integer",
-    "require_squares",
     "row_partitions",
     "training_rows",
     "unmasked",

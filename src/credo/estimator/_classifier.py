@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from credo.distributions import Bernoulli, Categorical
 from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
-from credo.estimator._numeric import is_missing, numeric, unmasked
+from credo.estimator._numeric import check_magnitude, is_missing, numeric, unmasked
 
 Array = NDArray[np.float64]
 
@@ -110,6 +110,7 @@ class Classifier(ClassifierMixin, Estimator):
         if weight is not None and not (weight > 0).all():
             used = weight > 0
             rows, labels, weight = rows[used], labels[used], weight[used]
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
         return rows, labels, weight
 
     def _coded(self, labels: NDArray[Any]) -> NDArray[np.intp]:

@@ -63,32 +63,39 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     return unmasked(table, name=name)
 
 
-# Products of sums of squares of larger numbers might overflow.
-_LARGEST = 1e120
+# The squares of numbers up to this size, and those of the coefficients that relate them, (y/x)², are within double
+# precision, with 1e28 to spare for sums over weighted rows.
+_LARGEST = 1e70
 
 
-def require_squares(X: Any, weight: Any = None) -> None:
-    """Raise an error for a column whose largest weighted entry has a square that overflows or underflows.
+def check_magnitude(table: Any, *, name: str = "X", columns: Any = None) -> None:
+    """Raise an error for a column whose largest absolute value is above 1e70 or, unless it is zero, below 1e-70.
+
+    Missing values (NaN) are ignored. `columns` are the names of the columns, if they have any.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.estimator import require_squares
+    >>> from credo.estimator import check_magnitude
     >>> try:
-    ...     require_squares(np.array([[1.0, 1e200]]))
+    ...     check_magnitude(np.array([[1.0, 1e200]]))
     ... except ValueError as error:
     ...     print(str(error).partition(":")[0])
-    the largest absolute value in column 1 of X is 1e+200, whose square overflows or underflows
+    the largest absolute value in column 1 of X is 1e+200, outside the range from 1e-70 to 1e+70
     """
-    root = 1.0 if weight is None else float(np.sqrt(np.max(weight, initial=1.0)))
-    top, bottom = (np.asarray(end.toarray() if is_sparse(X) else end).ravel() for end in (X.max(axis=0), X.min(axis=0)))
-    size = np.maximum(top, -bottom)
-    odd = (size > _LARGEST / root) | ((size > 0) & (size < 1 / _LARGEST))
+    if is_sparse(table):
+        top, bottom = (end.toarray().ravel() for end in (table.max(axis=0), table.min(axis=0)))
+    else:
+        top, bottom = np.fmax.reduce(table, axis=0), np.fmin.reduce(table, axis=0)
+    size = np.atleast_1d(np.maximum(top, -bottom))
+    odd = (size > _LARGEST) | ((size > 0) & (size < 1 / _LARGEST))
     if odd.any():
         j = int(np.argmax(odd))
+        column = j if columns is None else columns[j]
+        where, which = (name, name) if table.ndim == 1 else (f"column {column} of {name}", "that column")
         raise ValueError(
-            f"the largest absolute value in column {j} of X is {size[j]:.3g}, whose square overflows or underflows: "
-            "change the unit of that column, for example divide it by its standard deviation"
+            f"the largest absolute value in {where} is {size[j]:.3g}, outside the range from {1 / _LARGEST:g} to "
+            f"{_LARGEST:g}: change the unit of {which}, for example divide it by its standard deviation"
         )
 
 

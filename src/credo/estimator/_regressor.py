@@ -11,12 +11,9 @@ from sklearn.base import RegressorMixin
 from credo.distributions import Distribution
 from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
-from credo.estimator._numeric import numeric, observed, reads_as_number
+from credo.estimator._numeric import check_magnitude, numeric, observed, reads_as_number
 
 Array = NDArray[np.float64]
-
-# Sums of squares of larger targets might overflow.
-_LARGEST = 1e140
 
 
 class Regressor(RegressorMixin, Estimator):
@@ -127,12 +124,13 @@ class Regressor(RegressorMixin, Estimator):
         except ValueError:
             self._refuse_words(y)
             raise
-        self._refuse_extremes(target)
-        if sample_weight is None:
-            return rows, target, None
-        weight = self._weights(sample_weight, rows)
-        used = weight > 0
-        return (rows, target, weight) if used.all() else (rows[used], target[used], weight[used])
+        weight = None if sample_weight is None else self._weights(sample_weight, rows)
+        if weight is not None and not (weight > 0).all():
+            used = weight > 0
+            rows, target, weight = rows[used], target[used], weight[used]
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
+        check_magnitude(target, name="y")
+        return rows, target, weight
 
     @staticmethod
     def _refuse_words(y: Any) -> None:
@@ -146,16 +144,6 @@ class Regressor(RegressorMixin, Estimator):
                     f"y contains text, such as {str(value)[:40]!r}, but a regression needs numbers. For labels use a "
                     "classifier, such as LogisticRegression, GPClassifier or SpikeSlabClassifier"
                 )
-
-    @staticmethod
-    def _refuse_extremes(target: Array) -> None:
-        """Raise an error if squares of the targets would overflow or underflow; NaN is ignored."""
-        largest = float(np.nanmax(np.abs(target)))
-        if largest > _LARGEST or 0 < largest < 1 / _LARGEST:
-            raise ValueError(
-                f"the largest absolute target is {largest:.3g}, whose square overflows or underflows: change the unit "
-                "of y, for example divide it by its standard deviation"
-            )
 
 
 def training_rows(

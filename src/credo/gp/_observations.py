@@ -172,8 +172,23 @@ class Process:
             variance[:, group.columns] = own[:, None]
         return mean, variance
 
+    def left_out_latent(self) -> tuple[Array, Array]:
+        """E f and var f at each training row given all other observations, of which those of its own row are k − 1.
+
+        A row of weight k ≤ 1 is left out as a whole. What is left of a larger one has the variance σ²/(k − 1).
+        """
+        mean, variance = self.left_out()
+        noise, weight = self.noise[:, None], self.observations.weight[:, None]
+        variance = np.maximum(variance - noise / weight, 0.0)
+        known = np.maximum(weight - 1.0, 0.0) * variance
+        gain = np.divide(known, noise + known, out=np.zeros_like(known), where=known > 0)
+        return mean + gain * np.nan_to_num(self.observations.Y - mean), (1.0 - gain) * variance
+
     def left_out(self) -> tuple[Array, Array]:
-        """Mean and variance of each training target given all others; missing ones given all that there are."""
+        """Mean and variance of each training target given all others; missing ones given all that there are.
+
+        That of a row of weight k is the mean of k observations.
+        """
         mean, variance = (np.empty(self.observations.Y.shape) for _ in range(2))
         missing = np.isnan(self.observations.Y).any(axis=1)
         if missing.any():

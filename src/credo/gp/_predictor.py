@@ -89,23 +89,18 @@ class Predictor:
 
     def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
         """The prediction of each training target from all the others, for the rows that `index` lists."""
-        found = [process.left_out() for process in self.processes]
-        components = [(1.0, 0.0)]
-        if math.isfinite(self.noise_df):
+        parts: list[list[Distribution]] = [[] for _ in self.targets]
+        weights = []
+        for k, process in enumerate(self.processes):
+            mean, variance = process.left_out_latent()
             # The noise of a left-out target isn't that of its site.
-            process, (mean, variance) = self.processes[0], found[0]
-            own = (process.noise / process.observations.weight)[:, None]
-            found, components = [(mean, np.maximum(variance - own, 0.0))], self._noise(process.observations.X, 0)
-        dists: list[Distribution] = []
-        weights = np.outer(self.weights, [weight for weight, _ in components]).ravel()
-        for j in self.targets:
-            parts = [
-                self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, self.tails[j])[index]
-                for mean, variance in found
-                for _, noise in components
-            ]
-            dists.append(_mixed(parts, weights))
-        return dists
+            student = math.isfinite(self.noise_df)
+            for weight, noise in self._noise(process.observations.X, k) if student else [(1.0, process.noise)]:
+                weights.append(weight * self.weights[k])
+                for j in self.targets:
+                    dist = self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, self.tails[j])
+                    parts[j].append(dist[index])
+        return [_mixed(components, np.array(weights)) for components in parts]
 
     def learned_tails(self) -> tuple[Tails, ...]:
         """The tails of each target, from its leave-one-out residuals.

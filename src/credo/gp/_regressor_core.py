@@ -19,6 +19,7 @@ from credo.estimator import (
     FitWarning,
     Regressor,
     Result,
+    check_magnitude,
     check_places,
     check_positive,
     check_shapes,
@@ -159,7 +160,8 @@ class RegressorCore(Regressor, GaussianProcess):
         except ValueError:
             self._refuse_words(y)
             raise
-        self._refuse_extremes(given)
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
+        check_magnitude(given, name="y")
         if given.ndim == 2 and (self._is_student() or self._has_counts()):
             if given.shape[1] > 1:
                 raise ValueError(

@@ -49,10 +49,12 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
     weights = np.exp(np.zeros_like(z) if log_weights is None else log_weights)
     n, squares = z.shape[1], z**2
     found = Tails()
-    if not (n and squares.any()):
+    # Smaller variances would be rounding error of the largest residual; without any residual there are no tails.
+    smallest = np.finfo(np.float64).eps ** 2 * float(squares.max(initial=0.0))
+    if not smallest > 0:
         return found
     best = float(np.log(_floor((weights * np.exp(-0.5 * squares)).sum(axis=0))).sum()) - 0.5 * n * math.log(2 * math.pi)
-    variance = float(np.average(squares, weights=weights))
+    variance = max(float(np.average(squares, weights=weights)), smallest)
     for df in reversed(_DEGREES):
         constant = float(gammaln(0.5 * (df + 1)) - gammaln(0.5 * df)) - 0.5 * math.log(df * math.pi)
         for _ in range(_ITERATIONS):
@@ -62,7 +64,7 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
             step = float((share * (df + 1) * squares / (df + squares / variance)).sum() / share.sum())
             if abs(step - variance) <= 1e-5 * variance:
                 break
-            variance = step
+            variance = max(step, smallest)
         value = n * (constant - 0.5 * math.log(variance)) + float(np.log(_floor(density.sum(axis=0))).sum())
         # Two parameters more than the normal.
         if value - math.log(n) > best:

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, MultivariateNormal
-from credo.estimator import numeric, positive_integer
+from credo.estimator import check_magnitude, numeric, positive_integer
 from credo.frames import Table
 from credo.gp._counts import require_counts
 from credo.gp._data import targets
@@ -297,16 +297,16 @@ class GPRegressor(RegressorInParts):
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
 
-        The hyperparameters are those of all rows, and with Student-t noise or counts also the sites of the others. A
-        row of weight k, or repeated k times, is left out as a whole.
+        The hyperparameters are those of all rows, and with Student-t noise or counts also the sites of the others. Of
+        a row of weight k, or repeated k times, one observation is left out; one of weight below 1 as a whole.
         Several columns of y give a list.
         """
         check_is_fitted(self)
         self._need_rows("loo")
         return self._outputs(self._predictor().left_out(self.train_index_))
 
-    def _left_out(self, X: ArrayLike, y: ArrayLike) -> Distribution:
-        """As linear models have it; X and y must be the training rows."""
+    def _left_out(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Distribution:
+        """As linear models have it; X, y and weight must be those of the fit."""
         return self.loo()
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -325,7 +325,8 @@ class GPRegressor(RegressorInParts):
         self._mode_process("update")
         rows: Any = self._validated(numeric(X), reset=False)
         given = targets(y, rows, name=type(self).__name__)
-        self._refuse_extremes(given)
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
+        check_magnitude(given, name="y")
         if self._has_counts():
             require_counts(given, mean="zero")
         if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:

@@ -169,25 +169,25 @@ class Posterior:
             square += self.noise_variances[:, None]
         return self._mixture(self.mean(X) + shift, np.sqrt(square))
 
-    def left_out(self, X: Any, y: Array) -> Distribution | None:
+    def left_out(self, X: Any, y: Array, weight: Array | None) -> Distribution | None:
         """The prediction of each training target from all the others; None if one of them isn't determined by them.
 
         Given the ratio, in closed form (see `left_out`). Without row i, the probability of component k is proportional
         to πₖ/pₖ(yᵢ | all others), because πₖ contains the likelihood of row i.
         """
         shift, square = self._components(X)
-        parts, mean = [], self.mean(X)
+        found, mean = [], self.mean(X)
         for k, noise in enumerate(self.noise_variances):
-            part = left_out(y, mean + shift[k], square[k] / noise, float(noise), self.df)
+            part = left_out(y, mean + shift[k], square[k] / noise, float(noise), self.df, weight)
             if part is None:
                 return None
-            parts.append(part)
-        if len(parts) == 1:
-            return parts[0]
+            found.append(part)
+        if len(found) == 1:
+            return found[0].dist
         with np.errstate(divide="ignore"):
-            logs = np.log(self.weights)[:, None] - np.array([part.log_prob(y) for part in parts])
-        found = np.exp(logs - logs.max(axis=0))
-        return Mixture(parts, (found / found.sum(axis=0)).T)
+            logs = np.log(self.weights)[:, None] - np.array([part.log_density for part in found])
+        shares = np.exp(logs - logs.max(axis=0))
+        return Mixture([part.dist for part in found], (shares / shares.sum(axis=0)).T)
 
     def equivalent_kernel(self, X: Any, train: Any, weight: Array | None) -> Array:
         """βxᵀSxₙ between rows and training rows, plus the term of the intercept (Bishop 3.62)."""
@@ -228,18 +228,36 @@ class Posterior:
         return parts[0] if len(parts) == 1 else Mixture(parts, self.weights)
 
 
-def left_out(y: Array, mean: Array, leverage: Array, noise_variance: float, df: float) -> Distribution | None:
+@dataclass(frozen=True)
+class LeftOut:
+    """The predictions of left-out targets, and ln p of what was left out, up to a constant of all ratios."""
+
+    dist: Distribution
+    log_density: Array
+
+
+def left_out(
+    y: Array, mean: Array, leverage: Array, noise_variance: float, df: float, weight: Array | None
+) -> LeftOut | None:
     """The prediction of each training target from all the others; None if one of them isn't determined by the others.
 
-    `leverage` is the variance of f at the row, noise being 1. Without the row the error is (y − mean)/(1 − leverage),
-    and the squared scale of its distribution is the noise variance over 1 − leverage. With finite `df`, the noise
-    variance is an estimate that loses the row's part as well. The ratio of the precisions is that of all rows.
+    A row of weight k stands for k observations, of which one is left out; a row of weight below 1 is left out as a
+    whole. With h the variance of f at the row for unit noise (`leverage`) and a = min(k, 1) what leaves, the error of
+    the prediction is (y − mean)/(1 − ah), and its variance is that of f, h/(1 − ah), plus the noise. With finite `df`,
+    the noise variance is an estimate that loses the row's part as well: a (y − mean)²/(1 − ah) of its sum of squares
+    and a of its degrees of freedom. The ratio of the precisions is that of all rows.
     """
-    rest = 1.0 - leverage
-    if not (rest > 1e-8).all() or not df > 1:
+    gone = np.ones_like(y) if weight is None else np.minimum(weight, 1.0)
+    rest = 1.0 - gone * leverage
+    if not (rest > 1e-8).all() or not (df > gone).all():
         return None
     error = (y - mean) / rest
+    square, lost = 1.0 + leverage / rest, gone * (y - mean) * error
     if df == np.inf:
-        return Normal(y - error, np.sqrt(noise_variance / rest))
-    variance = np.maximum(df * noise_variance - (y - mean) * error, 0.0) / (df - 1)
-    return StudentT(df - 1, y - error, np.sqrt(variance / rest))
+        log_density = 0.5 * (np.log(rest) - gone * np.log(noise_variance) - lost / noise_variance)
+        return LeftOut(Normal(y - error, np.sqrt(noise_variance * square)), log_density)
+    total = df * noise_variance
+    # What is left is known to the rounding error of the difference.
+    left = np.maximum(total - lost, EPS * total)
+    log_density = 0.5 * (np.log(rest) - df * np.log(total) + (df - gone) * np.log(left))
+    return LeftOut(StudentT(df - gone, y - error, np.sqrt(left / (df - gone) * square)), log_density)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.estimator import check_positive, check_shapes, is_sparse, require_squares
+from credo.estimator import check_positive, check_shapes, is_sparse
 from credo.linear._rows import EPS, column_norms, flat_columns, graded_svd
 from credo.scale import RowSummary, reduced, row_summary
 
@@ -86,7 +86,6 @@ class Spectrum:
         rows, target = summary.factor[:, :-1], summary.factor[:, -1]
         flat = flat_columns(column_norms(rows), x_mean, summary.weight)
         rows = np.where(flat, 0.0, rows) if flat.any() else rows
-        require_squares(rows)
         V, s, q, rss = _decomposed(rows, target, n_rows=summary.n_rows, rank=summary.n_rows - center)
         return cls(
             V=V,
@@ -131,7 +130,6 @@ def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> 
             f"{8e-9 * n_features * min(n_samples, n_features):.0f} GB. Use fewer columns, or "
             "LMSRegression.partial_fit on chunks."
         )
-    require_squares(X, weight)
     return _of_sparse(X, y, weight, center) if is_sparse(X) else Spectrum.of(row_summary(X, y, weight), center=center)
 
 

@@ -224,8 +224,8 @@ class BayesianLinearRegression(PosteriorModel):
         check_is_fitted(self)
         return self.posterior_.coef_cov()
 
-    def _left_out(self, X: ArrayLike, y: Array) -> Distribution | None:
-        return self.posterior_.left_out(self._predict_rows(X), y)
+    def _left_out(self, X: ArrayLike, y: Array, weight: Array | None) -> Distribution | None:
+        return self.posterior_.left_out(self._predict_rows(X), y, weight)
 
     def _notes(self) -> tuple[str, ...]:
         return (

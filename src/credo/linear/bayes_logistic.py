@@ -21,7 +21,6 @@ from credo.estimator import (
     interval_level,
     positive,
     positive_integer,
-    require_squares,
 )
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
@@ -165,7 +164,6 @@ class BayesianLogisticRegression(LinearClassifier):
             self._learn(*log_posterior_in_parts(parts, found, labels, **self._intercept_settings()))
             return self._warned()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        require_squares(rows, weight)
         small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
         with one_blas_thread() if small else nullcontext():
             self._learn(*log_posterior(rows, codes, weight, n_classes=len(self.classes_), **self._intercept_settings()))

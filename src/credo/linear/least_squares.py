@@ -241,9 +241,11 @@ class LinearRegression(LinearModel):
             )
         return StudentT(self.dof_, self._mean(rows), self.noise_std_ * np.sqrt(square + (0.0 if latent else 1.0)))
 
-    def _left_out(self, X: ArrayLike, y: Array) -> Distribution | None:
+    def _left_out(self, X: ArrayLike, y: Array, weight: Array | None) -> Distribution | None:
         rows = self._predict_rows(X)
-        return left_out(y, self._mean(rows), self.solution_.latent_square(rows)[0], self.noise_std_**2, self.dof_)
+        leverage = self.solution_.latent_square(rows)[0]
+        found = left_out(y, self._mean(rows), leverage, self.noise_std_**2, self.dof_, weight)
+        return None if found is None else found.dist
 
     def _covariance(self, rows: Array) -> Array:
         self._require_noise()

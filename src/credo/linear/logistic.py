@@ -19,7 +19,6 @@ from credo.estimator import (
     nonnegative,
     positive,
     positive_integer,
-    require_squares,
 )
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
 from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
@@ -147,7 +146,6 @@ class LogisticRegression(LinearClassifier):
         if in_parts(X, y):
             return self._keep(self._maximum_in_parts(parts_of(X, y, sample_weight)))
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        require_squares(rows, weight)
         objective = objective_for(
             rows, codes, weight, n_classes=len(self.classes_), penalty=alpha, intercept=bool(self.fit_intercept)
         )

@@ -14,7 +14,6 @@ from credo.estimator import (
     Result,
     merge_equal_rows,
     positive_integer,
-    require_squares,
 )
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
@@ -110,7 +109,6 @@ class Perceptron(LinearClassifier):
         n_epochs = positive_integer("n_epochs", self.n_epochs)
         given, labels, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         rng = generator(self.random_state)
-        require_squares(given, weight)
         weight = np.ones(len(given)) if weight is None else weight
         first = np.arange(len(given))
         if self.shuffle:

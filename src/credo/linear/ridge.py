@@ -162,7 +162,7 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
 
     The error of a row predicted from the others is e/(1 − h), with e its residual and h its leverage
     (a linear smoother whose penalty doesn't involve y). A row of weight k stands for k rows, of which one
-    is left out.
+    is left out; one of weight below 1 is left out as a whole.
     """
     square = (data.s**2)[:, None]
     shrunk, unit = (data.q * data.s)[:, None] / (square + alphas), 1.0 / (square + alphas)
@@ -173,7 +173,8 @@ def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas
         part = slice(start, start + step)
         coordinates = data.coordinates(X[part])
         residual = (y[part] - data.y_mean)[:, None] - coordinates @ shrunk
-        gap = 1.0 - level - (coordinates**2) @ unit
+        gone = 1.0 if weight is None else np.minimum(weight[part], 1.0)[:, None]
+        gap = 1.0 - gone * (level + (coordinates**2) @ unit)
         # With a leverage of one, the other rows don't determine the prediction at this row.
         errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
         total += np.ones(len(errors)) @ errors**2 if weight is None else weight[part] @ errors**2

@@ -15,6 +15,7 @@ from credo.estimator import (
     Estimator,
     Result,
     center_and_scale,
+    check_magnitude,
     check_positive,
     check_shapes,
     choice,
@@ -196,6 +197,7 @@ class DensityMixture(DensityMixin, Estimator):
         rows = self._validated(numeric(X))
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         rows, weight = rows[weight > 0], weight[weight > 0]
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
         first, _, weight = merge_equal_rows(rows, weight)
         rows = rows[first]
         center, scale, constant = _center_and_scale(rows, weight)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import Classifier, is_sparse, labelled_rows, require_squares
+from credo.estimator import Classifier, is_sparse, labelled_rows
 from credo.scale._parts import Chunk, Parts
 from credo.scale._sample import RowSample
 
@@ -82,7 +82,6 @@ def survey_labels(model: Classifier, parts: Parts, class_weight: Any) -> tuple[L
 
 def _survey(chunk: Chunk, *, caller: str, sparse: bool) -> LabelSurvey:
     rows, labels, weight, names = labelled_rows(caller, chunk.X, chunk.y, chunk.weight, sparse=sparse)
-    require_squares(rows, weight)
     weight = np.ones(len(labels)) if weight is None else weight
     found, codes = np.unique(labels, return_inverse=True)
     totals = dict(zip(found.tolist(), np.bincount(codes.ravel(), weight).tolist(), strict=True))

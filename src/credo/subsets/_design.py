@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +16,6 @@ from credo.subsets._dependence import DEPENDENT, lengths, unit_columns
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Sums of squares of such columns, of such targets and of their ratios fit into double precision.
-_LARGEST_COLUMN, _LARGEST = 1e150, 1e140
 # The squared length of a target of zeros, so that its logarithm exists.
 _NOTHING = 1e-300
 # Columns that leave a smaller share of the target reproduce it.
@@ -69,37 +66,33 @@ class Design:
         check_positive(self, "n", "yy", "unit", "n_rows")
 
     @classmethod
-    def of(
-        cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length", names: Sequence[str] = ()
-    ) -> Design:
+    def of(cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length") -> Design:
         """From rows, targets and positive weights; columns of unit "length", unit "variance", or "as given"."""
         total = float(len(y) if weight is None else weight.sum())
         _require_observations(len(y), total)
         root = np.ones(len(y)) if weight is None else np.sqrt(weight)
         size = np.abs(X).max(axis=0, initial=0.0)
-        _refuse_columns(size > _LARGEST_COLUMN, size, names)
         (x_mean, rows), (y_mean, target) = _centred(X, weight), _centred(y[:, None], weight)
         rows, target = rows * root[:, None], target[:, 0] * root
-        level = _rounding(float(np.abs(target).max()), float(np.abs(y).max()), total)
+        level = _rounding(float(np.abs(y).max()), total)
         mean = np.append(x_mean, y_mean)
-        design = cls._of_centred(rows, target, mean, total, size=size, level=level, unit=unit, names=names)
+        design = cls._of_centred(rows, target, mean, total, size=size, level=level, unit=unit)
         if _rest(design.X, design.y, design.yy) < EXACT:
             return replace(design, n_rows=float(len(np.unique(X[:, design.kept], axis=0))))
         return design
 
     @classmethod
-    def of_summary(cls, summary: RowSummary, *, unit: str = "length", names: Sequence[str] = ()) -> Design:
+    def of_summary(cls, summary: RowSummary, *, unit: str = "length") -> Design:
         """The same from a summary of the rows, whose factor has their inner products."""
         summary = summary.for_intercept(True)
         total, factor = summary.weight, summary.factor
         _require_observations(summary.n_rows, total)
         spread = lengths(factor) / np.sqrt(total)
         size = np.abs(summary.mean) + spread
-        _refuse_columns(size[:-1] > _LARGEST_COLUMN, size, names)
-        level = _rounding(float(spread[-1]), float(size[-1]), total)
+        level = _rounding(float(size[-1]), total)
         rows, target = factor[:, :-1], factor[:, -1].copy()
         design = cls._of_centred(
-            rows, target, summary.mean, total, size=size[:-1], level=level, unit=unit, names=names
+            rows, target, summary.mean, total, size=size[:-1], level=level, unit=unit
         )  # fmt: skip
         exact = _rest(design.X, design.y, design.yy) < EXACT
         return replace(design, n_rows=float(summary.n_rows)) if exact else design
@@ -115,16 +108,12 @@ class Design:
         size: Array,
         level: float,
         unit: str,
-        names: Sequence[str],
     ) -> Design:
         """From centred, weighted rows; `size` is that of the numbers in each column, `level` the target's rounding."""
         scale, rounding, n_features = lengths(rows), 8 * _EPS * np.sqrt(total), rows.shape[1]
         # Columns that vary no more than the rounding error of their mean are constant.
         kept = np.flatnonzero(scale > rounding * np.abs(mean[:-1]))
-        _refuse_columns((scale > 0) & (scale < 1 / _LARGEST_COLUMN), scale, names)
         length, least = scale[kept], np.clip(rounding * size[kept] / scale[kept], DEPENDENT, 1.0)
-        if (square := float(target @ target)) >= level:
-            _refuse_ratios(np.sqrt(square) / length, kept, names)
         scale = {"length": length, "variance": length / np.sqrt(total), "as given": np.ones(len(kept))}[unit]
         rows = rows[:, kept] / scale
         if len(rows) > len(kept) + 1:
@@ -180,37 +169,9 @@ def _require_observations(n_rows: int, total: float) -> None:
         )
 
 
-def _rounding(largest: float, size: float, total: float) -> float:
+def _rounding(size: float, total: float) -> float:
     """The squared length of the rounding errors of a centred target, of this `size` before it was centred."""
-    if size > _LARGEST or 0 < largest < 1 / _LARGEST:
-        raise ValueError(
-            f"the targets are up to {largest:.3g} from their mean, whose square overflows or underflows: change the "
-            "unit of y, for example divide it by its standard deviation"
-        )
     return max(total * (256 * _EPS * size) ** 2, _NOTHING)
-
-
-def _refuse_columns(far: NDArray[np.bool_], size: Array, names: Sequence[str]) -> None:
-    if far.any():
-        j = int(np.argmax(far))
-        raise ValueError(
-            f"numbers of column {_name(j, names)} are about {size[j]:.3g} in size, whose squares overflow or "
-            "underflow: change its unit, for example divide it by its standard deviation"
-        )
-
-
-def _refuse_ratios(ratio: Array, kept: NDArray[np.intp], names: Sequence[str]) -> None:
-    far = (ratio > _LARGEST) | (ratio < 1 / _LARGEST)
-    if far.any():
-        j = int(np.argmax(far))
-        raise ValueError(
-            f"the coefficient of column {_name(int(kept[j]), names)} would be about {ratio[j]:.3g} in size, whose "
-            "square overflows or underflows: change the unit of that column or of y"
-        )
-
-
-def _name(j: int, names: Sequence[str]) -> str:
-    return names[j] if names else f"x{j}"
 
 
 def _rest(X: Array, y: Array, yy: float) -> float:

@@ -159,7 +159,7 @@ def forward_selection(
     """
     choice("criterion", criterion, ("bic", "ebic"))
     rows, target, weight, names = training_rows("forward_selection", X, y, sample_weight)
-    design = Design.of(rows, target, weight, names=names)
+    design = Design.of(rows, target, weight)
     slab = replace(bic_slab(design.n, design.yy), n_rows=design.n_rows)
     cost = Criterion(slab, len(design.kept), criterion)
     most = cost.most if max_size is None else positive_integer("max_size", max_size)

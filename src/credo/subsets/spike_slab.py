@@ -171,12 +171,12 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         if in_parts(X, y):
             return self.fit_summary(summarize(X, y, sample_weight))
         rows, target, weight = self._training_rows(X, y, sample_weight)
-        return self._fit(Design.of(rows, target, weight, unit=unit, names=self._feature_names()))
+        return self._fit(Design.of(rows, target, weight, unit=unit))
 
     def fit_summary(self, summary: RowSummary) -> Self:
         """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
         take_summary(self, summary)
-        return self._fit(Design.of_summary(summary, unit=self._unit(), names=self._feature_names()))
+        return self._fit(Design.of_summary(summary, unit=self._unit()))
 
     def _fit(self, design: Design) -> Self:
         names, slab = self._feature_names(), slab_of(**self._slab_arguments(), **design.sizes)

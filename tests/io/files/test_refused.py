@@ -9,6 +9,7 @@ from sklearn.svm import SVR
 from credo.features import Custom
 from credo.io import ModelFileError, save
 from credo.io.files.encode import MAX_DEPTH
+from credo.linear import BayesianLinearRegression, LinearRegression
 
 
 def holding(value):
@@ -68,3 +69,19 @@ def test_estimators_from_elsewhere_are_refused_even_with_a_credo_name(tmp_path):
     Ridge.__module__ = "credo.linear"
     with pytest.raises(ModelFileError, match=r"can't be saved .*can't be imported as credo\.linear\.Ridge; import it"):
         save(Ridge(), tmp_path / "model.credo")
+
+
+def test_a_state_that_load_refuses_is_not_saved(tmp_path):
+    """The file that was there before stays."""
+    path = tmp_path / "model.credo"
+    model = BayesianLinearRegression().fit([[0.0], [1.0], [3.0], [4.0]], [0.0, 1.0, 2.0, 4.0])
+    save(model, path)
+    before = path.read_bytes()
+    object.__setattr__(model.posterior_, "noise_variances", np.array([-1.0]))
+    with pytest.raises(ModelFileError, match=r"posterior_ can't be saved, because .* loaded: .*noise"):
+        save(model, path)
+    model = LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0])
+    model.coef_ = np.array([np.nan])
+    with pytest.raises(ModelFileError, match=r"LinearRegression can't be saved, .*: coef_ must be finite"):
+        save(model, path)
+    assert path.read_bytes() == before

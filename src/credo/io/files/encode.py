@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 
 from credo.io.errors import ModelFileError
 from credo.io.files.classes import Serializable, class_name, fitted_state
+from credo.io.files.state import check
 
 # Deeper than any model, and far from Python's own limit.
 MAX_DEPTH = 100
@@ -121,6 +122,8 @@ class Encoder:
                 for field in fields(kind)
             }
             self.n_cells += n_cells(len(own), columns)
+            for place in own:
+                _check(values[place], where=f"{where}[{place}]")
             order = self._array(np.array(own, dtype=np.int64), where=where)
             groups.append([_class_name(values[own[0]], where=where), order, columns])
         return {"records": groups}
@@ -141,10 +144,15 @@ class Encoder:
         if parameters.get("memory") is not None:
             raise ModelFileError(f"{where}.memory can't be saved in a model file: a cache belongs to one machine")
         state = fitted_state(value, parameters=parameters)
-        return {"estimator": [name, self._members(parameters, where=where), self._members(state, where=where)]}
+        node = {"estimator": [name, self._members(parameters, where=where), self._members(state, where=where)]}
+        if state:
+            _check(value, where=where)
+        return node
 
     def _value(self, value: Any, members: dict[str, Any], *, where: str) -> Any:
-        return {"value": [_class_name(value, where=where), self._members(members, where=where)]}
+        node = {"value": [_class_name(value, where=where), self._members(members, where=where)]}
+        _check(value, where=where)
+        return node
 
     def _members(self, members: dict[str, Any], *, where: str) -> dict[str, Any]:
         return {name: self.encode(member, where=f"{where}.{name}") for name, member in members.items()}
@@ -165,6 +173,14 @@ class Encoder:
         if number == len(self.arrays):
             self.arrays.append(value)
         return {"array": number}
+
+
+def _check(value: Any, *, where: str) -> None:
+    """Raise an error for a state that `load` would refuse."""
+    try:
+        check(value)
+    except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{where} can't be saved, because its file could not be loaded: {error}") from None
 
 
 def n_cells(count: int, columns: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Checks of objects from a file: types by the annotations of their class, the rest by its `_check_state`.
+"""Checks of what a file holds, when it is saved and loaded: types by annotations, the rest by `_check_state`.
 
 Compiled code doesn't check bounds, so a file must not give an object a state that `fit` never produces. A class
 that relies on shapes and ranges has a method `_check_state`, which raises a ValueError; it is called once all of the

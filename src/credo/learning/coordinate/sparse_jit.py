@@ -15,10 +15,10 @@ def column_moments(
     indptr: NDArray[np.int32],
     omega: Array,
     center: bool,
-) -> tuple[Array, Array, Array]:
-    """The mean Σωx/Σω (or 0), Σωx² and Σω(x − mean)² of each sparse column; what isn't stored is zero."""
+) -> tuple[Array, Array]:
+    """The mean Σωx/Σω (or 0) and Σω(x − mean)² of each sparse column; what isn't stored is zero."""
     p, total = len(indptr) - 1, omega.sum()
-    mean, raw, squares = np.zeros(p), np.zeros(p), np.zeros(p)
+    mean, squares = np.zeros(p), np.zeros(p)
     for j in range(p):
         start, stop = indptr[j], indptr[j + 1]
         stored = 0.0
@@ -26,13 +26,12 @@ def column_moments(
             weight = omega[indices[k]]
             stored += weight
             mean[j] += weight * data[k]
-            raw[j] += weight * data[k] * data[k]
         mean[j] = mean[j] / total if center else 0.0
         for k in range(start, stop):
             squares[j] += omega[indices[k]] * (data[k] - mean[j]) ** 2
         if stop - start < len(omega):
             squares[j] += max(total - stored, 0.0) * mean[j] * mean[j]
-    return mean, raw, squares
+    return mean, squares
 
 
 @njit(cache=True, nogil=True)
