@@ -56,9 +56,10 @@ class GPRegressor(RegressorInParts):
         Fitted attributes (`kernel_`, `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is,
         and starts from the given kernel.
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
-        "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
-        the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with a bound ("elbo", below), it is the same as "optimize".
+        "optimize" maximises the evidence. "integrate" averages the evidence over up to 32 points around the maximum, by
+        importance sampling from the Laplace approximation of the posterior, and predictions over the few of them that
+        give nearly the same average. With more than 1500 rows, where the posterior is narrow, and with a bound
+        ("elbo", below), it is the same as "optimize".
         "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
         Functions drawn by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
