@@ -68,8 +68,8 @@ class GPRegressor(RegressorInParts):
     method : {"auto", "exact", "state_space", "inducing", "vecchia", "committee"}, default "auto"
         How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory; the others take time
         proportional to the number of rows. "state_space" is exact as well, for a single column (a time) and the kernels
-        `Exponential`, `Matern32`, `Matern52`, `Periodic`, `Linear` and `Constant`, their sums and products. "inducing"
-        keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a lower bound (Titsias
+        `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`, `Cosine`, `Harmonic`, `Linear` and
+        `Constant`, their sums and products. "inducing" keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a lower bound (Titsias
         2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging). "committee" has blocks of 500
         rows (Liu et al. 2018) and no joint predictions. "auto" is exact up to 5000 rows; see `method_` and `result_`.
     n_inducing : int, optional

@@ -30,8 +30,8 @@ _LARGEST = 400
 class StateSpace(Representation):
     """Rows of one column, in any order, as times of a Markov process: O(n) time and memory.
 
-    For kernels that are such a process: `Exponential`, `Matern32`, `Matern52`, `Periodic`, `Linear`, `Constant`, and
-    sums and products of them.
+    For kernels that are such a process: `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`,
+    `Cosine`, `Harmonic`, `Linear`, `Constant`, and sums and products of them.
 
     Examples
     --------
