@@ -329,7 +329,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     def _keep_few_points(self) -> None:
         """Leave out points of the hyperparameters that change predictions by next to nothing."""
-        most = next(most for rows, _, most in _POINTS if self._objective().n_rows <= rows)
+        most = next((most for rows, _, most in _POINTS if len(self.X_train_) <= rows), _POINTS[-1][2])
         predictor = self._predictor()
         if most < len(predictor.processes):
             kept, self.theta_weights_ = predictor.few(most)

@@ -69,9 +69,11 @@ class GPRegressor(RegressorInParts):
         How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory; the others take time
         proportional to the number of rows. "state_space" is exact as well, for a single column (a time) and the kernels
         `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`, `Cosine`, `Harmonic`, `Linear` and
-        `Constant`, their sums and products. "inducing" keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a lower bound (Titsias
-        2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging). "committee" has blocks of 500
-        rows (Liu et al. 2018) and no joint predictions. "auto" is exact up to 5000 rows; see `method_` and `result_`.
+        `Constant`, their sums and products; a periodic kernel is a sum of many harmonics, which takes longer for few
+        rows. "inducing" keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a
+        lower bound (Titsias 2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging).
+        "committee" has blocks of 500 rows (Liu et al. 2018) and no joint predictions. "auto" is exact up to 5000 rows,
+        by whichever of "exact" and "state_space" takes less time; see `method_` and `result_`.
     n_inducing : int, optional
         Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
     n_restarts : int, default 6

@@ -325,7 +325,9 @@ class Slopes:
     @classmethod
     def zero(cls, form: MarkovForm) -> Slopes:
         size = int((form.sizes**2).sum())
-        return cls(np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(len(form.sizes)))
+        # Few kernels change P, and for the others nothing is added up.
+        changes = any(True for term in form.terms for _ in term.covariances())
+        return cls(np.zeros(size), np.zeros(size), np.zeros(size * changes), np.zeros(len(form.sizes)))
 
     def arrays(self) -> tuple[Array, ...]:
         return self.by_generator, self.by_diffusion, self.by_covariance, self.by_scale
@@ -335,6 +337,6 @@ class Slopes:
         ends = np.cumsum(form.sizes**2)[:-1]
         by_generator, by_diffusion, by_covariance = (
             [part.reshape(size, size) for part, size in zip(np.split(flat, ends), form.sizes, strict=True)]
-            for flat in (self.by_generator, self.by_diffusion, self.by_covariance)
+            for flat in (self.by_generator, self.by_diffusion, np.resize(self.by_covariance, len(self.by_generator)))
         )
         return form.pullback(by_generator, by_diffusion, by_covariance, self.by_scale)

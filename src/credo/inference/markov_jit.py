@@ -92,7 +92,7 @@ def backward(
         u = which[i + 1]
         _congruence(starts, A[u], N, work, True)
         _transform(starts, A[u], rho, half, True)
-        if count:
+        if count and len(by_covariance):
             _subtract_blocks(starts, rho, N, signs, count, by_covariance)
         for p in range(d):
             k[p] = 0.0
@@ -143,7 +143,7 @@ def _derivatives(
     starts, u, gap, Q, S, m, rho, N, signs, count, psi, by_generator, by_diffusion, by_covariance, by_scale
 ):  # fmt: skip
     """Add one row's part of the derivatives; `psi` is scratch memory."""
-    d, place = len(N), 0
+    d, place, still = len(N), 0, len(by_covariance) > 0
     for block in range(len(starts) - 1):
         first, last = starts[block], starts[block + 1]
         for p in range(first, last):
@@ -160,7 +160,8 @@ def _derivatives(
                     x += signs[j] * rho[p, j] * m[r, j]
                 by_generator[place] += gap * x
                 by_diffusion[place] += gap * psi[0, r]
-                by_covariance[place] += psi[0, r]
+                if still:
+                    by_covariance[place] += psi[0, r]
                 by_scale[block] += psi[0, r] * Q[u, place]
                 place += 1
 

@@ -140,7 +140,7 @@ def small_backward(
     """`backward` for one block."""
     d, n_columns = len(vector), E.shape[1]
     info, left, move, moved, half = matrix, matrix, matrix, vector, vector
-    flow, spread, still, scaled = matrix, matrix, matrix, 0.0
+    flow, spread, still, scaled, stays = matrix, matrix, matrix, 0.0, len(by_covariance) == 0
     for p in range(d * d):
         info = tuple_setitem(info, p, N[p // d, p % d])
     for i in range(len(q) - 1, -1, -1):
@@ -148,7 +148,7 @@ def small_backward(
         for p in range(d * d):
             move = tuple_setitem(move, p, A[u, p % d * d + p // d])
         info = _congruence(vector, move, info, matrix)
-        if count:
+        if not stays:
             for p in range(d * d):
                 still = tuple_setitem(still, p, still[p] + 0.5 * count * info[p])
         for p in range(d):
@@ -180,7 +180,7 @@ def small_backward(
                     x += move[p * d + l] * rho[l, j]
                 moved = tuple_setitem(moved, p, x)
                 known += x * kept_S[i, p]
-            if count:
+            if not stays:
                 for p in range(d * d):
                     still = tuple_setitem(still, p, still[p] - 0.5 * signs[j] * moved[p // d] * moved[p % d])
             x = E[i, j] - weight * known
@@ -196,11 +196,13 @@ def small_backward(
                         flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + gap * x * kept_m[i, r, j])
         if count:
             flow, spread, scaled = _slopes(vector, flow, spread, scaled, left, gap, kept_S[i], Q[w])
-            for p in range(d * d):
-                still = tuple_setitem(still, p, still[p] + left[p])
+            if not stays:
+                for p in range(d * d):
+                    still = tuple_setitem(still, p, still[p] + left[p])
     for p in range(d * d):
         N[p // d, p % d] = info[p]
         by_generator[p] += flow[p]
         by_diffusion[p] += spread[p]
-        by_covariance[p] += still[p]
+        if not stays:
+            by_covariance[p] += still[p]
     by_scale[0] += scaled

@@ -3,8 +3,9 @@
     k(t, t′) = Σ_b v_b g_b(t) g_b(t′) [⊗ᵢ exp(Fᵢ rᵢ|t − t′|) Pᵢ]₁₁
 
 A kernel is a sum of terms. Each has a variance v, a polynomial g in time, and a product of components: a Matérn
-process, a rotation or a damped oscillator, run at a rate r. The state of a product is the Kronecker product of its components' states, and the state
-of the whole has a block for each term (Solin & Särkkä 2014; Särkkä & Solin 2019, chapter 12).
+process, a rotation or a damped oscillator, run at a rate r. The state of a product is the Kronecker product of its
+components' states, and the state of the whole has a block for each term (Solin & Särkkä 2014; Särkkä & Solin 2019,
+chapter 12).
 """
 
 from __future__ import annotations
