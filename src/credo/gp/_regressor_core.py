@@ -62,6 +62,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     mean: str
     noise: Any
+    learn_additional_noise: bool
     tails: str
     standardize: bool
 
@@ -129,7 +130,13 @@ class RegressorCore(Regressor, GaussianProcess):
         self._check_learning()
         choice("mean", self.mean, _MEANS)
         choice("tails", self.tails, ("learn", "normal"))
-        known_noise(self.noise)
+        known = known_noise(self.noise)
+        if self.learn_additional_noise and (known is None or self.hyperparameters == "fixed"):
+            given = 'hyperparameters="fixed"' if known is not None else f'noise="{self.noise}"'
+            raise ValueError(
+                "learn_additional_noise=True adds a learned variance to known ones, noise=yerr**2, and needs "
+                f"hyperparameters that are learned; got {given}"
+            )
         if self.hyperparameters == "sample" and self._has_bound():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
 
@@ -197,7 +204,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         known = known_noise(self.noise)
-        if known is not None and not np.all(known):
+        if known is not None and not np.all(known) and not self.learn_additional_noise:
             return ("exact", "state_space"), "a noise variance of zero"
         if self._has_bound():
             return ("exact", "state_space", "inducing"), f'noise="{self.noise}"'
@@ -226,7 +233,8 @@ class RegressorCore(Regressor, GaussianProcess):
             noise_kernel = self._named_kernel(self._default_kernel())
             return table.heteroscedastic_objective(kernel, noise_kernel, hyperpriors=self.hyperpriors)
         fixed = self.hyperparameters == "fixed"
-        return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)
+        additional = self.learn_additional_noise
+        return table.objective(kernel, self.noise, additional=additional, fixed=fixed, hyperpriors=self.hyperpriors)
 
     def _integrate_hyperparameters(self, curvature: Array | None) -> float | None:
         """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
@@ -284,7 +292,8 @@ class RegressorCore(Regressor, GaussianProcess):
                 slopes=[names[j] for j in table.basis.columns],
                 standardize=self.standardize and not self._has_counts(),
                 learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
-                noise_known=known_noise(self.noise) is not None or self._has_counts(),
+                noise_known=self._has_counts()
+                or (known_noise(self.noise) is not None and not self.learn_additional_noise),
                 several=not self._single,
             )
             if self._has_counts():

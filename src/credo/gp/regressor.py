@@ -47,6 +47,9 @@ class GPRegressor(RegressorInParts):
         process on its logarithm, integrated variationally), known, or known for each row. "student" is Student-t noise
         with learned scale and degrees of freedom, for a single column of y: outliers have little influence on f.
         "poisson" is for counts: y is a whole number of mean exp(m(x) + f(x)), see Notes.
+    learn_additional_noise : bool, default False
+        Add a learned variance to a known one: the noise of row i is ``noise[i]`` plus `additional_noise_variance_`.
+        For error bars, ``noise=yerr**2``, that may be too small (a "jitter").
     tails : {"learn", "normal"}, default "learn"
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
@@ -89,6 +92,8 @@ class GPRegressor(RegressorInParts):
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies (of a count: its mean)
+    additional_noise_variance_ : learned variance beside a known one, with ``learn_additional_noise=True`` (for each
+        column of y, if there are several)
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
         integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise,
@@ -120,6 +125,16 @@ class GPRegressor(RegressorInParts):
     >>> model = GPRegressor().fit(x, np.sin(x[:, 0]))
     >>> model.predict([[1.5], [4.5]]).round(2)
     array([ 1.  , -0.98])
+
+    Measurements with error bars that don't explain all of the scatter, which has a standard deviation of 0.3 more:
+
+    >>> from credo.kernels import Matern32
+    >>> rng = np.random.default_rng(0)
+    >>> t, yerr = np.sort(rng.uniform(0, 20, 300)), rng.uniform(0.05, 0.2, 300)
+    >>> y = 3 * np.sin(t) + yerr * rng.normal(size=300) + 0.3 * rng.normal(size=300)
+    >>> model = GPRegressor(Matern32(), noise=yerr**2, learn_additional_noise=True).fit(t[:, None], y)
+    >>> round(model.additional_noise_variance_**0.5, 1)
+    0.3
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
@@ -130,6 +145,7 @@ class GPRegressor(RegressorInParts):
         *,
         mean: str = "constant",
         noise: str | float | ArrayLike = "learn",
+        learn_additional_noise: bool = False,
         tails: str = "learn",
         standardize: bool = True,
         hyperparameters: str = "integrate",
@@ -144,6 +160,7 @@ class GPRegressor(RegressorInParts):
         self.kernel = kernel
         self.mean = mean
         self.noise = noise
+        self.learn_additional_noise = learn_additional_noise
         self.tails = tails
         self.standardize = standardize
         self.hyperparameters = hyperparameters
@@ -202,6 +219,14 @@ class GPRegressor(RegressorInParts):
         return (natural, slope) if gradient else natural
 
     @property
+    def additional_noise_variance_(self) -> Any:
+        check_is_fitted(self)
+        if not self.learn_additional_noise:
+            raise AttributeError("additional_noise_variance_ needs learn_additional_noise=True")
+        variance = self._objective().learned_noise(self.theta_) * self.scale_**2
+        return float(variance[0]) if self._single else variance
+
+    @property
     def relevance_trace_(self) -> Array:
         path = self._scales_path()
         if not any(name.split("[")[0] == f"kernel.{path}" for name in self.theta_names_):
@@ -217,6 +242,10 @@ class GPRegressor(RegressorInParts):
         lines = self.kernel_.entries(self._feature_names())
         for j, variance in enumerate(() if self._has_counts() else np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
+        if self.learn_additional_noise:
+            every = np.atleast_1d(self.additional_noise_variance_)
+            names = ["additional noise variance" + ("" if self._single else f" of y{j}") for j in range(len(every))]
+            lines += list(zip(names, map(float, every), strict=True))
         if math.isfinite(self.noise_df_):
             lines.append(("noise scale", float(np.sqrt(self.noise_levels_[0]) * self.scale_[0])))
             lines.append(("noise degrees of freedom", self.noise_df_))
