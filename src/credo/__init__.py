@@ -30,8 +30,8 @@ _MEMBERS = {
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
         "kernels": """
-            RBF Constant Exponential Linear Matern32 Matern52 Periodic RationalQuadratic White ZeroMeanPeriodic
-            check_kernel from_function
+            RBF Constant Cosine Exponential Harmonic Linear Matern32 Matern52 Periodic RationalQuadratic White
+            ZeroMeanPeriodic check_kernel from_function
         """,
         "linear": """
             BaselineClassifier BaselineRegressor BayesianLinearRegression BayesianLogisticRegression

@@ -44,6 +44,7 @@ from credo.distributions import Categorical as Categorical
 from credo.ensemble import Committee as Committee
 from credo.ensemble import Conformal as Conformal
 from credo.kernels import Constant as Constant
+from credo.kernels import Cosine as Cosine
 from credo.features import Custom as Custom
 from credo.trees import DecisionStump as DecisionStump
 from credo.trees import DecisionTreeClassifier as DecisionTreeClassifier
@@ -57,6 +58,7 @@ from credo.features import Fourier as Fourier
 from credo.gp import GPClassifier as GPClassifier
 from credo.gp import GPRegressor as GPRegressor
 from credo.mixtures import GaussianMixture as GaussianMixture
+from credo.kernels import Harmonic as Harmonic
 from credo.distributions import Identity as Identity
 from credo.kernel_machines import KernelPerceptron as KernelPerceptron
 from credo.kernel_machines import KernelRidge as KernelRidge

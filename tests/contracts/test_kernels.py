@@ -40,6 +40,8 @@ EXAMPLES: dict[str, Kernel] = {
     "RationalQuadratic": room.RationalQuadratic([0.8, 2.0, 3.0], shape=0.7, variance=0.4),
     "Periodic": room.Periodic([0.8, 2.0, 1.0], period=[3.0, 2.0, 1.5], variance=0.3),
     "ZeroMeanPeriodic": room.ZeroMeanPeriodic(0.8, period=3.0, variance=0.3).on(1),
+    "Harmonic": room.Harmonic(period=3.0, quality=2.0, variance=0.7).on(1),
+    "Cosine": room.Cosine(period=3.0, variance=0.6).on(0),
     "Linear": room.Linear([0.5, 1.0, 2.0], center=[1.5, 0.0, -0.5], scale=[1.0, 2.0, 0.5]),
     "Polynomial": room.Polynomial(3, offset=0.7, variance=0.2),
     "Constant": Constant(2.5),
@@ -144,7 +146,13 @@ def test_pullbacks_agree(kernel):
         np.testing.assert_array_equal(own.pullback_diagonal(X, W[0]), kernel.pullback_diagonal(X, W[0])[free])
 
 
-SERIES = [room.Matern52(0.7) * room.Exponential([2.0]), room.Periodic(0.7, period=2.0) + room.Linear(0.4, center=1.0)]
+SERIES = [
+    room.Matern52(0.7) * room.Exponential([2.0]),
+    room.Periodic(0.7, period=2.0) + room.Linear(0.4, center=1.0),
+    room.Harmonic(2.0, quality=5.0),
+    room.Harmonic(2.0, quality=0.2) + room.Cosine(1.5, variance=0.4),
+    room.Harmonic(2.0, quality=0.7) * room.Matern32(4.0),
+]
 
 
 @pytest.mark.parametrize("kernel", [*EXAMPLES.values(), *SERIES], ids=repr)

@@ -12,7 +12,9 @@ from credo.inference import REPRESENTATIONS, ep, laplace, no_basis, vi
 from credo.kernels import (
     RBF,
     Constant,
+    Cosine,
     Exponential,
+    Harmonic,
     Linear,
     Matern32,
     Matern52,
@@ -52,6 +54,9 @@ SPECIAL = {
         Matern32(0.9) * Exponential([1.5]) + Linear(0.3, center=0.4) * Matern52(2.0) + Constant(0.5),
         Periodic(0.9, period=1.5) * Matern32(3.0),
         ZeroMeanPeriodic(1.2, period=2.0) + Exponential(1.0),
+        Harmonic(1.7, quality=2.5, variance=1.3),
+        Harmonic(1.7, quality=0.2) + Cosine(2.0, variance=0.6),
+        Harmonic(2.0, quality=0.45) * Matern32(3.0) + Harmonic(0.8, quality=0.9) * Linear(0.3),
     ],
 }
 RULES = {"laplace": laplace, "ep": ep, "vi": vi}

@@ -12,6 +12,7 @@ from credo.gp._hyperpriors import _DEVIATIONS, _hierarchical
 from credo.gp._tails import fitted_tails
 from credo.kernels import RBF
 from credo.learning import integrate
+from credo.learning.integration import few_points
 
 
 def test_the_hierarchical_prior_is_a_mixture_of_joint_normals():
@@ -150,10 +151,40 @@ def test_outliers_make_the_predictions_heavy_tailed():
 
 
 def test_many_rows_keep_the_maximum(monkeypatch):
-    monkeypatch.setattr("credo.gp._regressor_core._POINTS", ((10, 8),))
+    monkeypatch.setattr("credo.gp._regressor_core._POINTS", ((10, 8, 8),))
     x, y = table()
     model = GPRegressor(n_restarts=0).fit(x, y)
     assert len(model.thetas_) == 1 and model.evidence_method_ == "exact" and "maximised" in model.evidence_base_
+
+
+@pytest.mark.parametrize(("n", "most"), [(300, 6), (800, 3)])
+def test_a_few_points_predict_as_all_do(n, most, monkeypatch):
+    """Log scores of new rows agree to a thousandth, at a cost in proportion to the points."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(size=(n + 500, 4))
+    y = np.sin(4 * X[:, 0]) + 2 * X[:, 1] ** 2 + X[:, 2] + 0.3 * rng.normal(size=n + 500)
+    few, every = (GPRegressor("rbf", n_restarts=0, random_state=0) for _ in range(2))
+    few.fit(X[:n], y[:n])
+    monkeypatch.setattr("credo.gp._regressor_core._POINTS", ((300, 32, 32), (1500, 8, 8)))
+    every.fit(X[:n], y[:n])
+    assert len(few.thetas_) <= most < len(every.thetas_)
+    assert few.log_evidence_ == every.log_evidence_ and few.noise_variance_ == every.noise_variance_
+    np.testing.assert_array_equal(few.thetas_[0], few.theta_)
+    scores = [model.predict_dist(X[n:]).log_prob(y[n:]).mean() for model in (few, every)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+@pytest.mark.parametrize("most", [2, 4, 9])
+def test_few_points_keep_the_average(most):
+    """Points of a space of three dimensions: four are enough for any average, and fewer come close."""
+    rng = np.random.default_rng(most)
+    values, weights = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 50)), rng.dirichlet(np.ones(20))
+    kept, own = few_points(values, weights, most, 1e-20)
+    assert kept[0] == 0 and len(kept) <= most and (own >= 0).all() and own.sum() == pytest.approx(1.0, abs=1e-12)
+    gap = np.linalg.norm(own @ values[kept] - weights @ values)
+    assert gap < np.linalg.norm(values[0] - weights @ values) / 2
+    if most == 9:
+        np.testing.assert_allclose(own @ values[kept], weights @ values, atol=1e-5)
 
 
 @pytest.mark.slow

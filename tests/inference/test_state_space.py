@@ -1,11 +1,16 @@
 """Gaussian processes of one column in linear time: what the contract suite doesn't reach."""
 
+import time
+import warnings
+
 import numpy as np
 import pytest
 
-from credo.inference import Dense, StateSpace, choose, markov, representation
+from credo.estimator import FitWarning
+from credo.gp import GPRegressor
+from credo.inference import Dense, StateSpace, choose, cost_remark, markov, representation
 from credo.kernels import RBF, Exponential, Linear, Matern32, Matern52, Periodic
-from credo.linalg import NotPositiveDefiniteError
+from credo.linalg import NotPositiveDefiniteError, one_blas_thread
 
 RNG = np.random.default_rng(7)
 KERNELS = [Matern32(0.6), Matern52(0.8, variance=2.0), Exponential(1.3) + Linear(0.2)]
@@ -104,7 +109,15 @@ def test_what_has_no_state_space_form_is_named():
 def test_auto_chooses_by_size_shape_and_kernel():
     long, wide = np.zeros((2000, 1)), np.zeros((2000, 2))
     assert choose("auto", long, Matern32())[0] == "state_space"
-    for X, kernel in [(long[:500], Matern32()), (wide, Matern32().on(0)), (long, RBF()), (long, Matern32() + RBF())]:
+    quasi = Matern32(9.0) * Periodic() + Matern32()
+    assert choose("auto", np.zeros((20_000, 1)), quasi)[0] == "state_space"
+    for X, kernel in [
+        (long[:500], quasi),
+        (long[:40], Matern32()),
+        (wide, Matern32().on(0)),
+        (long, RBF()),
+        (long, Matern32() + RBF()),
+    ]:
         assert choose("auto", X, kernel) == ("exact", "")
     assert choose("exact", long, Matern32()) == ("exact", "")
     assert isinstance(representation("state_space", long[:5], RBF()), StateSpace)
@@ -117,3 +130,51 @@ def test_the_first_rows_of_a_search_are_neighbours_and_far_apart():
     times = np.sort(X[order[:400], 0])
     gaps = np.diff(times)
     assert (gaps == 1000.0).sum() > 150 and np.ptp(times) > 4e6
+
+
+@pytest.mark.parametrize(
+    ("n", "kernel"),
+    [
+        (60, Matern32(9.0) * Periodic() + Matern32()),
+        (500, Matern32(9.0) * Periodic() + Matern32()),
+        (500, Matern52()),
+        (500, Matern52() + Matern32(3.0) * Exponential()),
+        (1500, Periodic()),
+    ],
+    ids=repr,
+)
+def test_auto_does_not_choose_the_slower_method(n, kernel):
+    """By CPU time of the evidence and its gradient; near the point where both take the same time, either will do."""
+    rng = np.random.default_rng(0)
+    X, Y = np.sort(rng.uniform(0, 20, n))[:, None], rng.normal(size=(n, 1))
+
+    def seconds(method):
+        rows, times = representation(method, X, kernel), []
+        for _ in range(4):
+            start = time.process_time()
+            posterior = rows.prior(kernel).observe(Y, 0.1)
+            assert np.isfinite(posterior.log_evidence) and np.isfinite(posterior.gradient().by_kernel).all()
+            times.append(time.process_time() - start)
+        return min(times)
+
+    with one_blas_thread():
+        costs = {method: seconds(method) for method in ("exact", "state_space")}
+    assert costs[choose("auto", X, kernel)[0]] < 2.0 * min(costs.values())
+
+
+def test_a_method_that_takes_ten_times_as_long_says_so():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 20, 100))[:, None]
+    y = np.sin(6 * x[:, 0]) + 0.1 * rng.normal(size=100)
+    quasi = Matern32(9.0) * Periodic(period=1.0).fix() + Matern32()
+    settings = {"n_restarts": 0, "max_evaluations": 3, "hyperparameters": "optimize", "random_state": 0}
+    with pytest.warns(FitWarning, match=r'method="state_space" takes about \d+ times as long as method="exact"'):
+        model = GPRegressor(quasi, method="state_space", **settings).fit(x, y)
+    assert "times as long" in model.result_.message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FitWarning)
+        assert GPRegressor(quasi, **settings).fit(x, y).method_ == "exact"
+    X = np.zeros((3000, 1))
+    assert 'method="exact" takes about' in cost_remark("exact", X, Matern32())
+    for method, rows, kernel in [("exact", X[:200], Matern32()), ("exact", X, RBF()), ("vecchia", X, Matern32())]:
+        assert cost_remark(method, rows, kernel) == ""

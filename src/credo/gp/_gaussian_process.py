@@ -16,6 +16,7 @@ from credo.estimator import (
     INTEGRATED,
     SCALED,
     Estimator,
+    FitWarning,
     Result,
     check_shapes,
     choice,
@@ -25,7 +26,7 @@ from credo.estimator import (
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import Candidate, result, search_hyperparameters
-from credo.inference import REPRESENTATIONS, choose, default_points
+from credo.inference import REPRESENTATIONS, choose, cost_remark, default_points
 from credo.kernels import (
     RBF,
     Columns,
@@ -40,6 +41,7 @@ from credo.kernels import (
     Sum,
     require_kernel,
 )
+from credo.notices import warn
 from credo.params import Parameter
 
 Array = NDArray[np.float64]
@@ -86,6 +88,7 @@ class GaussianProcess(Estimator):
     inducing_points_: Array | None
     _held_objective: EvidenceObjective | None
     _reason: str
+    _cost_remark: str
     # The number of rows of a table in parts, of which `X_train_` is a sample.
     _rows_in_parts: int | None = None
 
@@ -165,6 +168,11 @@ class GaussianProcess(Estimator):
         if self._rows_in_parts is not None:
             self.method_, self._reason = "inducing", f"{self._rows_in_parts:,} rows come in parts"
         self.inducing_points_ = None
+        self._cost_remark = ""
+        if self.method == self.method_ and {"exact", "state_space"} <= set(allowed):
+            self._cost_remark = cost_remark(self.method_, self.X_train_, kernel)
+        if self._cost_remark and self.hyperparameters != "fixed":
+            warn(f'{self._cost_remark}: use that, or method="auto"', FitWarning, stacklevel=5)
 
     def _representation_settings(self) -> tuple[str, Array | None, int | None]:
         """Its name, with inducing points if they are chosen already, and how many may be; files of earlier versions
@@ -248,6 +256,8 @@ class GaussianProcess(Estimator):
             reason = f", because {self._reason}" if self._reason else ""
             message = f'{self.result_.message}; method="{self.method_}"{points}{reason}'
             self.result_ = replace(self.result_, message=message)
+        if self._cost_remark:
+            self.result_ = replace(self.result_, message=f"{self.result_.message}; {self._cost_remark}")
         return curvature
 
     def _search(self, rng: np.random.Generator, *, from_data: bool, **how: Any) -> Array | None:

@@ -150,9 +150,13 @@ class GaussianObjective(EvidenceObjective):
 
     def noise_at(self, vector: Array) -> Array:
         """The noise variance of one observation at each row."""
+        return (self.learned_noise(vector) if self.learns_noise else self.noise) + self.extra
+
+    def learned_noise(self, vector: Array) -> float:
+        """The noise variance that all rows share."""
         noise = self.tree.unflatten(vector)["noise"]
         assert isinstance(noise, Parameter)
-        return (float(noise.value) if self.learns_noise else self.noise) + self.extra
+        return float(noise.value)
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         value, found = self.observations.evidence(self.kernel_at(vector), self.noise_at(vector), gradient=gradient)

@@ -66,6 +66,7 @@ class RegressorInParts(RegressorCore):
             f'method="{self.method}"': self.method not in ("auto", "inducing"),
             f'noise="{self.noise}"': self._has_bound(),
             "a noise variance of zero, or one for each row": isinstance(known, np.ndarray) or known == 0.0,
+            "learn_additional_noise=True": self.learn_additional_noise,
             'hyperparameters="sample"': self.hyperparameters == "sample",
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
 from credo.gp._observations import Process
 from credo.gp._tails import Tails, fitted_tails
 from credo.kernels._draws import draws
+from credo.learning.integration import few_points
 from credo.likelihoods import StudentT
 
 Array = NDArray[np.float64]
@@ -28,6 +30,9 @@ _NEGLIGIBLE, _DIGITS = 0.01, 1e-9
 _MIN_RESIDUALS = 20
 # A variance of less than this share of the largest is rounding error.
 _ROUNDING = 1e-12
+# Nats per row by which predictions of a few processes may diverge from those of all: log scores differ by less than
+# a thousandth, which is first-order in means that differ by √2 times the root of this many standard deviations.
+_DIVERGENCE = 2e-5
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,8 @@ class Predictor:
 
     def mean(self, rows: Array) -> Array:
         """E y: (n_rows, n_targets)."""
-        return self.center + self.scale * self._average([process.mean(rows) for process in self.processes])
+        used = [process.mean(rows) for process, weight in zip(self.processes, self.weights, strict=True) if weight]
+        return self.center + self.scale * np.tensordot(self.weights[self.weights > 0], np.asarray(used), axes=1)
 
     def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
         """One distribution for each target: normal, or a mixture over noises and hyperparameters."""
@@ -80,6 +86,8 @@ class Predictor:
         tails = [Tails()] * len(self.targets) if latent else self.tails
         weights = []
         for k, process in enumerate(self.processes):
+            if not self.weights[k]:
+                continue
             mean, variance = process.moments(rows)
             for weight, noise in [(1.0, 0.0)] if latent else self._noise(rows, k):
                 weights.append(weight * self.weights[k])
@@ -92,6 +100,8 @@ class Predictor:
         parts: list[list[Distribution]] = [[] for _ in self.targets]
         weights = []
         for k, process in enumerate(self.processes):
+            if not self.weights[k]:
+                continue
             mean, variance = process.left_out_latent()
             # The noise of a left-out target isn't that of its site.
             student = math.isfinite(self.noise_df)
@@ -111,7 +121,7 @@ class Predictor:
         Y = self.processes[0].observations.Y
         if len(Y) < _MIN_RESIDUALS:
             return (Tails(),) * Y.shape[1]
-        found = [process.left_out() for process in self.processes]
+        found = self._left_out
         std = np.sqrt(np.stack([variance for _, variance in found]))
         residuals = (Y - np.stack([mean for mean, _ in found])) / std
         tails = []
@@ -122,6 +132,23 @@ class Predictor:
                 weights = np.log(self.weights)[:, None] + 0.5 * z**2 + logs
             tails.append(fitted_tails(z, weights - logsumexp(weights, axis=0) - logs))
         return tuple(tails)
+
+    def few(self, most: int) -> tuple[NDArray[np.intp], Array]:
+        """At most so many of the processes, with weights that give nearly the same predictions.
+
+        With m and v the average mean and variance, the divergence between normal predictions is ½(Δm)²/v + ¼(Δv/v)².
+        Means and squares are averages over the processes, and new rows are like training rows that are left out.
+        """
+        means, variances = (np.stack(each).reshape(len(self.weights), -1) for each in zip(*self._left_out, strict=True))
+        squares = variances + (means - self.weights @ means) ** 2
+        v = self.weights @ squares
+        values = np.hstack([means / np.sqrt(v), math.sqrt(0.5) * squares / v]) / math.sqrt(means.shape[1])
+        return few_points(values, self.weights, most, _DIVERGENCE)
+
+    @cached_property
+    def _left_out(self) -> list[tuple[Array, Array]]:
+        """Mean and variance of each training target given all others, by each process."""
+        return [process.left_out() for process in self.processes]
 
     def noise_variance(self, rows: Array) -> Array:
         """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""

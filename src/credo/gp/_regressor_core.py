@@ -50,9 +50,9 @@ from credo.seeds import generator
 Array = NDArray[np.float64]
 
 _MEANS = ("zero", "constant", "linear")
-# Up to so many rows, hyperparameters are integrated over so many points. The more rows, the narrower their posterior,
-# and the more a point costs. With the fewest rows it is skewed.
-_POINTS = ((300, 32), (700, 16), (1500, 8))
+# Up to so many rows, hyperparameters are integrated over so many points, of which predictions use at most so many. The
+# more rows, the narrower their posterior, and the more a point costs. With the fewest rows it is skewed.
+_POINTS = ((100, 32, 32), (300, 32, 6), (700, 16, 4), (1500, 8, 3))
 
 
 class RegressorCore(Regressor, GaussianProcess):
@@ -63,6 +63,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     mean: str
     noise: Any
+    learn_additional_noise: bool
     tails: str
     standardize: bool
 
@@ -130,7 +131,13 @@ class RegressorCore(Regressor, GaussianProcess):
         self._check_learning()
         choice("mean", self.mean, _MEANS)
         choice("tails", self.tails, ("learn", "normal"))
-        known_noise(self.noise)
+        known = known_noise(self.noise)
+        if self.learn_additional_noise and (known is None or self.hyperparameters == "fixed"):
+            given = 'hyperparameters="fixed"' if known is not None else f'noise="{self.noise}"'
+            raise ValueError(
+                "learn_additional_noise=True adds a learned variance to known ones, noise=yerr**2, and needs "
+                f"hyperparameters that are learned; got {given}"
+            )
         if self.hyperparameters == "sample" and self._has_bound():
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
 
@@ -199,7 +206,7 @@ class RegressorCore(Regressor, GaussianProcess):
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         known = known_noise(self.noise)
-        if known is not None and not np.all(known):
+        if known is not None and not np.all(known) and not self.learn_additional_noise:
             return ("exact", "state_space"), "a noise variance of zero"
         if self._has_bound():
             return ("exact", "state_space", "inducing"), f'noise="{self.noise}"'
@@ -228,20 +235,19 @@ class RegressorCore(Regressor, GaussianProcess):
             noise_kernel = self._named_kernel(self._default_kernel())
             return table.heteroscedastic_objective(kernel, noise_kernel, hyperpriors=self.hyperpriors)
         fixed = self.hyperparameters == "fixed"
-        return table.objective(kernel, self.noise, fixed=fixed, hyperpriors=self.hyperpriors)
+        additional = self.learn_additional_noise
+        return table.objective(kernel, self.noise, additional=additional, fixed=fixed, hyperpriors=self.hyperpriors)
 
     def _integrate_hyperparameters(self, curvature: Array | None) -> float | None:
         """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
         objective = self._objective()
-        n = next((n for rows, n in _POINTS if objective.n_rows <= rows), 1)
+        n = next((n for rows, n, _ in _POINTS if objective.n_rows <= rows), 1)
         if n == 1 or self._has_bound() or not self.hyperpriors or self._rows_in_parts is not None:
             return None
         if curvature is None or not np.isfinite(curvature).all():
             curvature = curvature_at(objective.log_posterior, self.theta_)
         found = integrate(objective.log_posterior_value, self.theta_, curvature, n, skewed=n == _POINTS[0][1])
         self.thetas_, self.theta_weights_ = found.points, found.weights
-        message = f"{self.result_.message}; predictions average over {len(found.points)} sets of hyperparameters"
-        self.result_ = replace(self.result_, message=message)
         return found.log_value
 
     def _sample_hyperparameters(self, rng: np.random.Generator) -> None:
@@ -272,6 +278,8 @@ class RegressorCore(Regressor, GaussianProcess):
         if self.tails == "learn" and self._learns_noise():
             self.tails_ = self._predictor().learned_tails()
             self._held_predictor = self._make_predictor(self._predictor().processes)
+        if integrated is not None:
+            self._keep_few_points()
         self._report_jitter()
         if self.draws_ is None:
             # No number stands for the evidence of all draws.
@@ -286,7 +294,8 @@ class RegressorCore(Regressor, GaussianProcess):
                 slopes=[names[j] for j in table.basis.columns],
                 standardize=self.standardize and not self._has_counts(),
                 learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
-                noise_known=known_noise(self.noise) is not None or self._has_counts(),
+                noise_known=self._has_counts()
+                or (known_noise(self.noise) is not None and not self.learn_additional_noise),
                 several=not self._single,
             )
             if self._has_counts():
@@ -328,6 +337,17 @@ class RegressorCore(Regressor, GaussianProcess):
         self.noise_levels_ = np.array([float(np.average(each, weights=count)) for each in noises])
         self.train_noise_ = noise[index]
         return bound
+
+    def _keep_few_points(self) -> None:
+        """Leave out points of the hyperparameters that change predictions by next to nothing."""
+        most = next((most for rows, _, most in _POINTS if len(self.X_train_) <= rows), _POINTS[-1][2])
+        predictor = self._predictor()
+        if most < len(predictor.processes):
+            kept, self.theta_weights_ = predictor.few(most)
+            self.thetas_, self.noise_levels_ = self.thetas_[kept], self.noise_levels_[kept]
+            self._held_predictor = self._make_predictor(tuple(predictor.processes[k] for k in kept))
+        message = f"{self.result_.message}; predictions average over {len(self.thetas_)} sets of hyperparameters"
+        self.result_ = replace(self.result_, message=message)
 
     def _report_jitter(self) -> None:
         """Say in the result's message that the covariance needed jitter, and warn if it isn't negligible."""

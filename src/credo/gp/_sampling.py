@@ -61,10 +61,10 @@ def sample_hyperparameters(
 
 def _natural(objective: GaussianObjective, vector: Array, variance_factor: float) -> list[float]:
     """The entries of the vector in natural units, variances in those of y."""
-    kernel, noise = objective.kernel_at(vector), objective.noise_at(vector)
+    kernel, noise = objective.kernel_at(vector), objective.learned_noise(vector)
     values = objective.tree.unflatten(vector).natural
     values |= {f"kernel.{path}": value for path, value in (variance_factor * kernel).params.items()}
-    values["noise"] = variance_factor * float(noise[0])
+    values["noise"] = variance_factor * noise
     entries = []
     for name in objective.tree.names:
         path, _, entry = name.partition("[")

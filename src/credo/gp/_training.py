@@ -128,9 +128,27 @@ class TrainingTable:
         dimensions = (self.weight[:, None] * seen).sum(axis=0) - self.basis(self.X[:1]).shape[1]
         return log_evidence - float(dimensions @ np.log(self.scale))
 
-    def objective(self, kernel: Kernel, noise: Any, *, fixed: bool, hyperpriors: bool) -> GaussianObjective:
-        """The evidence for one noise variance, or known ones; `fixed` if hyperparameters aren't searched for."""
+    def objective(
+        self, kernel: Kernel, noise: Any, *, additional: bool, fixed: bool, hyperpriors: bool
+    ) -> GaussianObjective:
+        """The evidence for one noise variance, known ones, or (`additional`) the sum of both.
+
+        `fixed` if hyperparameters aren't searched for.
+        """
         known, variance = known_noise(noise), float(self.scale[0]) ** 2
+        if additional:
+            assert known is not None
+            extra = np.broadcast_to(
+                known / variance if self.row_noise is None else self.row_noise / variance, len(self.merged.Y)
+            )
+            return GaussianObjective(
+                kernel,
+                self._merged_observations(kernel),
+                noise=0.1,
+                learns_noise=True,
+                extra=extra,
+                hyperpriors=hyperpriors,
+            )
         # Exact copies of rows would drive the noise to zero; rounding of y sets a lower limit.
         repeated = known is None and not fixed and bool((self.weight > 1).any())
         lost = rounding_variance(self.standardized) if repeated else 0.0

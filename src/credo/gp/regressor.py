@@ -47,6 +47,9 @@ class GPRegressor(RegressorInParts):
         process on its logarithm, integrated variationally), known, or known for each row. "student" is Student-t noise
         with learned scale and degrees of freedom, for a single column of y: outliers have little influence on f.
         "poisson" is for counts: y is a whole number of mean exp(m(x) + f(x)), see Notes.
+    learn_additional_noise : bool, default False
+        Add a learned variance to a known one: the noise of row i is ``noise[i]`` plus `additional_noise_variance_`.
+        For error bars, ``noise=yerr**2``, that may be too small (a "jitter").
     tails : {"learn", "normal"}, default "learn"
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
@@ -56,9 +59,10 @@ class GPRegressor(RegressorInParts):
         Fitted attributes (`kernel_`, `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is,
         and starts from the given kernel.
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
-        "optimize" maximises the evidence. "integrate" averages predictions and evidence over up to 32 points around
-        the maximum, by importance sampling from the Laplace approximation of the posterior. With more than 1500 rows,
-        where the posterior is narrow, and with a bound ("elbo", below), it is the same as "optimize".
+        "optimize" maximises the evidence. "integrate" averages the evidence over up to 32 points around the maximum, by
+        importance sampling from the Laplace approximation of the posterior, and predictions over the few of them that
+        give nearly the same average. With more than 1500 rows, where the posterior is narrow, and with a bound
+        ("elbo", below), it is the same as "optimize".
         "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
         Functions drawn by `paths`, and `suggest`, use the maximum only.
     hyperpriors : bool, default True
@@ -67,10 +71,12 @@ class GPRegressor(RegressorInParts):
     method : {"auto", "exact", "state_space", "inducing", "vecchia", "committee"}, default "auto"
         How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory; the others take time
         proportional to the number of rows. "state_space" is exact as well, for a single column (a time) and the kernels
-        `Exponential`, `Matern32`, `Matern52`, `Periodic`, `Linear` and `Constant`, their sums and products. "inducing"
-        keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a lower bound (Titsias
-        2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging). "committee" has blocks of 500
-        rows (Liu et al. 2018) and no joint predictions. "auto" is exact up to 5000 rows; see `method_` and `result_`.
+        `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`, `Cosine`, `Harmonic`, `Linear` and
+        `Constant`, their sums and products; a periodic kernel is a sum of many harmonics, which takes longer for few
+        rows. "inducing" keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a
+        lower bound (Titsias 2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging).
+        "committee" has blocks of 500 rows (Liu et al. 2018) and no joint predictions. "auto" is exact up to 5000 rows,
+        by whichever of "exact" and "state_space" takes less time; see `method_` and `result_`.
     n_inducing : int, optional
         Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
     n_restarts : int, default 6
@@ -86,6 +92,8 @@ class GPRegressor(RegressorInParts):
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies (of a count: its mean)
+    additional_noise_variance_ : learned variance beside a known one, with ``learn_additional_noise=True`` (for each
+        column of y, if there are several)
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
         integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise,
@@ -117,6 +125,16 @@ class GPRegressor(RegressorInParts):
     >>> model = GPRegressor().fit(x, np.sin(x[:, 0]))
     >>> model.predict([[1.5], [4.5]]).round(2)
     array([ 1.  , -0.98])
+
+    Measurements with error bars that don't explain all of the scatter, which has a standard deviation of 0.3 more:
+
+    >>> from credo.kernels import Matern32
+    >>> rng = np.random.default_rng(0)
+    >>> t, yerr = np.sort(rng.uniform(0, 20, 300)), rng.uniform(0.05, 0.2, 300)
+    >>> y = 3 * np.sin(t) + yerr * rng.normal(size=300) + 0.3 * rng.normal(size=300)
+    >>> model = GPRegressor(Matern32(), noise=yerr**2, learn_additional_noise=True).fit(t[:, None], y)
+    >>> round(model.additional_noise_variance_**0.5, 1)
+    0.3
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
@@ -127,6 +145,7 @@ class GPRegressor(RegressorInParts):
         *,
         mean: str = "constant",
         noise: str | float | ArrayLike = "learn",
+        learn_additional_noise: bool = False,
         tails: str = "learn",
         standardize: bool = True,
         hyperparameters: str = "integrate",
@@ -141,6 +160,7 @@ class GPRegressor(RegressorInParts):
         self.kernel = kernel
         self.mean = mean
         self.noise = noise
+        self.learn_additional_noise = learn_additional_noise
         self.tails = tails
         self.standardize = standardize
         self.hyperparameters = hyperparameters
@@ -199,6 +219,14 @@ class GPRegressor(RegressorInParts):
         return (natural, slope) if gradient else natural
 
     @property
+    def additional_noise_variance_(self) -> Any:
+        check_is_fitted(self)
+        if not self.learn_additional_noise:
+            raise AttributeError("additional_noise_variance_ needs learn_additional_noise=True")
+        variance = self._objective().learned_noise(self.theta_) * self.scale_**2
+        return float(variance[0]) if self._single else variance
+
+    @property
     def relevance_trace_(self) -> Array:
         path = self._scales_path()
         if not any(name.split("[")[0] == f"kernel.{path}" for name in self.theta_names_):
@@ -214,6 +242,10 @@ class GPRegressor(RegressorInParts):
         lines = self.kernel_.entries(self._feature_names())
         for j, variance in enumerate(() if self._has_counts() else np.atleast_1d(self.noise_variance_)):
             lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
+        if self.learn_additional_noise:
+            every = np.atleast_1d(self.additional_noise_variance_)
+            names = ["additional noise variance" + ("" if self._single else f" of y{j}") for j in range(len(every))]
+            lines += list(zip(names, map(float, every), strict=True))
         if math.isfinite(self.noise_df_):
             lines.append(("noise scale", float(np.sqrt(self.noise_levels_[0]) * self.scale_[0])))
             lines.append(("noise degrees of freedom", self.noise_df_))

@@ -9,7 +9,7 @@ Two things can be chosen independently (`protocols` has the contract between the
   `Committee`, those within blocks of rows. `InducingFeatures` sums over rows that needn't be in one place, and
   `SummaryPosterior` is the process given the sums; `SiteSums` and `FeatureWeights` are the same for variational sites,
   which `natural_ascent` updates. `representation(method, X, kernel)` looks it up by the name that estimators know it
-  by, and `choose` says which one "auto" is.
+  by, and `choose` says which one "auto" is, and `cost_remark` whether another takes much less time.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
@@ -42,7 +42,7 @@ from credo.inference.protocols import (
     SitePosterior,
     no_basis,
 )
-from credo.inference.representations import REPRESENTATIONS, choose, representation
+from credo.inference.representations import REPRESENTATIONS, choose, cost_remark, representation
 from credo.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.inference.state_space import StateSpace
 from credo.inference.vecchia import Vecchia
@@ -76,6 +76,7 @@ __all__ = [
     "Vecchia",
     "annealed_evidence",
     "choose",
+    "cost_remark",
     "default_points",
     "elliptical_slice",
     "ep",

@@ -315,25 +315,28 @@ class Marginals:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Derivatives by the generator, the diffusion and the log variance of each block, as flat blocks."""
+    """Derivatives by the generator, the diffusion, P and the log variance of each block, as flat blocks."""
 
     by_generator: Array
     by_diffusion: Array
+    by_covariance: Array
     by_scale: Array
 
     @classmethod
     def zero(cls, form: MarkovForm) -> Slopes:
         size = int((form.sizes**2).sum())
-        return cls(np.zeros(size), np.zeros(size), np.zeros(len(form.sizes)))
+        # Few kernels change P, and for the others nothing is added up.
+        changes = any(True for term in form.terms for _ in term.covariances())
+        return cls(np.zeros(size), np.zeros(size), np.zeros(size * changes), np.zeros(len(form.sizes)))
 
     def arrays(self) -> tuple[Array, ...]:
-        return self.by_generator, self.by_diffusion, self.by_scale
+        return self.by_generator, self.by_diffusion, self.by_covariance, self.by_scale
 
     def by_parameters(self, form: MarkovForm) -> Array:
         """The derivatives by all parameters of the kernel."""
         ends = np.cumsum(form.sizes**2)[:-1]
-        by_generator, by_diffusion = (
+        by_generator, by_diffusion, by_covariance = (
             [part.reshape(size, size) for part, size in zip(np.split(flat, ends), form.sizes, strict=True)]
-            for flat in (self.by_generator, self.by_diffusion)
+            for flat in (self.by_generator, self.by_diffusion, np.resize(self.by_covariance, len(self.by_generator)))
         )
-        return form.pullback(by_generator, by_diffusion, self.by_scale)
+        return form.pullback(by_generator, by_diffusion, by_covariance, self.by_scale)

@@ -73,7 +73,7 @@ def forward(starts, g, work, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def backward(
     starts, g, work, which, gaps, A, Q, a, b, E, q, kept_S, kept_m, rho, N, signs, count,
-    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_scale,
+    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_covariance, by_scale,
 ):  # fmt: skip
     """The adjoint of the filter, from the last row to the first.
 
@@ -82,7 +82,8 @@ def backward(
     the diagonal of C⁻¹, mean and variance are those of f given all rows, and `halves` are Nk where it has rows.
 
     Where `count` isn't zero, the derivatives of Σⱼ signsⱼ·(−½zⱼᵀC⁻¹zⱼ) − ½ count ln|C| are added up: with Ψ that by S,
-    gap·(2ΨS + Σ signsⱼ ρⱼmⱼᵀ) by the generator of A, gap·Ψ by the rate of diffusion, and ⟨Ψ, Q⟩ by the log variance.
+    gap·(2ΨS + Σ signsⱼ ρⱼmⱼᵀ) by the generator of A, gap·Ψ by the rate of diffusion, ⟨Ψ, Q⟩ by the log variance, and
+    Ψ − AᵀΨA by P at constant A, for Q = P − APAᵀ.
     """
     d, n_blocks, n_columns = len(N), len(starts) - 1, E.shape[1]
     k, half = work[d], work[d + 1]
@@ -91,6 +92,8 @@ def backward(
         u = which[i + 1]
         _congruence(starts, A[u], N, work, True)
         _transform(starts, A[u], rho, half, True)
+        if count and len(by_covariance):
+            _subtract_blocks(starts, rho, N, signs, count, by_covariance)
         for p in range(d):
             k[p] = 0.0
             for block in range(n_blocks):
@@ -131,16 +134,16 @@ def backward(
         if count:
             _derivatives(
                 starts, which[i], gaps[i], Q, kept_S[i], kept_m[i], rho, N, signs, count, psi,
-                by_generator, by_diffusion, by_scale,
+                by_generator, by_diffusion, by_covariance, by_scale,
             )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def _derivatives(
-    starts, u, gap, Q, S, m, rho, N, signs, count, psi, by_generator, by_diffusion, by_scale
+    starts, u, gap, Q, S, m, rho, N, signs, count, psi, by_generator, by_diffusion, by_covariance, by_scale
 ):  # fmt: skip
     """Add one row's part of the derivatives; `psi` is scratch memory."""
-    d, place = len(N), 0
+    d, place, still = len(N), 0, len(by_covariance) > 0
     for block in range(len(starts) - 1):
         first, last = starts[block], starts[block + 1]
         for p in range(first, last):
@@ -157,7 +160,23 @@ def _derivatives(
                     x += signs[j] * rho[p, j] * m[r, j]
                 by_generator[place] += gap * x
                 by_diffusion[place] += gap * psi[0, r]
+                if still:
+                    by_covariance[place] += psi[0, r]
                 by_scale[block] += psi[0, r] * Q[u, place]
+                place += 1
+
+
+@njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+def _subtract_blocks(starts, rho, N, signs, count, by_covariance):
+    """Subtract the blocks of AᵀΨA, with rho and N moved by Aᵀ already."""
+    place = 0
+    for block in range(len(starts) - 1):
+        for p in range(starts[block], starts[block + 1]):
+            for r in range(starts[block], starts[block + 1]):
+                x = -0.5 * count * N[p, r]
+                for j in range(len(signs)):
+                    x += 0.5 * signs[j] * rho[p, j] * rho[r, j]
+                by_covariance[place] -= x
                 place += 1
 
 

@@ -135,12 +135,12 @@ def small_forward(
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def small_backward(
     vector, matrix, which, gaps, A, Q, a, b, E, q, kept_S, kept_m, rho, N, signs, count,
-    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_scale,
+    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_covariance, by_scale,
 ):  # fmt: skip
     """`backward` for one block."""
     d, n_columns = len(vector), E.shape[1]
     info, left, move, moved, half = matrix, matrix, matrix, vector, vector
-    flow, spread, scaled = matrix, matrix, 0.0
+    flow, spread, still, scaled, stays = matrix, matrix, matrix, 0.0, len(by_covariance) == 0
     for p in range(d * d):
         info = tuple_setitem(info, p, N[p // d, p % d])
     for i in range(len(q) - 1, -1, -1):
@@ -148,6 +148,9 @@ def small_backward(
         for p in range(d * d):
             move = tuple_setitem(move, p, A[u, p % d * d + p // d])
         info = _congruence(vector, move, info, matrix)
+        if not stays:
+            for p in range(d * d):
+                still = tuple_setitem(still, p, still[p] + 0.5 * count * info[p])
         for p in range(d):
             x = 0.0
             for l in range(d):
@@ -177,6 +180,9 @@ def small_backward(
                     x += move[p * d + l] * rho[l, j]
                 moved = tuple_setitem(moved, p, x)
                 known += x * kept_S[i, p]
+            if not stays:
+                for p in range(d * d):
+                    still = tuple_setitem(still, p, still[p] - 0.5 * signs[j] * moved[p // d] * moved[p % d])
             x = E[i, j] - weight * known
             alpha[i, j] = x
             mean[i, j] = kept_m[i, 0, j] + kept_S[i, 0] * E[i, j] + rest * known
@@ -190,8 +196,13 @@ def small_backward(
                         flow = tuple_setitem(flow, p * d + r, flow[p * d + r] + gap * x * kept_m[i, r, j])
         if count:
             flow, spread, scaled = _slopes(vector, flow, spread, scaled, left, gap, kept_S[i], Q[w])
+            if not stays:
+                for p in range(d * d):
+                    still = tuple_setitem(still, p, still[p] + left[p])
     for p in range(d * d):
         N[p // d, p % d] = info[p]
         by_generator[p] += flow[p]
         by_diffusion[p] += spread[p]
+        if not stays:
+            by_covariance[p] += still[p]
     by_scale[0] += scaled

@@ -12,9 +12,10 @@ from credo.inference.committee import Committee
 from credo.inference.dense import Dense
 from credo.inference.inducing import Inducing
 from credo.inference.protocols import Representation
-from credo.inference.state_space import StateSpace
+from credo.inference.state_space import LARGEST_STATE, StateSpace
 from credo.inference.vecchia import Vecchia
 from credo.kernels import Kernel
+from credo.linalg import NotPositiveDefiniteError
 
 Array = NDArray[np.float64]
 
@@ -26,8 +27,15 @@ REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
     "vecchia": Vecchia,
     "committee": Committee,
 }
-# From so many rows of one column on, "auto" prefers the state space, which is exact as well.
-_MANY = 1000
+# Seconds on one core for an evaluation of the evidence with its gradient, measured: of a dense matrix once, for each
+# entry and kernel in a sum or product, and for each step of its factorization and inverse; of a state space once, for
+# each row, and for each entry of the state's covariance in each row. Only their ratios matter.
+_DENSE = (1e-4, 1.5e-8, 1e-11)
+_STATES = (2e-4, 1e-7, 2e-8)
+# The starts of a search are scattered by so many e-foldings about the first.
+_SCATTER = (-1.0, 0.0, 1.0)
+# A method that takes so many times as long as another that is exact as well is remarked on.
+_MANY_TIMES = 10.0
 # Beyond this many rows, an n×n matrix takes minutes to fit with.
 _DENSE_ROWS = 5000
 # Columns for which "auto" conditions on neighbours rather than on inducing points.
@@ -63,7 +71,7 @@ def choose(
             raise ValueError(f'{purpose} needs method={names}; got method="{method}"')
         return method, ""
     n, n_columns = X.shape
-    if "state_space" in allowed and n >= _MANY and n_columns == 1 and _is_markov(kernel, n):
+    if "state_space" in allowed and _relative_cost(X, kernel) < 1.0:
         return "state_space", "it is exact in linear time for one column and this kernel"
     if n > _DENSE_ROWS and 1 < n_columns <= _FEW_COLUMNS and "vecchia" in allowed:
         return "vecchia", f"{n} rows are more than {_DENSE_ROWS}, and columns are few"
@@ -72,12 +80,57 @@ def choose(
     return "exact", ""
 
 
-def _is_markov(kernel: Kernel, n: int) -> bool:
-    """Whether the kernel has a state-space form, whose state is small compared to the number of rows."""
-    try:
-        return _MANY * kernel.state_space().size <= 20 * n
-    except (NotImplementedError, ValueError):
-        return False
+def cost_remark(method: str, X: Array, kernel: Kernel) -> str:
+    """A note where a method takes many times as long as another that is exact as well; empty otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.inference import cost_remark
+    >>> from credo.kernels import Matern32, Periodic
+    >>> cost_remark("state_space", np.zeros((125, 1)), Matern32() * Periodic() + Matern32())
+    'for 125 rows and this kernel, method="state_space" takes about 14 times as long as method="exact"'
+    """
+    other = {"exact": "state_space", "state_space": "exact"}.get(method)
+    if other is None:
+        return ""
+    cost = _relative_cost(X, kernel)
+    ratio = cost if method == "state_space" else 1.0 / cost
+    if not _MANY_TIMES <= ratio < np.inf:
+        return ""
+    return (
+        f'for {len(X)} rows and this kernel, method="{method}" takes about {ratio:.2g} times as long as '
+        f'method="{other}"'
+    )
+
+
+def _relative_cost(X: Array, kernel: Kernel) -> float:
+    """How many times as long as a dense matrix a state space takes, on average over the starts of a search.
+
+    Infinite where there is no state-space form.
+    """
+    n, n_columns = X.shape
+    if n_columns != 1:
+        return np.inf
+    squares = []
+    for step in _SCATTER:
+        tree = kernel.tree
+        try:
+            own = kernel.with_tree(tree.unflatten(tree.flatten() + step)) if step and tree.names else kernel
+            squares.append(own.state_space().size ** 2)
+        except NotPositiveDefiniteError:
+            # Too many harmonics.
+            squares.append(LARGEST_STATE**2)
+        except (NotImplementedError, ValueError):
+            return np.inf
+    states = np.dot(_STATES, (1.0, n, n * float(np.mean(squares))))
+    return float(states / np.dot(_DENSE, (1.0, n**2 * _n_parts(kernel), float(n) ** 3)))
+
+
+def _n_parts(kernel: Kernel) -> int:
+    """The number of kernels that a kernel is made of."""
+    parts = getattr(kernel, "terms", None) or [part for part in [getattr(kernel, "kernel", None)] if part is not None]
+    return sum(map(_n_parts, parts)) if parts else 1
 
 
 def representation(

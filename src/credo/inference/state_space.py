@@ -24,14 +24,14 @@ from credo.linalg import NotPositiveDefiniteError
 Array = NDArray[np.float64]
 
 # Components of a state, whose covariance is kept for some rows at a time.
-_LARGEST = 400
+LARGEST_STATE = 400
 
 
 class StateSpace(Representation):
     """Rows of one column, in any order, as times of a Markov process: O(n) time and memory.
 
-    For kernels that are such a process: `Exponential`, `Matern32`, `Matern52`, `Periodic`, `Linear`, `Constant`, and
-    sums and products of them.
+    For kernels that are such a process: `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`,
+    `Cosine`, `Harmonic`, `Linear`, `Constant`, and sums and products of them.
 
     Examples
     --------
@@ -127,9 +127,9 @@ class StateSpacePrior:
             form = self.kernel.state_space()
         except NotImplementedError as error:
             raise ValueError(f'method="state_space": {error}') from None
-        if form.size > _LARGEST:
+        if form.size > LARGEST_STATE:
             raise NotPositiveDefiniteError(
-                f"{self.kernel!r} has a state of {form.size} components, more than {_LARGEST}; use longer length "
+                f"{self.kernel!r} has a state of {form.size} components, more than {LARGEST_STATE}; use longer length "
                 'scales of periodic kernels, fewer products, or method="exact"'
             )
         return form

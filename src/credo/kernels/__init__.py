@@ -7,7 +7,7 @@ rows itself, in compiled loops over one triangle. A sum of kernels passes W to i
 other factors, exp passes W∘K.
 
 Members: the stationary `RBF`, `Exponential`, `Matern32`, `Matern52`, `RationalQuadratic`; `Periodic`,
-`ZeroMeanPeriodic`; `Linear` and
+`ZeroMeanPeriodic`, `Cosine`, and the damped oscillator `Harmonic`; `Linear` and
 `Polynomial`; `Constant`, `White`, `Categorical`; the compositions `Sum`, `Product`, `Exp`, `Columns` that `+`, `*`,
 `.exp()` and `.on()` make; `from_function` and `check_kernel` for your own. Kernels are immutable, print in natural
 units, and keep their parameters in a `ParameterTree`. `spectra` turns those that have random features into functions
@@ -20,6 +20,7 @@ from credo.kernels._kernel import Columns, Constant, Exp, Kernel, Product, Sum
 from credo.kernels.dot import Linear, Polynomial
 from credo.kernels.function import Function, KernelCheck, check_kernel, from_function
 from credo.kernels.function import require_kernel as require_kernel
+from credo.kernels.oscillators import Cosine, Harmonic
 from credo.kernels.periodic import Periodic, ZeroMeanPeriodic
 from credo.kernels.simple import Categorical, White
 from credo.kernels.stationary import RBF, Exponential, Matern32, Matern52, RationalQuadratic
@@ -29,9 +30,11 @@ __all__ = [
     "Categorical",
     "Columns",
     "Constant",
+    "Cosine",
     "Exp",
     "Exponential",
     "Function",
+    "Harmonic",
     "Kernel",
     "KernelCheck",
     "Linear",

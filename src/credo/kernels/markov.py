@@ -2,9 +2,10 @@
 
     k(t, t′) = Σ_b v_b g_b(t) g_b(t′) [⊗ᵢ exp(Fᵢ rᵢ|t − t′|) Pᵢ]₁₁
 
-A kernel is a sum of terms. Each has a variance v, a polynomial g in time, and a product of components: a Matérn process
-or a rotation, run at a rate r. The state of a product is the Kronecker product of its components' states, and the state
-of the whole has a block for each term (Solin & Särkkä 2014; Särkkä & Solin 2019, chapter 12).
+A kernel is a sum of terms. Each has a variance v, a polynomial g in time, and a product of components: a Matérn
+process, a rotation or a damped oscillator, run at a rate r. The state of a product is the Kronecker product of its
+components' states, and the state of the whole has a block for each term (Solin & Särkkä 2014; Särkkä & Solin 2019,
+chapter 12).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.kernels.markov_jit import matern_transitions
+from credo.kernels.oscillators_jit import oscillator_transitions
 
 Array = NDArray[np.float64]
 
@@ -29,6 +31,9 @@ _GENERATORS: dict[int, Array] = {
     2: np.array([[0.0, 1.0], [-1.0, -2.0]]),
     3: np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [-1.0, -3.0, -3.0]]),
 }
+# How far 1 − b² of an oscillator stays from zero: the covariance differs by less than this from that at b = 1, and
+# derivatives by b, which divide by it, lose half their digits.
+_CRITICAL = 1e-8
 _THIRD = 1.0 / 3.0
 _COVARIANCES: dict[int, Array] = {
     0: np.eye(2),
@@ -69,6 +74,66 @@ class Component:
             A[:, 1] = -A[:, 2]
         return A.reshape(-1, size, size), Q.reshape(-1, size, size)
 
+    def generators(self) -> Iterator[tuple[Array, Array]]:
+        """What commutes with F and may be added to it, with the slope of its factor by the parameters."""
+        yield self.generator, self.slope
+
+    def covariances(self) -> Iterator[tuple[Array, Array]]:
+        """What may be added to P, with the slope of its factor by the parameters."""
+        yield from ()
+
+    def padded(self, before: int, after: int) -> Component:
+        """The same among more parameters."""
+        return replace(self, slope=np.pad(self.slope, (before, after)))
+
+
+@dataclass(frozen=True)
+class Oscillator:
+    """A damped oscillator f″ + 2bωf′ + ω²f = noise of unit variance, with the state (f, f′/ω).
+
+    F = ω(−bI + M) with M² = −η²I, η² = 1 − b². The slopes are the derivatives of ω and b by the parameters. A matrix
+    that commutes with F is a sum of I and M, so that a change of b at constant M and P isn't one of F alone: with
+    F = −(ωb)I + (ωs)M, s = 1 at this b, the covariance is that of another oscillator if ds/db = −b/η² and
+    dP₁₂/db = 1/η². Critical damping is a limit, which `oscillator_form` stays away from.
+    """
+
+    rate: float
+    damping: float
+    by_rate: Array
+    by_damping: Array
+    order: ClassVar[int] = -1
+
+    @property
+    def generator(self) -> Array:
+        """F, for a unit rate."""
+        return np.array([[0.0, 1.0], [-1.0, -2.0 * self.damping]])
+
+    @property
+    def covariance(self) -> Array:
+        """P, the covariance of the state at any time."""
+        return np.eye(2)
+
+    def transitions(self, gaps: Array) -> tuple[Array, Array]:
+        """A and Q = P − APAᵀ for each gap in time."""
+        A, Q = np.empty((len(gaps), 4)), np.empty((len(gaps), 4))
+        oscillator_transitions(self.damping, self.rate, gaps, A, Q)
+        return A.reshape(-1, 2, 2), Q.reshape(-1, 2, 2)
+
+    def generators(self) -> Iterator[tuple[Array, Array]]:
+        """What commutes with F and may be added to it, with the slope of its factor by the parameters."""
+        b = self.damping
+        yield -np.eye(2), b * self.by_rate + self.rate * self.by_damping
+        yield np.array([[b, 1.0], [-1.0, -b]]), self.by_rate - self.rate * b / (1.0 - b * b) * self.by_damping
+
+    def covariances(self) -> Iterator[tuple[Array, Array]]:
+        """What may be added to P, with the slope of its factor by the parameters."""
+        yield np.array([[0.0, 1.0], [1.0, 0.0]]), self.by_damping / (1.0 - self.damping**2)
+
+    def padded(self, before: int, after: int) -> Oscillator:
+        """The same among more parameters."""
+        width = (before, after)
+        return replace(self, by_rate=np.pad(self.by_rate, width), by_damping=np.pad(self.by_damping, width))
+
 
 @dataclass(frozen=True)
 class MarkovTerm:
@@ -76,7 +141,7 @@ class MarkovTerm:
 
     variance: float
     slope: Array
-    components: tuple[Component, ...] = ()
+    components: tuple[Component | Oscillator, ...] = ()
     centers: tuple[float, ...] = ()
 
     @cached_property
@@ -112,18 +177,26 @@ class MarkovTerm:
         return A, Q
 
     def generators(self) -> Iterator[tuple[Array, Array, Array]]:
-        """For each component: the derivative G of ln A by rate·gap, −(GP + PGᵀ), and the slope of the rate."""
+        """For each generator of each component: the derivative G of ln A by its factor times the gap, −(GP + PGᵀ), and
+        the slope of the factor."""
         sizes = [len(part.generator) for part in self.components]
         for i, part in enumerate(self.components):
-            G = np.kron(np.kron(np.eye(math.prod(sizes[:i])), part.generator), np.eye(math.prod(sizes[i + 1 :])))
-            half = G @ self.covariance
-            yield G, -(half + half.T), part.slope
+            for own, slope in part.generators():
+                G = np.kron(np.kron(np.eye(math.prod(sizes[:i])), own), np.eye(math.prod(sizes[i + 1 :])))
+                half = G @ self.covariance
+                yield G, -(half + half.T), slope
+
+    def covariances(self) -> Iterator[tuple[Array, Array]]:
+        """What changes of the components' covariances add to P, and the slopes of their factors."""
+        for i, part in enumerate(self.components):
+            for own, slope in part.covariances():
+                factors = [own if j == i else other.covariance for j, other in enumerate(self.components)]
+                yield self.variance * reduce(np.kron, factors), slope
 
     def padded(self, before: int, after: int) -> MarkovTerm:
         """The same among more parameters."""
-        width = (before, after)
-        parts = tuple(replace(part, slope=np.pad(part.slope, width)) for part in self.components)
-        return replace(self, slope=np.pad(self.slope, width), components=parts)
+        parts = tuple(part.padded(before, after) for part in self.components)
+        return replace(self, slope=np.pad(self.slope, (before, after)), components=parts)
 
     def __mul__(self, other: MarkovTerm) -> MarkovTerm:
         return MarkovTerm(
@@ -169,13 +242,21 @@ class MarkovForm:
         """g_b(t) for each time and term: f = Σ_b g_b(t)·(the first entry of block b)."""
         return np.stack([term.polynomial(t) for term in self.terms], axis=1)
 
-    def pullback(self, by_generator: Sequence[Array], by_diffusion: Sequence[Array], by_scale: Array) -> Array:
-        """The derivative by every parameter, from those by each block's G, by −(GP + PGᵀ) and by ln v."""
+    def pullback(
+        self,
+        by_generator: Sequence[Array],
+        by_diffusion: Sequence[Array],
+        by_covariance: Sequence[Array],
+        by_scale: Array,
+    ) -> Array:
+        """The derivative by every parameter, from those by each block's G, by −(GP + PGᵀ), by P and by ln v."""
         total = np.zeros(self.n_parameters)
         for i, term in enumerate(self.terms):
             total += by_scale[i] / term.variance * term.slope
             for G, D, slope in term.generators():
                 total += (float(np.sum(G * by_generator[i])) + float(np.sum(D * by_diffusion[i]))) * slope
+            for change, slope in term.covariances():
+                total += float(np.sum(change * by_covariance[i])) * slope
         return total
 
 
@@ -207,6 +288,23 @@ def matern_form(order: int, lengthscale: float, variance: float) -> MarkovForm:
     rate = math.sqrt(2.0 * order - 1.0) / lengthscale
     component = Component(order, rate, np.array([-rate / lengthscale, 0.0]))
     return MarkovForm((MarkovTerm(variance, np.array([0.0, 1.0]), (component,)),), 2)
+
+
+def oscillator_form(period: float, quality: float, variance: float) -> MarkovForm:
+    """Parameters: period, quality and variance."""
+    rate, damping = 2.0 * math.pi / period, 0.5 / quality
+    if abs(1.0 - damping**2) < _CRITICAL:
+        damping = 1.0 - 0.5 * _CRITICAL
+    by_rate, by_damping = np.array([-rate / period, 0.0, 0.0]), np.array([0.0, -0.5 / quality**2, 0.0])
+    part = Oscillator(rate, damping, by_rate, by_damping)
+    return MarkovForm((MarkovTerm(variance, np.array([0.0, 0.0, 1.0]), (part,)),), 3)
+
+
+def cosine_form(period: float, variance: float) -> MarkovForm:
+    """Parameters: period and variance."""
+    rate = 2.0 * math.pi / period
+    turn = Component(0, rate, np.array([-rate / period, 0.0]))
+    return MarkovForm((MarkovTerm(variance, np.array([0.0, 1.0]), (turn,)),), 2)
 
 
 def harmonic_form(shares: Array, slopes: Array, period: float, variance: float, *, first: int) -> MarkovForm:

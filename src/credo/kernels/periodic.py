@@ -120,13 +120,12 @@ class Periodic(CompiledKernel):
 
     def _shares(self, lengthscale: float) -> tuple[Array, Array]:
         """The share of the variance of each harmonic, the constant first, and its derivative by the length scale."""
-        kappa = lengthscale**-2.0
-        if not kappa < _MOST_HARMONICS**2 / 50.0:
+        if not lengthscale**2 > 50.0 / _MOST_HARMONICS**2:
             raise NotPositiveDefiniteError(
                 f"a periodic kernel of length scale {lengthscale:.3g} needs more than {_MOST_HARMONICS} harmonics in "
                 'state-space form; use a longer length scale, or method="exact"'
             )
-        scaled = ive(np.arange(-1, _MOST_HARMONICS + 2), kappa)
+        scaled = ive(np.arange(-1, _MOST_HARMONICS + 2), lengthscale**-2.0)
         twice = np.where(np.arange(_MOST_HARMONICS + 1), 2.0, 1.0)
         shares = twice * scaled[1:-1]
         slopes = twice * (0.5 * (scaled[:-2] + scaled[2:]) - scaled[1:-1]) * -2.0 * lengthscale**-3.0

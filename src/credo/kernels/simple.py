@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from credo.kernels._jit import MULTIPLY, SET
 from credo.kernels._kernel import Kernel
 from credo.kernels._triangles import combine
+from credo.kernels.markov import MarkovForm
 from credo.kernels.spectra import Term, Waves
 from credo.kernels.spectra.distributions import codes
 from credo.params import Interval, Parameter, ParameterTree
@@ -72,6 +73,12 @@ class White(Kernel):
         raise ValueError(
             f"functions of a kernel with {self!r} can't be drawn everywhere: noise belongs to observations, not to "
             "points; use the model's noise instead, or draw values at given points with sample(X)"
+        )
+
+    def state_space(self) -> MarkovForm:
+        raise NotImplementedError(
+            f'{self!r} has no state-space form; use the model\'s noise instead: noise="learn", or for known variances '
+            "noise=yerr**2 with learn_additional_noise=True"
         )
 
     def __repr__(self) -> str:

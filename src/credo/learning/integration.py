@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
+from scipy.optimize import nnls
 from scipy.special import logsumexp, ndtri
 from scipy.stats.qmc import Sobol
 
@@ -22,6 +23,8 @@ _LEAST_CURVATURE = 0.3
 _REACH, _FACTORS = 2.0, (0.4, 3.0)
 # Points of a smaller weight are left out.
 _NEGLIGIBLE = 1e-3
+# How much more an equation for the sum of weights counts than those for an average.
+_SUM_WEIGHT = 1e3
 # The seed that scrambles the Sobol sequence.
 _SCRAMBLING = 0
 
@@ -102,6 +105,40 @@ def integrate(
     kept = weights >= _NEGLIGIBLE
     kept[0] = True
     return Integral(points[kept], weights[kept] / weights[kept].sum(), total)
+
+
+def few_points(values: Array, weights: Array, most: int, tolerance: float) -> tuple[NDArray[np.intp], Array]:
+    """At most so many of the points, the first among them, with weights that give nearly the same average.
+
+    Points are added one at a time, each the one that brings the average closest, until half the squared distance is
+    below the tolerance. Weights are nonnegative and sum to one; that of the first may be zero.
+
+    Parameters
+    ----------
+    values : array of shape (n_points, n_values)
+        What is averaged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> few_points(np.array([[0.0], [1.0], [5.0]]), np.array([0.2, 0.4, 0.4]), 2, 1e-12)
+    (array([0, 2]), array([0.52, 0.48]))
+    """
+    gaps = values - weights @ values
+    squares, axes = np.linalg.eigh(gaps @ gaps.T)
+    # Columns with the inner products of the gaps, scaled so that the row that keeps the sum at one outweighs them.
+    root = np.sqrt(np.maximum(squares, 0.0))[:, None] * axes.T
+    root /= max(float(np.abs(root).max()), 1e-300) * _SUM_WEIGHT
+    columns, target = np.vstack([root, np.ones(len(weights))]), np.append(np.zeros(len(weights)), 1.0)
+    kept, own = [0], np.ones(1)
+    while len(kept) < min(most, len(weights)) and 0.5 * float(np.sum((own @ gaps[kept]) ** 2)) > tolerance:
+        others = [j for j in range(len(weights)) if j not in kept]
+        solved = [nnls(columns[:, [*kept, j]], target) for j in others]
+        best = int(np.argmin([distance for _, distance in solved]))
+        kept, own = [*kept, others[best]], solved[best][0] / solved[best][0].sum()
+    used = own > 0
+    used[0] = True
+    return np.array(kept)[used], own[used]
 
 
 def gauss_nodes(points: Array, weights: Array, n: int) -> tuple[Array, Array]:

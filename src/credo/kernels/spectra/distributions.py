@@ -70,6 +70,16 @@ def harmonics(concentration: float, *, constant: bool = True) -> SpectralDistrib
     return SpectralDistribution(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
 
 
+def one_frequency() -> SpectralDistribution:
+    """The frequency one, for cos t."""
+    return SpectralDistribution(1, np.ones_like, (np.array([-1.0, 1.0]), np.array([0.5, 0.5])))
+
+
+def resonance(damping: float) -> SpectralDistribution:
+    """The density ∝ 1/((ω² − 1)² + 4b²ω²), of an oscillator with damping b that is driven by white noise."""
+    return SpectralDistribution(2, partial(_resonance, damping))
+
+
 def codes(correlation: float) -> SpectralDistribution:
     """Zero with the given probability, else uniform on the circle: on whole numbers, 1 if equal, else correlation."""
     return SpectralDistribution(1, partial(_circle, correlation))
@@ -109,6 +119,13 @@ def _gamma(shape: float, uniform: Array) -> Array:
 
 def _inverse_gamma(shape: float, uniform: Array) -> Array:
     return shape / np.maximum(gammaincinv(shape, uniform), 1e-300)
+
+
+def _resonance(damping: float, uniform: Array) -> Array:
+    # The density of v = ω − 1/ω is that of a Cauchy variable of scale 2b, which ω and 1/ω share in the ratio 1 : ω².
+    v = np.minimum(2.0 * damping * np.tan(0.5 * np.pi * uniform[:, :1]), _MAX_FREQUENCY)
+    larger = 0.5 * (v + np.sqrt(v * v + 4.0))
+    return np.where(uniform[:, 1:] * (1.0 + larger**2) < 1.0, larger, 1.0 / larger)
 
 
 def _quantile(values: Array, cumulated: Array, uniform: Array) -> Array:
