@@ -65,7 +65,7 @@ def _check_text(value: Any, place: str) -> None:
     """Half of a surrogate pair is valid JSON, but no character, and can't be written to any file."""
     if isinstance(value, str) and not value.isascii() and (found := _SURROGATE.search(value)):
         raise TableError(
-            f"{place} holds {ascii(found[0])}, half of a surrogate pair; write the character itself, or both escapes"
+            f"{place} holds {found[0]!a}, half of a surrogate pair; write the character itself, or both escapes"
         )
 
 
