@@ -64,6 +64,21 @@ def test_a_text_column_names_the_model_of_tables(fit, y, frame):
         fit(frame({"length": Y, "kind": ["oak", "elm"] * 10}), y)
 
 
+NO_TABLE = r"^X is a dict, not a table: pass pandas.DataFrame\(X\)"
+
+
+@each
+def test_a_dict_is_no_table(fit, y):
+    with pytest.raises(TypeError, match=NO_TABLE):
+        fit({"a": Y}, y)
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression(), GPRegressor()])
+def test_a_dict_without_targets(model):
+    with pytest.raises(TypeError, match=NO_TABLE):
+        model.fit({"a": 1})
+
+
 def test_text_among_categories_and_objects_is_text_and_written_numbers_are_not():
     kinds = ["oak", "elm"] * 10
     for column in (pd.Series(kinds, dtype="category"), pd.Series([None, *kinds[1:]], dtype=object)):

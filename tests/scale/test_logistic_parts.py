@@ -61,6 +61,27 @@ def test_separated_classes_and_collinear_columns():
         LogisticRegression().fit(cut(np.column_stack([X, X[:, 0]]), y))
 
 
+@pytest.mark.parametrize("model", [LogisticRegression(), BayesianLogisticRegression()])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_passes_with_different_rows(model, lost):
+    X, y = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
+    n_passes = 0
+
+    def chunks():
+        nonlocal n_passes
+        n_passes += 1
+        return [(X[:20], y[:20]), (X[20:], y[20:])][: 2 if n_passes == 1 else 2 - lost]
+
+    left = 40 - 20 * lost
+    with pytest.raises(ValueError, match=f"had 40 rows when it was read for the first time, and has {left} now"):
+        model.fit(chunks)
+
+
+def test_a_function_that_returns_no_chunks():
+    with pytest.raises(TypeError, match=r"returned an object of type NoneType; it must return an iterable of chunks"):
+        LogisticRegression().fit(lambda: None)
+
+
 def test_an_iterator_is_not_enough():
     X, y, _ = table()
     with pytest.raises(ValueError, match="reads the rows several times"):

@@ -97,9 +97,10 @@ class Classifier(ClassifierMixin, Estimator):
         self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, NDArray[Any], Array | None]:
         """X as finite float64 rows, their labels and weights, without the rows of weight zero."""
+        X = numeric(X)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        rows = self._validated(numeric(X))
+        rows = self._validated(X)
         labels = labels_of(y)
         if len(labels) != rows.shape[0]:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, time, timedelta
 from typing import Any
 
@@ -35,7 +35,7 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     """The table unchanged, or the data of a masked array without masked values.
 
     Dates, durations and masked values raise an error, because NumPy would silently treat dates as counts of their
-    unit of storage, and masked values as observed. So does a text column of a frame.
+    unit of storage, and masked values as observed. So does a text column of a frame, and a dict of columns.
 
     Examples
     --------
@@ -49,6 +49,10 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     ...     print(str(error).partition(":")[0])
     X holds dates
     """
+    # scipy's dictionary of keys calls itself a mapping.
+    if isinstance(table, Mapping) and not is_sparse(table):
+        what = "a table: pass pandas.DataFrame(X), or an array" if name == "X" else "an array"
+        raise TypeError(f"{name} is a {type(table).__name__}, not {what}")
     for where, kind in _kinds(table):
         if kind is None:
             continue

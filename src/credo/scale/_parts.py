@@ -64,10 +64,11 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Mapped:
-    """The value of a function for one chunk or several, and the columns of the first of them."""
+    """The value of a function for one chunk or several, their rows, and the columns of the first of them."""
 
     value: Any
     name: str
+    n_rows: int
     n_features: int
     names: tuple[str, ...] | None
 
@@ -84,7 +85,8 @@ class Mapped:
                 f"{', '.join(self.names or ())}: all parts of a table must have the same columns in the same order"
             )
         names = other.names if self.names is None else self.names
-        return replace(self, value=merge(self.value, other.value), names=names)
+        n_rows = self.n_rows + other.n_rows
+        return replace(self, value=merge(self.value, other.value), n_rows=n_rows, names=names)
 
 
 def mapped(function: Callable[[Chunk], Any], chunk: Chunk) -> Mapped | None:
@@ -93,7 +95,7 @@ def mapped(function: Callable[[Chunk], Any], chunk: Chunk) -> Mapped | None:
     try:
         if chunk.is_empty:
             return None
-        return Mapped(function(chunk), name, *chunk.columns())
+        return Mapped(function(chunk), name, np.shape(chunk.X)[0], *chunk.columns())
     except PartError:
         raise
     except Exception as error:
@@ -122,13 +124,23 @@ class Parts:
     9.0
     """
 
+    # How many rows the first pass gave.
+    _n_rows: int | None = None
+
     def map_reduce(self, function: Callable[[Chunk], Any], merge: Callable[[Any, Any], Any]) -> Any:
         """The values of the function for all chunks, merged: merge(a, b) must be associative.
 
         One pass over the table. Chunks without rows of positive weight are left out. All chunks must have the same
-        columns.
+        columns, and every pass as many rows as the first.
         """
         found = self._reduced(partial(mapped, function), merge)
+        n_rows = 0 if found is None else found.n_rows
+        if self._n_rows not in (None, n_rows):
+            raise ValueError(
+                f"the table had {self._n_rows:,} rows when it was read for the first time, and has {n_rows:,} now: "
+                "this model reads the rows several times, and must get the same ones each time"
+            )
+        self._n_rows = n_rows
         if found is None:
             raise ValueError("the table has no rows, or all sample weights are zero: at least one row is needed")
         return found.value
@@ -163,6 +175,11 @@ class LocalParts(Parts):
             )
         self._used = True
         given = self._source() if callable(self._source) else self._source
+        if not isinstance(given, Iterable):
+            raise TypeError(
+                f"the function passed to fit returned an object of type {type(given).__name__}; it must return an "
+                "iterable of chunks, tuples (X, y) or (X, y, weight)"
+            )
         for number, parts in enumerate(given):
             check()
             if not isinstance(parts, tuple) or len(parts) not in (2, 3):

@@ -114,6 +114,45 @@ def test_json_counts_the_cells_that_a_row_leaves_out(text, tmp_path):
     assert read_table(path).frame.shape == (100_001, 3)
 
 
+def test_json_whose_rows_all_have_other_keys(peak, tmp_path):
+    path = tmp_path / "keys.jsonl"
+    path.write_text("".join(f'{{"key {i}": {i}}}\n' for i in range(7_000)))
+    rise, error = peak(path, 2**30)
+    assert "line 1001: the table has a value in fewer than one of 100 cells" in error
+    # All 49 million cells would take 400 MB at least.
+    assert rise < 50
+
+
+def test_keys_of_json_may_be_missing_in_any_rows(tmp_path):
+    path = tmp_path / "gaps.jsonl"
+    path.write_text('{"a": 1}\n{"b": "x"}\n{}\n{"b": "y", "a": 2}\n{"c": 2.5}\n')
+    frame = read_table(path).frame
+    assert frame.columns.tolist() == ["a", "b", "c"] and len(frame) == 5
+    filled = {name: frame[name].dropna().to_dict() for name in frame}
+    assert filled == {"a": {0: 1.0, 3: 2.0}, "b": {1: "x", 3: "y"}, "c": {4: 2.5}}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": "x"}\n{"a": "half \\ud83d"}\n', r"line 2 holds '\\ud83d'"),
+        ('{"a": 1}\n\n{"\\udc00": 2}\n', r"line 3 holds '\\udc00'"),
+        ('[{"a": 1}, {"a": "\\ude00\\ud83d"}]', r"record 2 holds '\\ude00'"),
+    ],
+)
+def test_half_of_a_surrogate_pair(text, place, tmp_path):
+    path = tmp_path / "half.json"
+    path.write_text(text)
+    with pytest.raises(TableError, match=rf"half\.json': {place}, half of a surrogate pair"):
+        read_table(path)
+
+
+def test_a_whole_surrogate_pair(tmp_path):
+    path = tmp_path / "whole.jsonl"
+    path.write_text('{"a": "\\ud83d\\ude00"}\n{"a": "ü"}\n')
+    assert read_table(path).frame["a"].tolist() == ["\U0001f600", "ü"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -200,6 +239,27 @@ def test_a_row_of_a_sheet_without_end(peak, tmp_path):
     path = forged_workbook(tmp_path / "book.xlsx", f'<sheetData><row r="1">{"<c/>" * 600_000}</row></sheetData>')
     rise, error = peak(path, 2**30)
     assert "'xl/worksheets/sheet1.xml' holds too many elements" in error and rise < 100
+
+
+def test_a_cell_without_end_is_refused_before_it_is_decoded(peak, tmp_path):
+    text = "a" * 40_000_000
+    sheet = f'<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>{text}</t></is></c></row></sheetData>'
+    rise, error = peak(forged_workbook(tmp_path / "book.xlsx", sheet), 2**30)
+    assert "'xl/worksheets/sheet1.xml' holds a cell longer than Excel allows" in error
+    assert rise < 20
+
+
+def test_the_longest_cell_that_excel_allows(tmp_path):
+    text = "&#128512;" * 32_767
+    rows = f'<row r="1"><c r="A1" t="inlineStr"><is><t>{text}</t></is></c></row><row r="2">{number("A2")}</row>'
+    frame = read_table(forged_workbook(tmp_path / "book.xlsx", f"<sheetData>{rows}</sheetData>"), header=True).frame
+    assert frame.columns.tolist() == ["\U0001f600" * 32_767]
+
+
+def test_a_sheet_with_one_cell_far_to_the_right_in_every_row(peak, tmp_path):
+    rows = "".join(f'<row r="{i}">{number(f"XFD{i}")}</row>' for i in range(1, 1000))
+    rise, error = peak(forged_workbook(tmp_path / "book.xlsx", f"<sheetData>{rows}</sheetData>"), 2**30)
+    assert "has a value in fewer than one of 100 cells" in error and rise < 50
 
 
 def seconds(function, *arguments):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 from datetime import date, datetime, time
 from io import StringIO
+from itertools import chain
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 from credo.io.errors import TableError, nearest, plural, quoted
 from credo.io.extras import openpyxl
-from credo.io.tables.source import CELL, too_large, too_many_cells
+from credo.io.tables.source import CELL, check_cells, too_large
 
 SEPARATOR = "\t"
+# Bytes that are measured at a time: more than any cell takes, because Excel allows 32,767 characters in one, of at most
+# ten bytes each.
 _CHUNK = 2**20
 # Elements of XML that are in memory at a time; each takes some 300 bytes.
 _MOST_MARKS = 2_000_000
@@ -60,6 +63,8 @@ def _check_size(handle: IO[bytes], *, name: str, max_bytes: int) -> None:
                     size += len(chunk)
                     if size > max_bytes:
                         raise too_large(name, f"more than {max_bytes:,} bytes when unpacked")
+                    if len(chunk) == _CHUNK and b"<" not in chunk and member.filename.endswith(".xml"):
+                        raise TableError(f"{name!r}: {member.filename!r} holds a cell longer than Excel allows")
                     # openpyxl forgets a row or a shared text once it is read.
                     rest = max(chunk.rfind(b"</row>"), chunk.rfind(b"</si>"))
                     marks = _marks(chunk[rest:]) if rest >= 0 else marks + _marks(chunk)
@@ -77,12 +82,12 @@ def _rows(page: Any, *, name: str, max_cells: int) -> list[list[str]]:
     """The rows of a sheet, each up to its last cell; a sheet may say that it is far larger than what it holds."""
     page.reset_dimensions()
     rows = []
-    cells = 0
+    cells = written = 0
     for row in page.iter_rows(values_only=True):
         rows.append([_cell(value) for value in row])
         cells += len(row) + _ROW_CELLS
-        if cells > max_cells:
-            raise TableError(too_many_cells(f"{name!r}", max_cells))
+        written += 1 + sum(value is not None for value in row)
+        check_cells(f"{name!r}", cells, written, max_cells)
     return rows
 
 
@@ -104,8 +109,8 @@ def _table(rows: list[list[str]], *, name: str, max_cells: int) -> tuple[list[li
     width = max((j + 1 for row in rows for j, cell in enumerate(row) if cell), default=0)
     if not width:
         raise TableError(f"{name} is empty")
-    if width * len(rows) > max_cells:
-        raise TableError(too_many_cells(name, max_cells))
+    written = len(rows) + sum(map(bool, chain.from_iterable(rows)))
+    check_cells(name, width * len(rows), written, max_cells)
     padded = [(row + [""] * width)[:width] for row in rows]
     # A title above the table fills one cell, and the header nearly all.
     start = next((i for i, row in enumerate(padded) if sum(map(bool, row)) > (width > 1)), 0)

@@ -9,12 +9,13 @@ from typing import Any
 
 from credo.io.errors import TableError
 from credo.io.extras import pandas
-from credo.io.tables.source import too_many_cells
+from credo.io.tables.source import check_cells
 
 # The longest row, in characters. Nested lists take up to thirty bytes of memory for each.
 _LONGEST = 2**24
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _FLAT = re.compile(r'\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 
@@ -34,8 +35,9 @@ def is_json(text: str, *, suffix: str) -> bool:
 
 def read_json(text: str, *, max_cells: int) -> Any:
     """The frame of the objects: a row each, with a column for every key."""
+    # Each list ends with the last value of its key: padding all of them in every row would take quadratic time.
     columns: dict[str, list[Any]] = {}
-    n_rows = 0
+    n_rows = n_values = 0
     for place, record in _records(text.removeprefix("\ufeff")):
         if not isinstance(record, dict):
             raise TableError(f'{place} holds {type(record).__name__}, not an object such as {{"x": 1}}')
@@ -43,18 +45,28 @@ def read_json(text: str, *, max_cells: int) -> Any:
             if isinstance(value, dict | list):
                 nested = "list" if isinstance(value, list) else "nested object"
                 raise TableError(f"{place}: {key!r} holds a {nested}; only flat objects make a table")
-            if key not in columns:
-                columns[key] = [None] * n_rows
-            columns[key].append(value)
+            _check_text(key, place)
+            _check_text(value, place)
+            column = columns.setdefault(key, [])
+            if len(column) < n_rows:
+                column.extend([None] * (n_rows - len(column)))
+            column.append(value)
         n_rows += 1
-        if n_rows * len(columns) > max_cells:
-            raise TableError(too_many_cells(f"{place}: the table", max_cells))
-        if len(record) < len(columns):
-            for key in columns.keys() - record.keys():
-                columns[key].append(None)
+        n_values += len(record)
+        check_cells(f"{place}: the table", n_rows * len(columns), n_rows + n_values, max_cells)
     if not n_rows or not columns:
         raise TableError("it has no rows")
+    for column in columns.values():
+        column.extend([None] * (n_rows - len(column)))
     return pandas().DataFrame(columns)
+
+
+def _check_text(value: Any, place: str) -> None:
+    """Half of a surrogate pair is valid JSON, but no character, and can't be written to any file."""
+    if isinstance(value, str) and not value.isascii() and (found := _SURROGATE.search(value)):
+        raise TableError(
+            f"{place} holds {found[0]!a}, half of a surrogate pair; write the character itself, or both escapes"
+        )
 
 
 def _records(text: str) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,9 @@ from credo.io.errors import TableError, existing
 MAX_BYTES = 2**30
 # The least memory of a cell of a frame, in bytes. A short or compressed text may hold many cells.
 CELL = 8
+# A table with a value in fewer than one of so many cells takes time and memory out of proportion to its file, unless it
+# has few cells.
+_SPARSEST, _FEW_CELLS = 100, 1_000_000
 _GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 ZIP = b"PK\x03\x04"
@@ -80,6 +83,17 @@ def _bounded(content: bytes, *, name: str, max_bytes: int, when: str = "") -> by
 def too_large(name: str, size: str) -> TableError:
     """The error about a file or a table that takes more memory than is allowed."""
     return TableError(f"{name!r} holds {size}; raise the limit with max_bytes= in Python, or use part of the rows")
+
+
+def check_cells(place: str, cells: int, written: int, max_cells: int) -> None:
+    """Raise a TableError if a table has too many cells, or too many for the values and rows that the file writes."""
+    if cells > max_cells:
+        raise TableError(too_many_cells(place, max_cells))
+    if cells > max(_FEW_CELLS, _SPARSEST * written):
+        raise TableError(
+            f"{place} has a value in fewer than one of {_SPARSEST} cells ({cells:,} in all); delete cells far from the "
+            "others, and write keys that differ from row to row as the values of a column"
+        )
 
 
 def too_many_cells(place: str, max_cells: int) -> str:
