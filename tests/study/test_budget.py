@@ -9,6 +9,7 @@ import pytest
 import credo
 from credo import deadlines
 from credo.deadlines import check
+from credo.io.preparation import dates
 from credo.linear import LinearRegression
 from credo.study import _analyze, _estimators, _run, dataset, run
 
@@ -232,3 +233,16 @@ def test_progress_says_what_runs_what_waits_and_how_long(capsys):
     lines = err.splitlines()
     assert [line.split(" (")[0] for line in lines] == ["Fitting baseline", "Fitting linear", "Fitting bayes"]
     assert "2 more to come" in lines[0] and "s left" in lines[0] and "0 more to come" in lines[-1]
+
+
+def test_the_folds_do_not_read_dates_again(monkeypatch):
+    rng, words, parsed = np.random.default_rng(0), [], dates._parsed
+    seconds = pd.to_timedelta(rng.integers(0, 10**8, 300), unit="s")
+    written = (pd.Timestamp("2001-02-03") + seconds).strftime("%d %B %Y %H:%M:%S")
+    data = dataset(table(300).assign(when=written), "y")
+    monkeypatch.setattr(dates, "_parsed", lambda values, style: words.extend(values) or parsed(values, style))
+    study = run(data, models=["linear", "bayes"], time=30.0)
+    assert names(study) == {"baseline", "linear", "bayes"}
+    assert len(words) == 300
+    study.predict(data.frame.head(5))
+    assert len(words) > 300

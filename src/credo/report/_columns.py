@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.extras import pandas
-from credo.io.preparation.dates import date_format, timestamps
-from credo.io.tables.columns import numbers, present_mask, words
+from credo.io.preparation.dates import timestamps
+from credo.io.preparation.kinds import profile
+from credo.io.tables.columns import numbers, present_mask
 from credo.plots import shorten
 from credo.report._numbers import count, datum, percent, whole_percent
 
@@ -94,12 +95,10 @@ def _numeric(values: Any) -> tuple[str, str]:
 
 
 def _dates(values: Any) -> tuple[str, str]:
-    present = present_mask(values)
-    written = words(values, present)
-    style = date_format(values, written[present])
-    if style is None or not present.any():
+    found = profile("", values)
+    if found.date_format is None or not found.n_present:
         return "", ""
-    stamps = timestamps(values, present, written, style)
+    stamps = timestamps(values, found.present, found.date_format)
     known = stamps[~np.isnat(stamps)]
     days = (known - known.min()) / np.timedelta64(1, "D")
     return histogram(np.asarray(days, dtype=np.float64)), f"{str(known.min())[:10]} to {str(known.max())[:10]}"

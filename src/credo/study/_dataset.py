@@ -186,8 +186,8 @@ def dataset(
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    preparation = Preparation(standardize=True, clip=True, kinds=forced).fit(frame)
-    rows = preparation.transform(frame)
+    preparation = Preparation(standardize=True, clip=True, kinds=forced)
+    rows = preparation.fit_transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
     time = time_column(frame) if time_order is not False else None
     in_order = time is not None and not time.repeated and time.name in preparation.sources()

@@ -102,7 +102,8 @@ class Run:
         self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
         self._scores: list[Score] = []
         self._forms = self.data.preparation.forms_
-        self._parts = Parts(self.data.frame)
+        # Dates are read once, not in every fold.
+        self._parts = Parts(self.data.preparation.with_dates(self.data.frame))
         self._order = sorted(self.cards, key=lambda card: (card.cost >= 0 and not card.always, card.cost))
         # Why models were not finished.
         self._late: dict[str, str] = {}
@@ -331,7 +332,7 @@ class Run:
         rows = np.sort(rows)
         model = clone(self.model(card))
         start = monotonic()
-        model.fit(self.data.frame.iloc[rows], self.data.y[rows])
+        model.fit(self._parts.X.iloc[rows], self.data.y[rows])
         return monotonic() - start
 
     def _say(self, running: str | None, fits: int, message: str | None = None) -> None:

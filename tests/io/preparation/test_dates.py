@@ -1,13 +1,16 @@
 """Ways of writing dates: which are recognized, and what only looks like one."""
 
 from datetime import datetime
+from time import monotonic
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from credo import load, save
+from credo.deadlines import TimeUp, until
 from credo.io import ColumnError, Days, Form, Preparation, time_column
+from credo.io.preparation import dates, kinds
 
 DAYS = pd.date_range("2006-07-02", periods=60)
 MONTHS = pd.date_range("1998-11-01", periods=36, freq="MS")
@@ -145,3 +148,61 @@ def test_a_file_can_t_ask_for_any_format(style):
         Days(name="d", fill=0.0, style=style, origin="2020-01-01")._check_state()
     for known in ("typed", "ISO8601", "%d.%m.%Y %H:%M", "%b %d, %Y"):
         Days(name="d", fill=0.0, style=known, origin="2020-01-01")._check_state()
+
+
+def every_way(n=40):
+    """Dates written in several ways, with a gap, and columns of other kinds."""
+    days = pd.Series(pd.date_range("2006-07-02 08:15", periods=n, freq="31h").to_numpy())
+    frame = pd.DataFrame(
+        {
+            "iso": days.dt.strftime("%Y-%m-%d %H:%M"),
+            "german": days.dt.strftime("%d.%m.%Y"),
+            "named": days.dt.strftime("%A %d %B %Y %H:%M:%S"),
+            "date": days.dt.strftime("%Y%m%d").astype(int),
+            "typed": days.dt.tz_localize("Europe/Berlin"),
+            "soil": ["sand", "clay", "peat", None] * (n // 4),
+            "answer": ["yes", "no"] * (n // 2),
+            "x": np.linspace(0.0, 1.0, n) ** 2,
+        }
+    )
+    frame.loc[3, "german"] = None
+    return frame
+
+
+def test_known_forms_are_not_learned_again(monkeypatch):
+    frame, names = every_way(), ["iso", "german", "named", "typed"]
+    first = Preparation(standardize=True).fit(frame[names])
+    assert {form.kind for form in first.forms_.values()} == {"date"}
+
+    def refuse(*_):
+        raise AssertionError("a date was tried as a number, or its format was guessed")
+
+    monkeypatch.setattr(kinds, "numbers", refuse)
+    monkeypatch.setattr(kinds, "date_format", refuse)
+    again = Preparation(standardize=True, kinds=first.forms_).fit(frame[names])
+    np.testing.assert_array_equal(again.transform(frame[names]), first.transform(frame[names]))
+
+
+def test_every_date_is_read_once_in_a_fit(monkeypatch):
+    frame, words, parsed = every_way(), [], dates._parsed
+    monkeypatch.setattr(dates, "_parsed", lambda values, style: words.extend(values) or parsed(values, style))
+    forms = Preparation().fit(frame[["named"]]).forms_
+    words.clear()
+    Preparation(standardize=True, clip=True, kinds=forms).fit_transform(frame[["named"]])
+    assert sorted(words) == sorted(frame["named"])
+
+
+def test_a_table_with_dates_as_dates_is_prepared_alike():
+    frame = every_way()
+    first = Preparation(standardize=True, clip=True).fit(frame)
+    converted = first.with_dates(frame)
+    assert [converted[name].dtype.kind for name in frame.columns[:5]] == ["M"] * 5
+    again = Preparation(standardize=True, clip=True, kinds=first.forms_)
+    np.testing.assert_array_equal(again.fit_transform(converted), first.transform(frame))
+    assert again.forms_ == first.forms_ and again.columns_ == first.columns_
+    np.testing.assert_array_equal(again.transform(frame), first.transform(frame))
+
+
+def test_preparing_stops_at_a_deadline():
+    with until(monotonic() - 1.0), pytest.raises(TimeUp):
+        Preparation().fit(every_way())

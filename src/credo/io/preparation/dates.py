@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.extras import pandas
+from credo.io.tables.columns import words
 
 # Typed dates need no format; the others are strptime's, where %b is any English name of a month, long or short, and a
 # weekday in front is ignored. The whole numbers from FIRST to LAST may be dates too.
@@ -65,18 +67,19 @@ def _by_shape() -> dict[str, list[str]]:
 _STYLES = _by_shape()
 
 
-def date_format(column: Any, values: NDArray[Any]) -> str | None:
-    """How a column writes its dates, or None if it holds something else; `values` are its words."""
-    if column.dtype.kind == "M":
-        return TYPED
+def date_format(values: Sequence[str]) -> str | None:
+    """How dates are written, or None if these words are something else."""
     if len(values) == 0:
         return None
-    if all(isinstance(value, date) for value in column.dropna().tolist()):
-        return TYPED
     if all(_LIKE_ISO.fullmatch(word) for word in values) and _fits(values, ISO):
         return ISO
     styles = _STYLES.get(_shape(values[0]), ())
     return next((style for style in styles if _fits(values, style) and _is_certain(values, style)), None)
+
+
+def is_typed(column: Any) -> bool:
+    """Whether the values are dates by their type."""
+    return column.dtype.kind == "M" or all(isinstance(value, date) for value in column.dropna().tolist())
 
 
 def is_style(style: Any) -> bool:
@@ -84,7 +87,7 @@ def is_style(style: Any) -> bool:
     return style in (TYPED, ISO) or (isinstance(style, str) and "%" in style and _SAFE.fullmatch(style) is not None)
 
 
-def _is_certain(values: NDArray[Any], style: str) -> bool:
+def _is_certain(values: Sequence[str], style: str) -> bool:
     """Whether numbers that fit a style can hardly be anything else, such as a year of two digits a day."""
     if style == COMPACT:
         return len(set(values)) >= _FEWEST_NUMBERS and all(FIRST <= int(value) <= LAST for value in values)
@@ -103,21 +106,24 @@ def _is_certain(values: NDArray[Any], style: str) -> bool:
     return len(rest) > 1 and (max(last) < "28" or len(first) >= len(last))
 
 
-def is_ambiguous(values: NDArray[Any], style: str) -> bool:
+def is_ambiguous(values: Sequence[str], style: str) -> bool:
     """Whether day and month could be the other way round."""
     return style.startswith("%m/%d") and _fits(values, "%d/%m" + style[5:])
 
 
-def timestamps(column: Any, present: NDArray[np.bool_], values: NDArray[Any], style: str) -> NDArray[np.datetime64]:
+def timestamps(column: Any, present: NDArray[np.bool_], style: str) -> NDArray[np.datetime64]:
     """The dates as datetime64 in UTC; NaT where a row has none, or none that is written in this style."""
     pd = pandas()
+    if column.dtype.kind == "M":
+        return _in_utc(pd.to_datetime(column, utc=True))
     stamps = np.full(len(column), np.datetime64("NaT", "us"))
     raw = column.to_numpy(dtype=object)
     # pandas would convert any number to a date.
     typed = present & np.array([isinstance(value, date) for value in raw], dtype=bool)
     written = present & np.array([isinstance(value, str) or style == COMPACT for value in raw], dtype=bool) & ~typed
     stamps[typed] = _in_utc(pd.to_datetime(pd.Series(raw[typed], dtype=object), errors="coerce", utc=True))
-    stamps[written] = _in_utc(_parsed(values[written], ISO if style == TYPED else style))
+    codes, known = pd.factorize(words(column, present)[written])
+    stamps[written] = _in_utc(_parsed(known, ISO if style == TYPED else style))[codes]
     return stamps
 
 
@@ -142,11 +148,11 @@ def _in_utc(parsed: Any) -> NDArray[np.datetime64]:
     return stamps
 
 
-def _fits(values: NDArray[Any], style: str) -> bool:
+def _fits(values: Sequence[str], style: str) -> bool:
     return bool(_parsed(values[:_TRIAL], style).notna().all()) and bool(_parsed(values, style).notna().all())
 
 
-def _parsed(values: NDArray[Any], style: str) -> Any:
+def _parsed(values: Sequence[str], style: str) -> Any:
     pd = pandas()
     # pandas would read words such as "today", and 2006072 as a date.
     readable = re.compile("[0-9]{8}" if style == COMPACT else ".*[0-9]", re.DOTALL)

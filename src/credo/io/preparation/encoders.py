@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -82,7 +83,10 @@ class _Measured:
         return [self.title] * self.value + [f"{self.name} is missing"] * self.indicator
 
     def matrix(self, column: Any) -> Array:
-        values = self.values(column)
+        return self.filled(self.values(column))
+
+    def filled(self, values: Array) -> Array:
+        """The columns of the table's numbers."""
         infinite = np.isinf(values)
         if infinite.any():
             self._warn(f"{plural(int(infinite.sum()), 'infinite value')} treated as missing")
@@ -110,7 +114,7 @@ class _Measured:
         return shown(value)
 
     def _warn(self, sentence: str) -> None:
-        warn(TableWarning(f"column {self.name!r}: {sentence}"), stacklevel=5)
+        warn(TableWarning(f"column {self.name!r}: {sentence}"), stacklevel=6)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -212,15 +216,19 @@ class Days(_Measured):
 
     def values(self, column: Any) -> Array:
         """The column's days since the origin, NaN where a date is missing."""
+        return days_since(self.timestamps(column), np.datetime64(self.origin, "us"))
+
+    def timestamps(self, column: Any) -> NDArray[np.datetime64]:
+        """The column's dates in UTC, NaT where one is missing."""
         present = present_mask(column)
-        stamps = timestamps(column, present, words(column, present), self.style)
+        stamps = timestamps(column, present, self.style)
         odd = np.flatnonzero(present & np.isnat(stamps))
         if len(odd):
             raise ColumnError(
                 f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date in the "
                 "format of the training data"
             )
-        return days_since(stamps, np.datetime64(self.origin, "us"))
+        return stamps
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,13 +264,17 @@ def runs(encoders: list[Encoder]) -> list[list[Encoder]]:
     return runs
 
 
-def side_by_side(encoders: list[Encoder], table: Any, known: dict[str, Array]) -> Array:
-    """The numbers of dense encoders in one block; `known` are columns that are used unchanged."""
+def side_by_side(
+    encoders: list[Encoder], table: Any, unchanged: Mapping[str, Array], read: Mapping[str, Array]
+) -> Array:
+    """The numbers of dense encoders in one block: columns that are used unchanged, or were read, or are read here."""
     widths = [len(encoder.names()) for encoder in encoders]
     block = np.empty((len(table), sum(widths)), order="F")
     for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
-        if encoder.name in known:
-            block[:, start] = known[encoder.name]
+        if encoder.name in unchanged:
+            block[:, start] = unchanged[encoder.name]
+        elif isinstance(encoder, _Measured) and encoder.name in read:
+            block[:, start : start + width] = encoder.filled(read[encoder.name])
         else:
             block[:, start : start + width] = encoder.matrix(table[encoder.name])
     return block

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.io.errors import ColumnError, shown
-from credo.io.preparation.dates import FIRST, LAST, date_format
-from credo.io.tables.columns import is_wordy, numbers, present_mask, words
+from credo.io.preparation.dates import FIRST, LAST, TYPED, date_format, is_typed
+from credo.io.tables.columns import is_wordy, numbers, present_mask, refuse_complex, words
 
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -94,13 +94,29 @@ NUMERIC = Form("numeric")
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A column with what its kind is inferred from: rows with a value, values as numbers, rows that aren't numbers."""
+    """A column with what its kind is inferred from, computed when it is asked for; `present` are rows with a value."""
 
     name: str
     column: Any
     present: NDArray[np.bool_]
-    values: NDArray[np.float64]
-    odd: NDArray[np.intp]
+
+    @cached_property
+    def _numbers(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        values, odd = numbers(self.column, self.present)
+        if self.column.dtype.kind == "m":
+            values[self.present] = self.column[self.present].dt.total_seconds().to_numpy() / 86_400
+            odd = np.empty(0, dtype=np.intp)
+        return values, odd
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The values as numbers, NaN where missing or no number."""
+        return self._numbers[0]
+
+    @property
+    def odd(self) -> NDArray[np.intp]:
+        """The rows whose value isn't a number."""
+        return self._numbers[1]
 
     @cached_property
     def words(self) -> NDArray[Any]:
@@ -112,10 +128,17 @@ class Profile:
         """The different words, in order of appearance."""
         return list(dict.fromkeys(self.words[self.present]))
 
+    @cached_property
+    def date_format(self) -> str | None:
+        """How dates are written; None if a value isn't one."""
+        return TYPED if is_typed(self.column) else date_format(self.distinct)
+
     @property
     def n_distinct(self) -> int:
         if self.is_typed_number:
             return len(np.unique(self.values[self.present]))
+        if self.column.dtype.kind == "M":
+            return int(self.column.nunique())
         return len(self.distinct)
 
     @property
@@ -148,15 +171,11 @@ class Profile:
 
 
 def profile(name: str, column: Any) -> Profile:
-    """Look at every value of a column."""
+    """A column whose values can be used."""
+    refuse_complex(column)
     if is_wordy(column):
         _refuse_nested(name, column)
-    present = present_mask(column)
-    values, odd = numbers(column, present)
-    if column.dtype.kind == "m":
-        values[present] = column[present].dt.total_seconds().to_numpy() / 86_400
-        odd = np.empty(0, dtype=np.intp)
-    return Profile(name, column, present, values, odd)
+    return Profile(name, column, present_mask(column))
 
 
 def _refuse_nested(name: str, column: Any) -> None:
@@ -199,7 +218,7 @@ def date_style(found: Profile) -> str | None:
         known = found.values[~np.isnan(found.values)]
         if not _DATE_NAME.fullmatch(found.name) or not ((known >= FIRST) & (known <= LAST)).all():
             return None
-    return date_format(found.column, found.words[found.present])
+    return found.date_format
 
 
 def _counts(found: Profile) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.deadlines import check
 from credo.features import Words
 from credo.io.errors import ColumnError, not_numbers, plural, quoted, shown
-from credo.io.preparation.dates import FIRST, LAST, date_format, days_since, is_ambiguous, timestamps
+from credo.io.preparation.dates import FIRST, LAST, days_since, is_ambiguous, timestamps
 from credo.io.preparation.encoders import Days, Encoder, Numbers, Texts
 from credo.io.preparation.kinds import (
     NUMERIC,
@@ -39,7 +40,7 @@ _FEW_MISSING = 5
 class Learner:
     """Learns one column after another; columns with missing values in the same rows share one indicator.
 
-    `weight` is the weight of each row.
+    `weight` is the weight of each row. `values` are the numbers and days that were read, NaN where one is missing.
     """
 
     max_levels: int
@@ -48,6 +49,7 @@ class Learner:
     weight: NDArray[np.float64]
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
+    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def plain_columns(
         self, table: Any, names: Collection[str], signs: Mapping[str, str] | None
@@ -137,21 +139,20 @@ class Learner:
         return values
 
     def _days(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
-        words = found.words[found.present]
-        style = form.style or date_format(found.column, words)
+        style = form.style or found.date_format
         if style is None:
             raise ColumnError(
                 f"column {found.name!r} can't be read as dates: {found.distinct[0]!r} has no known date format"
             )
-        stamps = timestamps(found.column, found.present, found.words, style)
+        stamps = timestamps(found.column, found.present, style)
         lost = np.flatnonzero(found.present & np.isnat(stamps))
         if len(lost):
             raise ColumnError(f"column {found.name!r}, row {lost[0] + 1}: {found.words[lost[0]]!r} is not a date")
         known = stamps[found.present]
         origin = str(known.min().astype("datetime64[D]"))
-        if style != form.style and is_ambiguous(words, style):
+        if style != form.style and is_ambiguous(found.distinct, style):
             self.notes.append(
-                f"Column {found.name!r}: dates like {words[0]!r} were read with the month first; "
+                f"Column {found.name!r}: dates like {found.distinct[0]!r} were read with the month first; "
                 "write them as 2024-12-31 if that is wrong."
             )
         days = days_since(stamps, np.datetime64(origin, "us"))
@@ -224,6 +225,7 @@ class Learner:
         missing = np.isnan(values)
         if missing.all():
             raise ColumnError(f"column {name!r} has no finite number in any row")
+        self.values[name] = values
         known = values[~missing]
         fill = _median(known, self.weight[~missing])
         value = len(np.unique(known)) > 1 or not missing.any()
@@ -291,6 +293,7 @@ def learned_columns(
     plain = [name for name in names if forced.get(name, NUMERIC) == NUMERIC]
     known = learner.plain_columns(table, plain, signs)
     for name in names:
+        check()
         encoder: Encoder | None
         if name in known:
             columns.append(known[name][0])

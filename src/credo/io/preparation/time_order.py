@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,20 +104,15 @@ def time_column(frame: Any) -> TimeColumn | None:
     ('year', False)
     """
     table = as_frame(frame)
+    types = zip(table.columns.tolist(), table.dtypes, strict=True)
+    named = [name for name, dtype in types if may_be_time(name, is_number=dtype.kind in "iuf")]
+    times = [time for name in named if (time := _time(profile(name, table[name]))) is not None]
     # A single series before panel data, and dates before numbers.
-    found = min(time_columns(table), key=lambda time: (time.repeated, time.origin is None), default=None)
+    found = min(times, key=lambda time: (time.repeated, time.origin is None), default=None)
     return found if found is not None and not found.repeated else _divided_years(table) or found
 
 
-def time_columns(table: Any, among: Collection[str] | None = None) -> list[TimeColumn]:
-    """All columns that say when each row was observed, or those among some names."""
-    types = zip(table.columns.tolist(), table.dtypes, strict=True)
-    named = [name for name, dtype in types if _may_be_time(name, is_number=dtype.kind in "iuf")]
-    named = named if among is None else [name for name in named if name in among]
-    return [time for name in named if (time := _time(profile(name, table[name]))) is not None]
-
-
-def _may_be_time(name: str, *, is_number: bool) -> bool:
+def may_be_time(name: str, *, is_number: bool) -> bool:
     """Whether a column may hold times, by its name; dates may have any but those of other dates."""
     if is_number and not _TIME_LIKE.search(name):
         return False
@@ -139,7 +133,7 @@ def _divided_years(table: Any) -> TimeColumn | None:
     parts = [(part, name) for part in _PARTS for name in words if part in words[name]]
     for year in (name for name in words if parts and words[name] & {"year", "yr"}):
         whole = _whole_numbers(table[year])
-        if whole is None or not _may_be_time(year, is_number=True) or not _are_years(whole):
+        if whole is None or not may_be_time(year, is_number=True) or not _are_years(whole):
             continue
         for part, name in parts:
             number = _numbered(table[name], part)
@@ -177,27 +171,31 @@ def _are_years(known: Array) -> bool:
 def _time(found: Profile) -> TimeColumn | None:
     if found.n_missing or found.n_present <= _FEWEST_ROWS:
         return None
-    origin, step = None, ""
     style = date_style(found)
     if style is None:
-        named = _may_be_time(found.name, is_number=True)
-        if not is_number(found) or not named or found.column.dtype.kind == "m" or len(found.odd):
+        if not is_number(found) or found.column.dtype.kind == "m" or len(found.odd):
             return None
-        values = found.values
-    else:
-        stamps = timestamps(found.column, found.present, found.words, style)
-        origin = str(stamps.min().astype("datetime64[D]"))
-        values = days_since(stamps, np.datetime64(origin, "us"))
+        return regular_times(found.name, found.values, None)
+    stamps = timestamps(found.column, found.present, style)
+    origin = str(stamps.min().astype("datetime64[D]"))
+    return regular_times(found.name, days_since(stamps, np.datetime64(origin, "us")), origin)
+
+
+def regular_times(name: str, values: Array, origin: str | None) -> TimeColumn | None:
+    """The column as one of times if its days since the origin, or its numbers if that is None, are regular enough."""
+    if len(values) <= _FEWEST_ROWS or (origin is None and not may_be_time(name, is_number=True)):
+        return None
     known, counts = np.unique(values, return_counts=True)
     repeated = len(known) < _DISTINCT * len(values)
     if not np.isfinite(known).all() or not _is_regular(known, _FEWEST_TIMES if repeated else _FEWEST_DATES):
         return None
     if repeated and not _is_panel(known, counts, dates=origin is not None):
         return None
+    step = ""
     if origin is not None:
         usual = float(np.median(np.diff(known)))
         step = next((name for name, days in _STEPS.items() if abs(usual - days) <= _TOLERANCE * days), "")
-    return TimeColumn(found.name, values, np.argsort(values, kind="stable"), origin, step, repeated)
+    return TimeColumn(name, values, np.argsort(values, kind="stable"), origin, step, repeated)
 
 
 def _is_regular(known: Array, fewest: int) -> bool:

@@ -20,13 +20,14 @@ from credo.io.preparation.kinds import KINDS, Column, Form
 from credo.io.preparation.learn import Learner, learned_columns
 from credo.io.preparation.levels import Levels
 from credo.io.preparation.standardize import bounds, center_and_scale, clip_notes, clipped, refuse_infinite, scaled
-from credo.io.preparation.time_order import time_columns
+from credo.io.preparation.time_order import may_be_time, regular_times
 from credo.io.preparation.unseen import Alternatives, representatives, term_blocks, terms
 from credo.io.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.io.tables.text import signs_of
 from credo.notices import collected, warn
 
 _NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
+_NOT_READ: Mapping[str, NDArray[np.float64]] = {}
 
 
 class Preparation(FittedState, TransformerMixin, BaseEstimator):
@@ -155,7 +156,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows in medians, frequencies, means and standard deviations.
         """
-        table = as_frame(X)
+        self._fit(as_frame(X), sample_weight)
+        return self
+
+    def _fit(self, table: Any, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
+        """Learn the columns; returns the numbers and days that were read, of the rows with a weight."""
         if len(table) == 0 or table.shape[1] == 0:
             raise ColumnError(f"the table is empty: {len(table)} rows and {table.shape[1]} columns")
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
@@ -170,11 +175,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             weight=weight,
         )
         columns, encoders, forms = learned_columns(table, learner, forced)
-        measured = {encoder.name for encoder in encoders if isinstance(encoder, Numbers | Days)}
-        for time in time_columns(table, measured):
-            # Any value beyond the training rows is a forecast.
-            place = next(j for j, encoder in enumerate(encoders) if encoder.name == time.name)
-            encoders[place] = replace(encoders[place], margin=0.0)  # type: ignore[arg-type]
+        _mark_times(encoders, table, learner.values)
         if not encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
@@ -185,7 +186,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             categories = self._categories()
             codes = [encoder.codes(table[encoder.name]) for encoder in categories]
             self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
-            blocks = self._blocks(table) if self.clip or self.standardize else []
+            blocks = self._blocks(table, learner.values) if self.clip or self.standardize else []
             if self.clip:
                 dated = [isinstance(encoder, Days) for encoder in self.encoders_ for _ in encoder.names()]
                 self.lower_, self.upper_ = bounds(blocks, np.array(dated, dtype=bool))
@@ -194,13 +195,14 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 blocks = clipped(blocks, self.lower_, self.upper_)
             if self.standardize:
                 self.center_, self.scale_ = center_and_scale(blocks, weight)
-        return self
+        return learner.values
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
         """Fit, and transform the same rows; `notes_` has what there is to warn about."""
-        self.fit(X, y, **fit_params)
+        table = as_frame(X)
+        read = self._fit(table, sample_weight)
         with collected():
-            return self._matrix(as_frame(X))
+            return self._matrix(table, read if sample_weight is None else {})
 
     def transform(self, X: Any) -> Any:
         """The rows as numbers: a float64 array, or a CSR array if a column is text.
@@ -222,6 +224,17 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             warn(TableWarning(sentence), stacklevel=2)
         self._warn_of_changed_signs(table)
         return self._matrix(table)
+
+    def with_dates(self, X: Any) -> Any:
+        """The table with the dates that are in use as datetime64, so that other preparations needn't read them.
+
+        >>> table = {"day": ["31.1.2024", "29.2.2024", "31.3.2024"], "load": [1.0, 3.0, 2.0]}
+        >>> Preparation().fit(table).with_dates(table)["day"].dt.month.tolist()
+        [1, 2, 3]
+        """
+        table = self._table(X)
+        days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
+        return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
 
     def outside(self, X: Any) -> Outside:
         """Which rows lie outside the training data, and why.
@@ -364,21 +377,21 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                     start += width
             yield self._joined(fresh, np.tile(table.index, count))
 
-    def _blocks(self, table: Any) -> list[Any]:
-        """The columns' numbers, those of neighbours that aren't text in one block."""
+    def _blocks(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> list[Any]:
+        """The columns' numbers, those of neighbours that aren't text in one block; some columns may have been read."""
         plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
         names, values = finite_columns(table, {encoder.name for encoder in plain})
-        known = dict(zip(names, values.T, strict=True))
+        unchanged = dict(zip(names, values.T, strict=True))
         blocks: list[Any] = []
         for run in runs(self.encoders_):
             if isinstance(run[0], Texts):
                 blocks.append(run[0].matrix(table[run[0].name]))
             else:
-                blocks.append(side_by_side(run, table, known))
+                blocks.append(side_by_side(run, table, unchanged, read))
         return blocks
 
-    def _matrix(self, table: Any) -> Any:
-        return self._joined(self._blocks(table), table.index)
+    def _matrix(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> Any:
+        return self._joined(self._blocks(table, read), table.index)
 
     def _joined(self, blocks: list[Any], index: Any) -> Any:
         if self.clip:
@@ -391,3 +404,17 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
             return named_by(sparse.csr_array(together), self)
         return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
+
+
+def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:
+    """Any value beyond the training rows of a column of times is outside, because it is a forecast."""
+    kinds = dict(zip(table.columns.tolist(), (dtype.kind for dtype in table.dtypes), strict=True))
+    for place, encoder in enumerate(encoders):
+        name = encoder.name
+        if not isinstance(encoder, Numbers | Days) or not may_be_time(name, is_number=kinds[name] in "iuf"):
+            continue
+        if isinstance(encoder, Numbers) and (encoder.words is not None or kinds[name] == "m"):
+            continue
+        values = read[name] if name in read else encoder.values(table[name])
+        if regular_times(name, values, getattr(encoder, "origin", None)) is not None:
+            encoders[place] = replace(encoder, margin=0.0)

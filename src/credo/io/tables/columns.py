@@ -139,10 +139,9 @@ def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
 
 def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """The column as floats, NaN where missing, and the rows whose value isn't a number."""
-    if column.dtype.kind == "c":
-        raise ColumnError(f"column {str(column.name)!r} holds complex numbers; use their real or imaginary parts")
     if _is_plain(column):
         return column.to_numpy(dtype=np.float64, copy=True), np.empty(0, dtype=np.intp)
+    refuse_complex(column)
     values = np.full(len(column), np.nan)
     if column.dtype.kind in "biuf":
         values[present] = column[present].to_numpy(dtype=np.float64)
@@ -154,6 +153,12 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
     odd = np.array([number is None for number in found], dtype=bool)
     values[~odd] = found[~odd].astype(np.float64)
     return values, np.flatnonzero(odd)
+
+
+def refuse_complex(column: Any) -> None:
+    """Raise an error if the column holds complex numbers."""
+    if column.dtype.kind == "c":
+        raise ColumnError(f"column {str(column.name)!r} holds complex numbers; use their real or imaginary parts")
 
 
 def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") -> str:

@@ -23,7 +23,15 @@ SUSPECT_WORDS = frozenset(
      "not applicable", "not measured")
 )  # fmt: skip
 _CURRENCIES = "$€£"
-_GROUPS = {".": ", '’\u00a0\u202f\u2009", ",": ". '’\u00a0\u202f\u2009"}
+_PLAIN = {
+    decimal: re.compile(rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?", re.ASCII)
+    for decimal, point in ((".", r"\."), (",", ","))
+}
+# No number of thousands begins with a zero: 0,250 is a quarter.
+_GROUPED = {
+    decimal: re.compile(rf"[+-]?[1-9]\d{{0,2}}(?P<group>[{groups}])\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", re.ASCII)
+    for decimal, point, groups in ((".", r"\.", ", '’\u00a0\u202f\u2009"), (",", ",", ". '’\u00a0\u202f\u2009"))
+}
 # With a larger share of other words, a column isn't numeric with some typing errors.
 _SLIPS = 0.05
 _SLIP_ROWS = 20
@@ -115,13 +123,9 @@ def _form(distinct: list[str], *, decimal: str) -> _Form | None:
 
 def _number(text: str, *, decimal: str) -> tuple[float, str] | None:
     """A number and the sign that groups its digits, or None."""
-    point = re.escape(decimal)
-    plain = re.fullmatch(rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?", text, re.ASCII)
-    if plain:
+    if _PLAIN[decimal].fullmatch(text):
         return float(text.replace(decimal, ".")), ""
-    group = f"(?P<group>[{re.escape(_GROUPS[decimal])}])"
-    # No number of thousands begins with a zero: 0,250 is a quarter.
-    grouped = re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}{group}\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", text, re.ASCII)
+    grouped = _GROUPED[decimal].fullmatch(text)
     if grouped:
         return float(text.replace(grouped["group"], "").replace(decimal, ".")), grouped["group"]
     if text.lower().lstrip("+-") in ("inf", "infinity"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from credo.io import ColumnError, TableError, read_table, target_task, time_column
 from credo.io.errors import quoted, shown
-from credo.io.preparation.dates import date_format, timestamps
+from credo.io.preparation.dates import timestamps
 from credo.io.preparation.kinds import Profile, kind_of, profile
 from credo.study._large import large_table, sample_of
 
@@ -102,8 +102,7 @@ def _task(name: str, column: Any) -> dict[str, Any]:
 def _range(found: Profile, kind: str) -> tuple[str | None, str | None]:
     """The smallest and the largest value of numbers and dates, as text."""
     if kind == "date":
-        words = found.words[found.present]
-        stamps = timestamps(found.column, found.present, found.words, date_format(found.column, words) or "")
+        stamps = timestamps(found.column, found.present, found.date_format or "")
         known = stamps[~np.isnat(stamps)].astype("datetime64[D]")
         return (str(known.min()), str(known.max())) if len(known) else (None, None)
     values = found.values[np.isfinite(found.values)]
