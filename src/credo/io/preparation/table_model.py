@@ -165,7 +165,7 @@ class TableModel(FittedState, BaseEstimator):
         if self.estimator is None:
             raise ValueError("TableModel needs an estimator, as in TableModel(Preparation(), LinearRegression())")
         table, targets = self._split(as_frame(X), y)
-        check_consistent_length(table, targets, sample_weight)
+        check_consistent_length(table, targets, None if np.ndim(sample_weight) == 0 else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if sample_weight is None:
