@@ -213,8 +213,6 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     True
     """
 
-    log_likelihood_: float
-
     def __init__(
         self,
         n_experts: int | str = "bic",

@@ -77,6 +77,11 @@ class KernelRidge(Regressor):
     array([4.])
     """
 
+    alpha_: float
+    alphas_: Array
+    loo_errors_: Array
+    noise_std_: float
+    dof_: float
     kernel_: Kernel
     spectrum_: Spectrum
     X_fit_: Array

@@ -116,6 +116,8 @@ class LinearModel(Regressor):
 class PosteriorModel(LinearModel):
     """A linear model with a `Posterior` of its coefficients."""
 
+    coef_std_: Array
+    intercept_std_: float
     posterior_: Posterior
 
     def _keep_posterior(self, posterior: Posterior) -> None:

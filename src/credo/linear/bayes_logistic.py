@@ -118,6 +118,17 @@ class BayesianLogisticRegression(LinearClassifier):
     array([0.32, 1.  ])
     """
 
+    coef_std_: Array
+    intercept_std_: Array
+    prior_precision_: float
+    effective_dof_: float
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+    log_likelihood_: float
+    n_parameters_: int
+    n_observations_: float
+
     _accepts_sparse = True
     _accepts_parts = True
     _title = "Bayesian logistic regression"
