@@ -41,7 +41,7 @@ def _entries(values: Any) -> list[Any]:
     return np.asarray(values).tolist()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """A small table that prints aligned columns, shows as HTML in a notebook, and converts to a data frame.
 
@@ -97,6 +97,9 @@ class Table:
         ]
         more = [f"… and {left_out} more; to_frame() has all"] if left_out > 0 else []
         return "\n".join([self.title, *(line.rstrip() for line in lines), *more, *self.notes])
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.shown())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,19 +25,24 @@ class Intervals(Table):
     >>> np.asarray(table)
     array([[0., 2.],
            [1., 3.]])
-    >>> table["x0"]
-    (1.0, 3.0)
+    >>> table["x0"], table[1], list(table)
+    ((1.0, 3.0), (1.0, 3.0), [(0.0, 2.0), (1.0, 3.0)])
     """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.column_stack([self.columns["lower"], self.columns["upper"]]).astype(dtype or np.float64)
 
-    def __getitem__(self, parameter: str) -> tuple[float, float]:
+    def __getitem__(self, parameter: str | int) -> tuple[float, float]:
+        """The interval of a parameter, by its name or its position."""
+        if not isinstance(parameter, str):
+            return float(self.columns["lower"][parameter]), float(self.columns["upper"][parameter])
         names = list(self.columns["parameter"])
         if parameter not in names:
             raise KeyError(f"no parameter is called {parameter!r}; there are {', '.join(map(repr, names))}")
-        i = names.index(parameter)
-        return float(self.columns["lower"][i]), float(self.columns["upper"][i])
+        return self[names.index(parameter)]
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        return map(self.__getitem__, range(len(self)))
 
 
 class LinearModel(Regressor):
