@@ -55,7 +55,7 @@ def test_point_mass() -> None:
     np.testing.assert_array_equal(point.crps([0.0, 2.0, 3.5]), [2.0, 0.0, 1.5])
     np.testing.assert_array_equal(point.log_prob([2.0, 2.1]), [np.inf, -np.inf])
     np.testing.assert_array_equal(point.interval(0.9), [2.0, 2.0])
-    np.testing.assert_array_equal(point.sample(2, random_state=0), [[2.0], [2.0]])
+    np.testing.assert_array_equal(point.sample(2, random_state=0), [2.0, 2.0])
 
 
 def test_extremes_raise_no_warning() -> None:

@@ -90,7 +90,7 @@ def test_closed_forms_of_leave_one_out_are_refits(model):
     for i in (0, 5, 11):
         rest = np.arange(12) != i
         refitted = type(model)(**model.get_params()).fit(X[rest], y[rest]).predict_dist(X[[i]])
-        np.testing.assert_allclose(found[i].quantile([0.1, 0.5, 0.9]), refitted.quantile([0.1, 0.5, 0.9]), rtol=1e-7)
+        np.testing.assert_allclose(found[[i]].quantile([0.1, 0.5, 0.9]), refitted.quantile([0.1, 0.5, 0.9]), rtol=1e-7)
 
 
 def test_a_row_of_weight_two_leaves_one_copy_behind():

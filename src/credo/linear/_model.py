@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,37 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, t_variance
 from credo.estimator import Regressor, interval_level
-from credo.frames import Table
+from credo.frames import Intervals, Table
 from credo.linear._posterior import Posterior
 
 Array = NDArray[np.float64]
-
-
-class Intervals(Table):
-    """Lower and upper ends of the parameters' intervals: a table with names, and an array of shape (n_parameters, 2).
-
-    >>> table = Intervals("Intervals", {"parameter": ["intercept", "x0"], "lower": [0.0, 1.0], "upper": [2.0, 3.0]})
-    >>> np.asarray(table)
-    array([[0., 2.],
-           [1., 3.]])
-    >>> table["x0"], table[1], list(table)
-    ((1.0, 3.0), (1.0, 3.0), [(0.0, 2.0), (1.0, 3.0)])
-    """
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.column_stack([self.columns["lower"], self.columns["upper"]]).astype(dtype or np.float64)
-
-    def __getitem__(self, parameter: str | int) -> tuple[float, float]:
-        """The interval of a parameter, by its name or its position."""
-        if not isinstance(parameter, str):
-            return float(self.columns["lower"][parameter]), float(self.columns["upper"][parameter])
-        names = list(self.columns["parameter"])
-        if parameter not in names:
-            raise KeyError(f"no parameter is called {parameter!r}; there are {', '.join(map(repr, names))}")
-        return self[names.index(parameter)]
-
-    def __iter__(self) -> Iterator[tuple[float, float]]:
-        return map(self.__getitem__, range(len(self)))
 
 
 class LinearModel(Regressor):
@@ -73,8 +45,7 @@ class LinearModel(Regressor):
         self._require_noise()
         names, estimate, scale = self._parameters()
         ends = self._ends(estimate, scale, level)
-        columns = {"parameter": names, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])}
-        return Intervals(f"{100 * level:g} % intervals", columns)
+        return Intervals.of(names, ends, level)
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Estimate, standard deviation and interval of each parameter, and notes about the fit."""

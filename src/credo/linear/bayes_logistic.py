@@ -23,6 +23,7 @@ from credo.estimator import (
     positive_integer,
     require_squares,
 )
+from credo.frames import Intervals
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
 from credo.linear._logistic_parts import log_posterior_in_parts
@@ -201,6 +202,17 @@ class BayesianLogisticRegression(LinearClassifier):
         self._keep(found, data)
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (len(data.x_mean) + posterior.intercept)
+
+    def confint(self, level: float = 0.95) -> Intervals:
+        """Intervals of all parameters, mean ± z sd of the posterior: class by class, the intercept first.
+
+        Returns
+        -------
+        Intervals
+            Prints as a table with the names of the parameters and converts to a frame (`to_frame()`), or to an array of
+            shape (n_parameters, 2) by `np.asarray`; `confint()["age"]` is one interval.
+        """
+        return self._confint(level)
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Central posterior interval of each class's probability.
