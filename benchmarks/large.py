@@ -70,7 +70,7 @@ def model(name: str, points: int) -> Any:
         "bayes-linear": BayesianLinearRegression,
         "logistic": LogisticRegression,
         "bayes-logistic": BayesianLogisticRegression,
-        "bayes-logistic-learned": lambda: BayesianLogisticRegression("evidence"),
+        "bayes-logistic-learned": lambda: BayesianLogisticRegression("integrate"),
         "gp": lambda: GPRegressor(n_inducing=points, n_restarts=0, random_state=0),
     }[name]()
 

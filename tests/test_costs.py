@@ -81,7 +81,7 @@ def test_a_default_process_takes_few_factorizations(cubes, model, limit):
     [
         (credo.BayesianLinearRegression(), 8),
         (credo.LogisticRegression(0.1), 25),
-        (credo.BayesianLogisticRegression(), 40),
+        (credo.BayesianLogisticRegression(1.0), 40),
         (credo.Lasso(), 10),
         (credo.SparseLogisticRegression(0.1), 15),
     ],

@@ -43,7 +43,7 @@ Y = X[:, 0] + RNG.normal(size=40)
         (credo.Lasso(0.1), Y),
         (credo.SparseLogisticRegressionCV(n_alphas=10), Y > 0),
         (credo.LogisticRegression(1.0), Y > 0),
-        (credo.BayesianLogisticRegression("evidence"), Y > 0),
+        (credo.BayesianLogisticRegression("integrate"), Y > 0),
         (credo.SpikeSlabRegressor(search="gibbs", n_draws=200, random_state=0), Y),
         (credo.SpikeSlabClassifier(random_state=0), Y > 0),
         (credo.SpikeSlabClassifier(search="gibbs", n_draws=200, random_state=0), Y > 0),

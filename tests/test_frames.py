@@ -64,3 +64,8 @@ def test_a_column_without_a_value_is_kept_and_not_shown():
 
 def test_a_table_without_rows_shows_its_columns():
     assert str(Table("T", {"name": [], "sd": []})).splitlines() == ["T", "name  sd"]
+
+
+def test_a_table_in_a_console_reads_as_it_prints():
+    table = Table("Weights", {"parameter": ["slope"], "estimate": [np.float64(2.0)]})
+    assert repr(table) == str(table) and "np.float64" not in repr(table)

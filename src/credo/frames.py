@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 _BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -41,7 +42,7 @@ def _entries(values: Any) -> list[Any]:
     return np.asarray(values).tolist()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """A small table that prints aligned columns, shows as HTML in a notebook, and converts to a data frame.
 
@@ -98,11 +99,47 @@ class Table:
         more = [f"… and {left_out} more; to_frame() has all"] if left_out > 0 else []
         return "\n".join([self.title, *(line.rstrip() for line in lines), *more, *self.notes])
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.shown())
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells())
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>{notes}"
+
+
+class Intervals(Table):
+    """Lower and upper ends of the parameters' intervals: a table with names, and an array of shape (n_parameters, 2).
+
+    >>> table = Intervals("Intervals", {"parameter": ["intercept", "x0"], "lower": [0.0, 1.0], "upper": [2.0, 3.0]})
+    >>> np.asarray(table)
+    array([[0., 2.],
+           [1., 3.]])
+    >>> table["x0"], table[1], list(table)
+    ((1.0, 3.0), (1.0, 3.0), [(0.0, 2.0), (1.0, 3.0)])
+    """
+
+    @classmethod
+    def of(cls, names: Sequence[str], ends: NDArray[np.float64], level: float) -> Intervals:
+        """From the names of the parameters and an array of shape (n_parameters, 2)."""
+        columns = {"parameter": names, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])}
+        return cls(f"{100 * level:g} % intervals", columns)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
+        return np.column_stack([self.columns["lower"], self.columns["upper"]]).astype(dtype or np.float64)
+
+    def __getitem__(self, parameter: str | int) -> tuple[float, float]:
+        """The interval of a parameter, by its name or its position."""
+        if not isinstance(parameter, str):
+            return float(self.columns["lower"][parameter]), float(self.columns["upper"][parameter])
+        names = list(self.columns["parameter"])
+        if parameter not in names:
+            raise KeyError(f"no parameter is called {parameter!r}; there are {', '.join(map(repr, names))}")
+        return self[names.index(parameter)]
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        return map(self.__getitem__, range(len(self)))
 
 
 def _is_number(value: Any) -> bool:

@@ -138,7 +138,7 @@ def test_crps_is_the_integral_of_its_definition(dist: Distribution) -> None:
     y = outcomes(dist)[0]
     points = np.concatenate([dist.quantile(LEVELS[1:-1]).T, dist._knots()])
     for row, one in enumerate(dist):
-        expected = oracles.crps(lambda x, one=one: float(one.cdf(x)[0]), y[row], points=points[:, row])
+        expected = oracles.crps(lambda x, one=one: float(one.cdf(x)), y[row], points=points[:, row])
         np.testing.assert_allclose(dist.crps(y)[row], expected, rtol=1e-7, atol=1e-9)
 
 
@@ -195,11 +195,12 @@ def test_rows_are_chosen_as_in_numpy(dist: Distribution) -> None:
     for index in (1, -1, slice(0, 2), [2, 0, 2], np.array([True, False, True]), slice(0, 0)):
         part = dist[index]
         assert type(part) is type(dist)
-        np.testing.assert_allclose(part.mean, np.atleast_1d(dist.mean[index]), rtol=1e-15)
-        np.testing.assert_array_equal(part.quantile([0.1, 0.9]), dist.quantile([0.1, 0.9])[index].reshape(-1, 2))
-        if len(part):
-            y = outcomes(dist)[0]
-            np.testing.assert_allclose(part.crps(y[index]), np.atleast_1d(dist.crps(y)[index]), rtol=1e-12)
+        for mine, whole in ((part.mean, dist.mean), (part.std, dist.std), (part.quantile(0.3), dist.quantile(0.3))):
+            np.testing.assert_allclose(mine, whole[index], rtol=1e-15, strict=True)
+        np.testing.assert_array_equal(part.quantile([0.1, 0.9]), dist.quantile([0.1, 0.9])[index], strict=True)
+        assert part.sample(4, random_state=0).shape == (4, *dist.mean[index].shape)
+        y = outcomes(dist)[0]
+        np.testing.assert_allclose(part.crps(y[index]), dist.crps(y)[index], rtol=1e-12, strict=True)
     assert [len(row) for row in dist] == [1, 1, 1]
     with pytest.raises(IndexError):
         dist[3]
@@ -210,6 +211,33 @@ def test_one_row_takes_a_grid(dist: Distribution) -> None:
     y = outcomes(dist)
     np.testing.assert_allclose(dist[1].crps(y[:, 1]), dist.crps(y)[:, 1], rtol=1e-12)
     np.testing.assert_array_equal(dist[1].cdf(y[:, 1]), dist.cdf(y)[:, 1])
+
+
+@every
+def test_a_scalar_distribution_returns_numbers(dist: Distribution) -> None:
+    one = dist[1]
+    values = [one.mean, one.std, one.var, one.quantile(0.5), *one.interval(), one.cdf(0.0), one.crps(1.0)]
+    assert all(isinstance(value, np.float64) for value in values)
+    assert one.cdf(np.zeros((4, 2))).shape == (4, 2) and one.quantile([0.1, 0.2]).shape == (2,)
+    assert len(one.to_frame()) == len(one) == 1
+    assert len(one[:]) == 1 and one[:].mean.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    "dist",
+    [
+        Normal(0.0, 1.0), StudentT(3.0, 1.0, 2.0), Bernoulli(0.3), PoissonLogNormal(0.0, 0.5),
+        Categorical([0.2, 0.8]), Empirical([1.0, 2.0, 4.0]), Shaped(1.0, 2.0, Shape([-1.0, 1.0], [0.1, 0.9])),
+        Mixture([Normal(0.0, 1.0), StudentT(4.0, 1.0, 2.0)], [0.5, 0.5]), Transformed(Normal(0.0, 1.0), Log()),
+    ],
+    ids=lambda dist: type(dist).__name__,
+)  # fmt: skip
+def test_parameters_that_are_numbers_make_a_scalar_distribution(dist: Distribution) -> None:
+    assert isinstance(float(dist.quantile(0.5)), float) and isinstance(dist.mean, np.float64)
+    rows = dist[[0, 0]]
+    np.testing.assert_array_equal(rows.quantile([0.2, 0.9]), [dist.quantile([0.2, 0.9])] * 2, strict=True)
+    for name in dist._shown:
+        assert np.shape(getattr(dist, name)) == np.shape(getattr(rows, name))[1:] or name == "classes"
 
 
 @every

@@ -1,14 +1,15 @@
-"""Sample weights that can't be counts of rows are refused in words by every estimator."""
+"""Sample weights: one number is every row's weight, and what can't be counts of rows raises a clear error."""
 
 import datetime
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 from tests.contracts.estimators import classifiers, regressors
 
+import credo
 from credo.estimator import Regressor
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -36,3 +37,12 @@ def test_what_is_no_weight_is_refused_in_words(model):
     for weight, message in BAD.values():
         with pytest.raises(ValueError, match=message):
             clone(model).fit(X, target, sample_weight=weight)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", [*MODELS, credo.BaselineRegressor(), credo.BaselineClassifier()], ids=repr)
+def test_one_number_is_the_weight_of_every_row(model):
+    target = (y > 0).astype(int) if is_classifier(model) else y
+    one = clone(model).fit(X, target, sample_weight=2.0)
+    each = clone(model).fit(X, target, sample_weight=np.full(12, 2.0))
+    np.testing.assert_array_equal(one.predict(X), each.predict(X))

@@ -25,7 +25,7 @@ def test_certain_outcomes() -> None:
 
 
 def test_the_ends_of_the_support_are_reached_however_improbable() -> None:
-    np.testing.assert_array_equal(Bernoulli(1e-30).quantile([0.0, 1 - 1e-12, 1.0]), [[0, 0, 1]])
+    np.testing.assert_array_equal(Bernoulli(1e-30).quantile([0.0, 1 - 1e-12, 1.0]), [0, 0, 1])
 
 
 @given(st.floats(0, 1), st.sampled_from([0, 1]))

@@ -22,9 +22,9 @@ def test_crps_is_the_energy_form(draws: np.ndarray, y: float) -> None:
 @given(draws_of_a_row, st.floats(-2e3, 2e3))
 @settings(max_examples=30, deadline=None)
 def test_cdf_counts(draws: np.ndarray, y: float) -> None:
-    assert Empirical(draws).cdf(y)[0] == (draws <= y).mean()
+    assert Empirical(draws).cdf(y) == (draws <= y).mean()
     for draw in draws:
-        assert Empirical(draws).cdf(draw)[0] == pytest.approx((draws <= draw).mean(), rel=1e-15)
+        assert Empirical(draws).cdf(draw) == pytest.approx((draws <= draw).mean(), rel=1e-15)
 
 
 @given(draws_of_a_row, st.floats(0, 1))
@@ -34,9 +34,9 @@ def test_quantile_and_cdf_are_inverse_to_each_other(draws: np.ndarray, q: float)
     dist = Empirical(draws)
     for draw in draws:
         if q > 0:
-            assert (dist.quantile(q)[0] <= draw) == (q <= dist.cdf(draw)[0])
-        assert dist.quantile(dist.cdf(draw)[0])[0] == draw
-    np.testing.assert_array_equal(dist.quantile([0.0, 1.0])[0], [draws.min(), draws.max()])
+            assert (dist.quantile(q) <= draw) == (q <= dist.cdf(draw))
+        assert dist.quantile(dist.cdf(draw)) == draw
+    np.testing.assert_array_equal(dist.quantile([0.0, 1.0]), [draws.min(), draws.max()])
 
 
 def test_quantile_is_numpy_s_inverted_cdf() -> None:
@@ -54,7 +54,7 @@ def test_crps_keeps_its_digits_far_from_zero() -> None:
 
 def test_many_draws_score_as_the_distribution_they_came_from() -> None:
     """To 1e-3, the size of the quantisation of a normal into 2000 midpoints of probability."""
-    draws = Normal(1.0, 2.0).quantile((np.arange(2000) + 0.5) / 2000)[0]
+    draws = Normal(1.0, 2.0).quantile((np.arange(2000) + 0.5) / 2000)
     y = np.array([-3.0, 1.0, 2.5])
     np.testing.assert_allclose(Empirical(draws).crps(y), Normal(1.0, 2.0).crps(y), atol=1e-3)
 

@@ -22,8 +22,8 @@ def test_equals_scipy_over_scales(scale: float) -> None:
     np.testing.assert_allclose(dist.log_prob(y), oracle.logpdf(y), rtol=1e-12)
     np.testing.assert_allclose(dist.cdf(y), oracle.cdf(y), rtol=1e-11)
     q = np.array([1e-300, 1e-20, 0.025, 0.5, 0.975, 1 - 1e-12])
-    np.testing.assert_allclose(dist.quantile(q)[0], oracle.ppf(q), rtol=1e-14)
-    assert dist.mean[0] == 2 * scale and dist.std[0] == scale
+    np.testing.assert_allclose(dist.quantile(q), oracle.ppf(q), rtol=1e-14)
+    assert dist.mean == 2 * scale and dist.std == scale
 
 
 @pytest.mark.parametrize("y", [-6.0, -0.5, 0.0, 1.0, 2.9])
@@ -51,11 +51,11 @@ def test_score_is_absolute_error_when_the_scale_vanishes() -> None:
 def test_point_mass() -> None:
     point = Normal(2.0, 0.0)
     np.testing.assert_array_equal(point.cdf([1.9, 2.0, 2.1]), [0.0, 1.0, 1.0])
-    np.testing.assert_array_equal(point.quantile([0.0, 0.3, 1.0]), [[2.0, 2.0, 2.0]])
+    np.testing.assert_array_equal(point.quantile([0.0, 0.3, 1.0]), [2.0, 2.0, 2.0])
     np.testing.assert_array_equal(point.crps([0.0, 2.0, 3.5]), [2.0, 0.0, 1.5])
     np.testing.assert_array_equal(point.log_prob([2.0, 2.1]), [np.inf, -np.inf])
-    np.testing.assert_array_equal(point.interval(0.9), [[2.0], [2.0]])
-    np.testing.assert_array_equal(point.sample(2, random_state=0), [[2.0], [2.0]])
+    np.testing.assert_array_equal(point.interval(0.9), [2.0, 2.0])
+    np.testing.assert_array_equal(point.sample(2, random_state=0), [2.0, 2.0])
 
 
 def test_extremes_raise_no_warning() -> None:
@@ -84,7 +84,7 @@ def test_cdf_undoes_quantile(mean: float, std: float, q: float) -> None:
 def test_scores_move_and_scale_with_the_data(m: float, s: float, y: float, shift: float, k: float) -> None:
     here, there = Normal(m, s).crps(y), Normal(k * m + shift, k * s).crps(k * y + shift)
     np.testing.assert_allclose(there, k * here, rtol=1e-9, atol=1e-9)
-    assert here[0] >= 0
+    assert here >= 0
 
 
 def test_bad_parameters_are_refused_in_words() -> None:

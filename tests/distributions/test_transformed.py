@@ -116,8 +116,8 @@ def test_densities_integrate_to_one_and_moments_are_their_integrals(name: str) -
     dist = Transformed(base, transform)
     tails = 10.0 ** -np.arange(12, 0, -1)
     levels = np.concatenate([tails, [0.2, 0.35, 0.5, 0.65, 0.8]])
-    lower, upper = dist.quantile(levels)[0], dist._isf(tails[::-1])[0]
-    edges = np.unique(np.concatenate([lower, upper, dist.quantile([0.0])[0], [0.0]]))
+    lower, upper = dist.quantile(levels), dist._isf(tails[::-1])[0]
+    edges = np.unique(np.concatenate([lower, upper, dist.quantile([0.0]), [0.0]]))
     edges = edges[np.isfinite(edges)]
 
     # Squared nodes crowd at the lower end of each piece, where the density of a bounded y may be infinite.
@@ -130,12 +130,12 @@ def test_densities_integrate_to_one_and_moments_are_their_integrals(name: str) -
         return float((h(y) * mass).sum())
 
     assert integral(np.ones_like) == pytest.approx(1.0, abs=1e-7)
-    if np.isfinite(dist.mean[0]):
+    if np.isfinite(dist.mean):
         mean = integral(lambda y: y)
-        assert dist.mean[0] == pytest.approx(mean, rel=1e-6)
+        assert dist.mean == pytest.approx(mean, rel=1e-6)
     # Squares in heavy tails converge too slowly for this oracle.
-    if np.isfinite(dist.std[0]) and name not in {"t", "both signs, t", "bounded above"}:
-        assert dist.std[0] == pytest.approx(np.sqrt(integral(lambda y: (y - mean) ** 2)), rel=1e-5)
+    if np.isfinite(dist.std) and name not in {"t", "both signs, t", "bounded above"}:
+        assert dist.std == pytest.approx(np.sqrt(integral(lambda y: (y - mean) ** 2)), rel=1e-5)
 
 
 def test_a_base_beyond_the_image_is_the_end_of_the_domain() -> None:
@@ -156,11 +156,11 @@ def test_moments_that_do_not_exist_are_said_so_and_the_median_stands_in() -> Non
     # y ~ z^(1/λ): with λ = ½ a mean needs more than two degrees of freedom, a variance more than four.
     for df, finite in [(1.9, (False, False)), (2.1, (True, False)), (4.1, (True, True))]:
         dist = Transformed(StudentT(df, 3.0, 0.5), BoxCox(0.5))
-        assert (np.isfinite(dist.mean[0]), np.isfinite(dist.std[0])) == finite
+        assert (np.isfinite(dist.mean), np.isfinite(dist.std)) == finite
     # Both tails of exp: neither end has a mean.
-    assert np.isnan(Transformed(StudentT(1.0), YeoJohnson(1.0)).mean[0])
+    assert np.isnan(Transformed(StudentT(1.0), YeoJohnson(1.0)).mean)
     # Box–Cox with −1 ≤ λ < 0 has a tail like t^λ.
-    assert Transformed(Normal(0.0, 0.2), BoxCox(-0.5)).mean[0] == np.inf
+    assert Transformed(Normal(0.0, 0.2), BoxCox(-0.5)).mean == np.inf
 
 
 def test_intervals_are_images_of_the_base_s() -> None:

@@ -94,7 +94,7 @@ def test_closed_forms_of_leave_one_out_are_refits(model, weight):
     for i in range(12):
         rest = np.where(np.arange(12) == i, np.maximum(before - 1.0, 0.0), before)
         refitted = clone(model).fit(X, y, sample_weight=rest).predict_dist(X[[i]])
-        np.testing.assert_allclose(found[i].quantile([0.1, 0.5, 0.9]), refitted.quantile([0.1, 0.5, 0.9]), rtol=1e-7)
+        np.testing.assert_allclose(found[[i]].quantile([0.1, 0.5, 0.9]), refitted.quantile([0.1, 0.5, 0.9]), rtol=1e-7)
 
 
 @pytest.mark.parametrize("model", FIXED, ids=repr)

@@ -71,7 +71,7 @@ def test_the_smooth_distribution_is_one():
     (X, y), (new, truth) = table(80), table(300, 1)
     dist = Conformal(Ridge()).fit(X, y).predict_dist(new)
     # The density integrates to the differences of the cdf, by midpoints between quantiles.
-    edges = dist[0].quantile(np.linspace(0.001, 0.999, 4000))[0]
+    edges = dist[0].quantile(np.linspace(0.001, 0.999, 4000))
     mass = np.diff(edges) @ np.exp(dist[0].log_prob((edges[1:] + edges[:-1]) / 2))
     assert mass == pytest.approx(0.998, abs=2e-3)
     # Far outside of all residuals the density is small and not zero.

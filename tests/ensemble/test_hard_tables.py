@@ -89,7 +89,7 @@ class _NoProbability(BayesianLogisticRegression):
 def test_a_member_that_cannot_predict_is_left_out_of_a_stack_and_named():
     for odd, good, target in (
         (_NotANumber(), DecisionTreeRegressor(), y),
-        (_NoProbability("evidence"), LinearDiscriminant(), labels),
+        (_NoProbability(), LinearDiscriminant(), labels),
     ):
         model = ModelAverage([("odd", odd), ("good", good)], weights="stacking", cv=2)
         with pytest.warns(UserWarning, match="odd failed and is left out"):
@@ -159,7 +159,7 @@ def test_shares_to_hold_out_that_are_none(share):
 
 
 def test_probabilities_that_are_not_numbers_are_not_averaged():
-    model = Committee([("odd", _NoProbability("evidence")), ("good", LinearDiscriminant())]).fit(X, labels)
+    model = Committee([("odd", _NoProbability()), ("good", LinearDiscriminant())]).fit(X, labels)
     with pytest.raises(ValueError, match="_NoProbability predicts probabilities that are not numbers"):
         model.predict_proba(X)
 

@@ -43,6 +43,17 @@ def test_columns_may_be_anything_and_files_bring_it_back(tmp_path):
     assert credo.load(tmp_path / "model.credo").predict(table.iloc[:2]).tolist() == [2.5, 2.5]
 
 
+@pytest.mark.parametrize("model", [BaselineRegressor(), BaselineClassifier()], ids=repr)
+def test_columns_are_counted_and_named_as_by_a_dummy(model):
+    table, y = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=4), "what": list("abab")}), [0, 1, 1, 0]
+    dummy = DummyClassifier().fit(table, y)
+    model.fit(table, y)
+    assert model.n_features_in_ == dummy.n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == dummy.feature_names_in_.tolist()
+    model.fit(np.zeros((4, 3)), y)
+    assert model.n_features_in_ == 3 and not hasattr(model, "feature_names_in_")
+
+
 def test_one_row_has_no_spread():
     with pytest.raises(ValueError, match="more than one observation"):
         BaselineRegressor().fit([[1.0]], [1.0])

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse, stats
 from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn import exceptions
+from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from tests.reference.polya_gamma import Grid, gibbs
 
@@ -146,7 +147,7 @@ def test_evidence_tends_to_the_exact_one():
     gaps = []
     for n in (20, 80, 320):
         X, y = line(n)
-        model = BayesianLogisticRegression().fit(X, y)
+        model = BayesianLogisticRegression(1.0).fit(X, y)
         _, exact = grid(model, X, y)
         gaps.append(exact.log_evidence - model.log_evidence_)
     assert 0 < gaps[-1] < 0.008 and gaps[0] < 0.06
@@ -160,7 +161,7 @@ def test_averaged_probabilities_tell_more_than_plug_in(n):
     new = np.linspace(-6, 6, 41)[:, None]
     lost = {}
     for rule in RULES:
-        model = BayesianLogisticRegression(predictive=rule, random_state=0).fit(X, y)
+        model = BayesianLogisticRegression(1.0, predictive=rule, random_state=0).fit(X, y)
         _, exact = grid(model, X, y)
         p = exact.probability(np.column_stack([new - X.mean(axis=0), np.ones(41)]))
         q = model.predict_proba(new)[:, 1]
@@ -222,7 +223,7 @@ def test_slope_of_the_bound(alpha):
 def test_learned_precision_is_integrated_out(n_classes):
     """Sums over a fine grid of precisions, each with a fit of its own."""
     X, y = table(50, 6, n_classes, seed=5)
-    model = BayesianLogisticRegression("evidence").fit(X, y)
+    model = BayesianLogisticRegression("integrate").fit(X, y)
     assert model.result_.converged and "averaged over the prior precision" in model.result_.message
     square = float(np.square(X - X.mean(axis=0)).sum() / len(X))
     u = np.log(square) - 2 * np.log(3) + np.arange(-9.0, 9.1, 0.75)
@@ -239,6 +240,39 @@ def test_learned_precision_is_integrated_out(n_classes):
     probs = np.tensordot(share, np.stack([fit.predict_proba(X) for fit in fits]), axes=1)
     np.testing.assert_allclose(model.predict_proba(X), probs, atol=0.005)
     assert abs(np.log(model.prior_precision_) - u[np.argmax(logs)]) < 0.75
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_precision_of_highest_evidence_is_a_maximum(n_classes):
+    X, y = table(50, 6, n_classes, seed=5)
+    model = BayesianLogisticRegression("evidence").fit(X, y)
+    assert model.result_.converged and "maximizes the evidence" in model.result_.message
+    assert model.evidence_base_ == "hyperparameters: maximised"
+    given = BayesianLogisticRegression(model.prior_precision_).fit(X, y)
+    assert model.log_evidence_ == pytest.approx(given.log_evidence_, abs=1e-4)
+    np.testing.assert_allclose(model.predict_proba(X), given.predict_proba(X), atol=1e-4)
+    for u in (-3.0, -0.5, 0.5, 3.0):
+        other = BayesianLogisticRegression(model.prior_precision_ * np.exp(u)).fit(X, y)
+        assert other.log_evidence_ < model.log_evidence_
+
+
+@pytest.mark.parametrize("prior", ["integrate", "evidence"])
+def test_a_learned_precision_is_the_same_in_any_unit(prior):
+    X, y = table(80, 4, seed=2)
+    model = BayesianLogisticRegression(prior).fit(X, y)
+    small = BayesianLogisticRegression(prior).fit(1e-3 * X, y)
+    np.testing.assert_allclose(small.predict_proba(1e-3 * X), model.predict_proba(X), rtol=1e-6)
+    assert small.log_evidence_ == pytest.approx(model.log_evidence_, abs=1e-6)
+
+
+def test_the_default_prior_does_not_depend_on_units():
+    """Breast cancer in other units, where a prior precision of 1 leaves hardly any effect."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = 1e-3 * (X - X.mean(axis=0)) / X.std(axis=0)
+    train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
+    default, fixed = (credo.log_score(y[test], model.fit(X[train], y[train]).predict_dist(X[test]))
+                      for model in (BayesianLogisticRegression(), BayesianLogisticRegression(1.0)))  # fmt: skip
+    assert default > -0.15 and fixed < -0.5
 
 
 def test_gauss_rule_integrates_polynomials():
@@ -259,7 +293,7 @@ def test_intervals_of_weights_hold_what_they_say(n, p):
         X, w = rng.normal(size=(n, p)), rng.normal(size=p)
         y = rng.random(n) < expit(X @ w)
         if 0 < y.sum() < n:
-            model = BayesianLogisticRegression("evidence").fit(X, y)
+            model = BayesianLogisticRegression("integrate").fit(X, y)
             hits.append(np.abs(model.coef_[0] - w) < 1.96 * model.coef_std_[0])
     assert 0.93 - 2 * np.std(np.mean(hits, axis=1)) / 10 < np.mean(hits) < 0.98
 
@@ -277,7 +311,7 @@ def test_labels_that_have_nothing_to_do_with_the_inputs_get_no_weights():
     X = rng.normal(size=(200, 2))
     y = np.tile([0, 0, 1, 1], 50)
     X = np.vstack([X, -X])
-    model = BayesianLogisticRegression("evidence").fit(X, np.append(y, y))
+    model = BayesianLogisticRegression("integrate").fit(X, np.append(y, y))
     assert "highest without any linear effect; a nonlinear model may" in model.result_.message
     np.testing.assert_allclose(model.coef_, 0.0, atol=1e-4)
     np.testing.assert_allclose(model.predict_proba(X), 0.5, atol=1e-2)
@@ -285,7 +319,7 @@ def test_labels_that_have_nothing_to_do_with_the_inputs_get_no_weights():
 
 def test_constant_columns_say_nothing():
     X, y = table(30, 1)
-    model = BayesianLogisticRegression("evidence").fit(np.full((30, 2), 7.0), y)
+    model = BayesianLogisticRegression("integrate").fit(np.full((30, 2), 7.0), y)
     assert "all columns are constant" in model.result_.message and not model.coef_.any()
     both = BayesianLogisticRegression(0.5).fit(np.column_stack([X, np.full(30, 7.0)]), y)
     alone = BayesianLogisticRegression(0.5).fit(X, y)
@@ -472,9 +506,9 @@ def test_sparse_rows_are_rows(shape, n_classes):
 
 def test_rows_made_again_in_every_pass_give_the_same(monkeypatch):
     X, y = table(60, 3)
-    held = BayesianLogisticRegression("evidence").fit(X, y)
+    held = BayesianLogisticRegression("integrate").fit(X, y)
     monkeypatch.setattr("credo.linear._variational._STORED_ENTRIES", 10)
-    np.testing.assert_allclose(BayesianLogisticRegression("evidence").fit(X, y).coef_, held.coef_, rtol=1e-9)
+    np.testing.assert_allclose(BayesianLogisticRegression("integrate").fit(X, y).coef_, held.coef_, rtol=1e-9)
 
 
 def test_wide_tables_need_no_square_of_their_columns():
@@ -508,7 +542,7 @@ def test_labels_of_any_kind(labels):
 def test_files_bring_it_back_bit_for_bit(n_classes, rule, tmp_path):
     X, y = table(40, 3, n_classes)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = BayesianLogisticRegression("evidence", predictive=rule, random_state=0).fit(frame, y)
+    model = BayesianLogisticRegression("integrate", predictive=rule, random_state=0).fit(frame, y)
     credo.save(model, tmp_path / "model.credo")
     back = credo.load(tmp_path / "model.credo")
     assert repr(back) == repr(model) and str(back.summary()) == str(model.summary())
@@ -542,8 +576,11 @@ def test_numbers_for_the_criteria():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior_precision": 0.0}, "prior_precision must be a positive finite number or 'evidence'; got 0.0"),
-        ({"prior_precision": "learn"}, "prior_precision must be a positive finite number or 'evidence'; got 'learn'"),
+        (
+            {"prior_precision": 0.0},
+            "prior_precision must be a positive finite number or 'integrate' or 'evidence'; got 0.0",
+        ),
+        ({"prior_precision": "learn"}, "positive finite number or 'integrate' or 'evidence'; got 'learn'"),
         ({"predictive": "exact"}, "predictive must be one of 'quadrature', 'probit', 'monte_carlo', 'plugin'"),
         ({"intercept_precision": -1.0}, "intercept_precision must be a positive finite number"),
         ({"predictive": "monte_carlo", "n_draws": 0}, "n_draws must be a whole number of at least 1"),

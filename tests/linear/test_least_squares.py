@@ -65,6 +65,10 @@ def test_standard_errors_and_covariance_by_the_textbook(table):
     np.testing.assert_allclose(model.intercept_std_error_, cov[0, 0] ** 0.5, rtol=1e-8)
     half = stats.t.ppf(0.95, 34) * np.sqrt(np.diag(cov))
     intervals = model.confint(0.9)
+    np.testing.assert_array_equal(list(intervals), np.asarray(intervals))
+    assert intervals[0] == intervals["intercept"] and intervals[-1] == list(intervals)[-1]
+    with pytest.raises(KeyError, match="no parameter is called 'nonsense'"):
+        intervals["nonsense"]
     np.testing.assert_allclose(intervals, np.c_[weights - half, weights + half], rtol=1e-8)
     assert intervals.columns["parameter"] == ["intercept", "x0", "x1", "x2", "x3", "x4"]
     assert intervals["intercept"] == pytest.approx((weights[0] - half[0], weights[0] + half[0]))

@@ -9,11 +9,12 @@ from scipy import sparse
 from scipy.optimize import linprog
 from scipy.special import log_expit
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as Peer
 
 import credo
 from credo.estimator import FitWarning
-from credo.linear import LogisticRegression, logistic
+from credo.linear import BayesianLogisticRegression, LogisticRegression, logistic
 from credo.linear._softmax import MatrixFreeObjective, Objective
 
 # Hours of study and whether the exam was passed: the worked example of many courses, with its published fit.
@@ -71,6 +72,31 @@ def test_standard_errors_are_those_of_the_information_matrix():
     errors = np.sqrt(np.einsum("ka,ajbj,kb->kj", center, cov, center))
     np.testing.assert_allclose(model.coef_std_error_, errors[:, :2], rtol=1e-6)
     np.testing.assert_allclose(model.intercept_std_error_, errors[:, 2], rtol=1e-6)
+    expected = np.einsum("ka,aibj,lb->kilj", center, cov, center)[:, :2, :, :2].reshape(6, 6)
+    np.testing.assert_allclose(model.coef_cov_, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_intervals_are_the_published_estimates_within_their_standard_errors():
+    # 1.5046 ± 1.96 · 0.6287 and −4.0777 ± 1.96 · 1.7610.
+    model = LogisticRegression().fit(pd.DataFrame({"hours": HOURS}), PASSED)
+    intervals = model.confint()
+    np.testing.assert_allclose(intervals["hours"], [0.2724, 2.7369], atol=2e-4)
+    np.testing.assert_allclose(intervals["intercept"], [-7.5292, -0.6262], atol=2e-4)
+    np.testing.assert_array_equal(intervals, np.column_stack([model.summary().columns[c] for c in ("lower", "upper")]))
+    names = LogisticRegression().fit(*table(n_classes=3, p=2)).confint(0.9).columns["parameter"]
+    assert names == [f"{k}: {name}" for k in range(3) for name in ("intercept", "x0", "x1")]
+
+
+def test_intervals_without_standard_errors_name_a_model_that_has_some():
+    model = LogisticRegression(1.0).fit(np.array(HOURS)[:, None], PASSED)
+    assert not hasattr(model, "coef_cov_")
+    with pytest.raises(ValueError, match=r"has no standard errors.*BayesianLogisticRegression has intervals"):
+        model.confint()
+    with pytest.raises(NotFittedError):
+        LogisticRegression().confint()
+    bayes = BayesianLogisticRegression(1.0).fit(np.array(HOURS)[:, None], PASSED)
+    lower, upper = bayes.confint(0.9)["x0"]
+    assert lower < bayes.coef_[0, 0] < upper
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

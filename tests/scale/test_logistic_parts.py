@@ -99,7 +99,7 @@ def test_an_iterator_is_not_enough():
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"prior_precision": "evidence"}, {"fit_intercept": False}, {"class_weight": "balanced"}],
+    [{}, {"prior_precision": "integrate"}, {"fit_intercept": False}, {"class_weight": "balanced"}],
     ids=["given", "learned", "no intercept", "balanced"],
 )
 def test_bayesian_chunks_equal_the_whole(n_classes, arguments):

@@ -209,12 +209,12 @@ def test_stacked_parts_answer_as_each_alone():
     order = [(a, 1), (b, 1), (b, 2), (a, 0), (b, 0)]
     y = np.array([0.3, 0.1, -0.7, 2.0, 1.0])
     for method in ("cdf", "log_prob", "crps"):
-        expected = [getattr(dist[row], method)(value)[0] for (dist, row), value in zip(order, y, strict=True)]
+        expected = [getattr(dist[row], method)(value) for (dist, row), value in zip(order, y, strict=True)]
         np.testing.assert_allclose(getattr(whole, method)(y), expected, rtol=1e-12)
     for q in (0.1, 0.9):
-        np.testing.assert_allclose(whole.quantile(q), [dist[row].quantile(q)[0] for dist, row in order], rtol=1e-12)
-    np.testing.assert_array_equal(whole.mean, [dist[row].mean[0] for dist, row in order])
-    np.testing.assert_array_equal(whole.std, [dist[row].std[0] for dist, row in order])
+        np.testing.assert_allclose(whole.quantile(q), [dist[row].quantile(q) for dist, row in order], rtol=1e-12)
+    np.testing.assert_array_equal(whole.mean, [dist[row].mean for dist, row in order])
+    np.testing.assert_array_equal(whole.std, [dist[row].std for dist, row in order])
     part = whole[[4, 0, 3]]
     np.testing.assert_array_equal(part.mean, whole.mean[[4, 0, 3]])
     assert isinstance(part, Stacked) and len(part) == 3

@@ -34,13 +34,13 @@ class Categorical(Distribution):
     ['low', 'high']
     >>> dist.log_prob(["low", "high"]).round(3)
     array([-0.693, -0.223])
-    >>> Categorical([0.5, 0.3, 0.2]).crps(1).round(2)
-    array([0.29])
+    >>> float(Categorical([0.5, 0.3, 0.2]).crps(1).round(2))
+    0.29
     """
 
     _shown = ("probs", "classes")
     _discrete = True
-    probs: Array
+    _probs: Array
     classes: NDArray[Any]
 
     def __init__(self, probs: ArrayLike, classes: ArrayLike | None = None) -> None:
@@ -51,24 +51,31 @@ class Categorical(Distribution):
         if labels.shape != (table.shape[1],):
             raise ValueError(f"probs has {table.shape[1]} columns, but classes has the shape {labels.shape}")
         _refuse_unusable(labels)
-        vars(self).update(probs=valid.probabilities("probs", table), classes=valid.frozen(labels))
+        vars(self).update(
+            _probs=valid.probabilities("probs", table), classes=valid.frozen(labels), _scalar=np.ndim(probs) == 1
+        )
+
+    @property
+    def probs(self) -> Array:
+        """The probabilities of the classes: of shape (n_rows, k), or (k,) of a scalar distribution."""
+        return self._unless_scalar(self._probs)
 
     @property
     def mode(self) -> NDArray[Any]:
         """The most probable class of each row; the first if several are equal."""
-        return self.classes[self.probs.argmax(axis=1)]
+        return self.classes[self.probs.argmax(axis=-1)]
 
     @property
-    def mean(self) -> Array:
-        return self.probs @ self._values("mean")
+    def _mean(self) -> Array:
+        return self._probs @ self._values("mean")
 
     @property
-    def std(self) -> Array:
-        deviations = self._values("standard deviation") - self.mean[:, None]
-        return np.sqrt((self.probs * deviations**2).sum(axis=1))
+    def _std(self) -> Array:
+        deviations = self._values("standard deviation") - self._mean[:, None]
+        return np.sqrt((self._probs * deviations**2).sum(axis=1))
 
     def __len__(self) -> int:
-        return len(self.probs)
+        return len(self._probs)
 
     def log_prob(self, y: ArrayLike) -> Array:
         """The log probability of the labels y, one for each row or one for all."""
@@ -82,14 +89,14 @@ class Categorical(Distribution):
             columns[place] = index[label]
         table = np.broadcast_to(columns.reshape(labels.shape), self._shape(labels.shape))
         with np.errstate(divide="ignore"):
-            return np.log(self.probs)[np.arange(len(self)), table]
+            return self._shaped_as(labels, np.log(self._probs)[np.arange(len(self)), table])
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """As for any distribution; if the classes aren't numbers, the mode and the probability of each class."""
         if self._numeric():
             return super().to_frame(level, backend=backend)
-        columns = {str(label): self.probs[:, column] for column, label in enumerate(self.classes.tolist())}
-        return frame({"mode": self.mode, **columns}, backend=backend)
+        columns = {str(label): self._probs[:, column] for column, label in enumerate(self.classes.tolist())}
+        return frame({"mode": np.atleast_1d(self.mode), **columns}, backend=backend)
 
     def _log_prob(self, y: Array) -> Array:
         return self.log_prob(y)
@@ -104,10 +111,10 @@ class Categorical(Distribution):
         return _steps.quantile(*self._steps("quantile"), q)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self.classes[_steps.choices(self.probs, n, rng)]
+        return self.classes[_steps.choices(self._probs, n, rng)]
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self.probs[rows], self.classes)
+        return type(self)(self._probs[rows], self.classes)
 
     def _knots(self) -> Array:
         return self._steps("CRPS")[0]
@@ -116,7 +123,7 @@ class Categorical(Distribution):
         """The classes in order and the distribution function at them, for each row."""
         values = self._values(what)
         order = np.argsort(values)
-        heights = np.cumsum(self.probs.T[order], axis=0)
+        heights = np.cumsum(self._probs.T[order], axis=0)
         return np.broadcast_to(values[order][:, None], heights.shape), heights / heights[-1]
 
     def _values(self, what: str) -> Array:

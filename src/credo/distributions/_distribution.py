@@ -33,33 +33,49 @@ class Distribution(Immutable, ABC):
     value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole grid.
     Parameters are read-only attributes.
 
+    A distribution is scalar if its parameters are, or if it is one row by its index, as in `dist[0]`: results then have
+    no axis for the rows, and have the shape of y.
+
     Examples
     --------
     >>> from credo.distributions import Normal
-    >>> Normal([0.0, 10.0], [1.0, 2.0]).interval(0.95)[0].round(2)
+    >>> dist = Normal([0.0, 10.0], [1.0, 2.0])
+    >>> dist.interval(0.95)[0].round(2)
     array([-1.96,  6.08])
+    >>> float(dist[1].quantile(0.5)), float(Normal(0.0, 1.0).std)
+    (10.0, 1.0)
     """
 
     # The constructor's arguments, which the repr shows; a subclass with others overrides `_take` and the repr.
     _shown: tuple[str, ...] = ()
     # Whether `log_prob` is the log of a probability, not of a density.
     _discrete = False
+    # Whether results have no axis for the rows, of which there is one; private attributes and methods always have it.
+    _scalar = False
 
     @property
-    @abstractmethod
     def mean(self) -> Array:
         """The mean of each row."""
+        return self._unless_scalar(self._mean)
 
     @property
-    @abstractmethod
     def std(self) -> Array:
         """The standard deviation of each row."""
+        return self._unless_scalar(self._std)
 
     @property
     def var(self) -> Array:
         """The variance of each row."""
         with np.errstate(over="ignore", under="ignore"):
             return np.square(self.std)
+
+    @property
+    @abstractmethod
+    def _mean(self) -> Array: ...
+
+    @property
+    @abstractmethod
+    def _std(self) -> Array: ...
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -74,38 +90,38 @@ class Distribution(Immutable, ABC):
 
         Returns
         -------
-        array of shape (n_rows,), or (n_rows, k) when q is an array
+        array of shape (n_rows,), or (n_rows, k) when q is an array; without the axis of rows for a scalar distribution
         """
         levels = valid.numbers("q", q)
         if levels.ndim > 1:
             raise ValueError(f"q must be a number or one-dimensional; got shape {levels.shape}")
         valid.refuse((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
         values = self._quantile(np.atleast_1d(levels))
-        return values if levels.ndim else values[:, 0]
+        return self._unless_scalar(values if levels.ndim else values[:, 0])
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """The central interval that contains the outcome with probability `level`: lower and upper ends."""
         tail = np.array([(1 - valid.fraction("level", level)) / 2])
         lower, upper = self._quantile(tail)[:, 0], self._isf(tail)[:, 0]
-        return np.minimum(lower, upper), np.maximum(lower, upper)
+        return self._unless_scalar(np.minimum(lower, upper)), self._unless_scalar(np.maximum(lower, upper))
 
     def cdf(self, y: ArrayLike) -> Array:
         """The probability of an outcome of at most y."""
-        return self._cdf(self._outcomes(y))
+        return self._shaped_as(y, self._cdf(self._outcomes(y)))
 
     def log_prob(self, y: ArrayLike) -> Array:
         """The natural log of the density at y (of the probability, if outcomes are discrete)."""
-        return self._log_prob(self._outcomes(y))
+        return self._shaped_as(y, self._log_prob(self._outcomes(y)))
 
     def crps(self, y: ArrayLike) -> Array:
         """The continuous ranked probability score ∫ (F(x) − 1{y ≤ x})² dx, in the units of y; lower is better.
 
         For a point forecast it is the absolute error. Gneiting & Raftery (2007), section 4.2.
         """
-        return self._crps(self._outcomes(y))
+        return self._shaped_as(y, self._crps(self._outcomes(y)))
 
     def sample(self, n: int = 1, *, random_state: Any = None) -> NDArray[Any]:
-        """Random draws, of shape (n, n_rows).
+        """Random draws, of shape (n, n_rows), or (n,) from a scalar distribution.
 
         Parameters
         ----------
@@ -113,16 +129,20 @@ class Distribution(Immutable, ABC):
         random_state : None, int, numpy Generator or RandomState
             A Generator is used as it is, so that two calls give different draws.
         """
-        return self._sample(valid.count("n", n), generator(random_state))
+        draws = self._sample(valid.count("n", n), generator(random_state))
+        return draws[:, 0] if self._scalar else draws
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
         """A data frame with the columns mean, std, lower and upper, the ends of the central interval."""
-        lower, upper = self.interval(level)
-        return frame({"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}, backend=backend)
+        lower, upper = map(np.atleast_1d, self.interval(level))
+        return frame({"mean": self._mean, "std": self._std, "lower": lower, "upper": upper}, backend=backend)
 
     def __getitem__(self, index: Any) -> Self:
         """The chosen rows, as a distribution of the same kind: an int, a slice, a mask or indices."""
-        return self._take(np.atleast_1d(np.arange(len(self))[index]))
+        rows = np.arange(len(self))[index]
+        taken = self._take(np.atleast_1d(rows))
+        vars(taken)["_scalar"] = rows.ndim == 0
+        return taken
 
     def __repr__(self) -> str:
         parts = [f"{name}={valid.text(getattr(self, name))}" for name in self._shown]
@@ -130,6 +150,14 @@ class Distribution(Immutable, ABC):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(f"{type(self).__name__} is not an array; use .mean, .quantile(q) or .sample(n)")
+
+    def _unless_scalar(self, values: Array) -> Array:
+        """The values, whose first axis is that of the rows, without this axis if the distribution is scalar."""
+        return values[0] if self._scalar else values
+
+    def _shaped_as(self, y: ArrayLike, values: Array) -> Array:
+        """The values at the outcomes y; of a scalar distribution they have the shape of y."""
+        return values.reshape(np.shape(y))[()] if self._scalar else values
 
     def _outcomes(self, y: ArrayLike) -> Array:
         """The outcomes as floats, broadcast to the shape of the result."""
@@ -193,7 +221,7 @@ class Distribution(Immutable, ABC):
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]: ...
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(*(getattr(self, name)[rows] for name in self._shown))
+        return type(self)(*(np.atleast_1d(getattr(self, name))[rows] for name in self._shown))
 
 
 class LocationScale(Distribution):

@@ -47,14 +47,14 @@ class Empirical(Distribution):
         if len(values) == 0:
             raise ValueError("draws must contain at least one draw")
         valid.refuse(np.isinf(values), values, "draws must be finite")
-        vars(self).update(draws=valid.frozen(values))
+        vars(self).update(draws=valid.frozen(values), _scalar=np.ndim(draws) == 1)
 
     @property
-    def mean(self) -> Array:
+    def _mean(self) -> Array:
         return self.draws.mean(axis=0)
 
     @property
-    def std(self) -> Array:
+    def _std(self) -> Array:
         return self.draws.std(axis=0)
 
     def __len__(self) -> int:

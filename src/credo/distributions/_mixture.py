@@ -55,7 +55,9 @@ class Mixture(Distribution):
     weights: Array
 
     def __init__(self, components: Sequence[Distribution], weights: ArrayLike) -> None:
+        components = tuple(components)
         parts = _aligned(components)
+        scalar = np.ndim(weights) == 1 and all(part._scalar for part in components)
         table = valid.numbers("weights", weights)
         shape = (len(parts[0]), len(parts))
         if table.shape not in {shape, shape[1:]}:
@@ -63,16 +65,16 @@ class Mixture(Distribution):
                 f"weights must have the shape {shape[1:]} or {shape}, one for each component; got {table.shape}"
             )
         table = np.broadcast_to(valid.probabilities("weights", table), shape)
-        vars(self).update(components=parts, weights=valid.frozen(table), _discrete=parts[0]._discrete)
+        vars(self).update(components=parts, weights=valid.frozen(table), _discrete=parts[0]._discrete, _scalar=scalar)
 
     @property
-    def mean(self) -> Array:
+    def _mean(self) -> Array:
         return self._sum(part.mean for part in self.components)
 
     @property
-    def std(self) -> Array:
+    def _std(self) -> Array:
         # The law of total variance, by hypot so that no square overflows or vanishes.
-        mean, std = self.mean, np.zeros(len(self))
+        mean, std = self._mean, np.zeros(len(self))
         for weight, part in self._parts():
             with np.errstate(all="ignore"):
                 spread = np.sqrt(weight) * np.hypot(part.std, part.mean - mean)
@@ -254,9 +256,8 @@ def _group(parts: Sequence[_Part]) -> _Group:
     return _Group(rows, np.flatnonzero(np.diff(rows, prepend=-1)), weights, dist)
 
 
-def _aligned(components: Sequence[Distribution]) -> tuple[Distribution, ...]:
-    """The components, with those of one row repeated to the length of the others."""
-    parts = tuple(components)
+def _aligned(parts: tuple[Distribution, ...]) -> tuple[Distribution, ...]:
+    """The components, none of them scalar, with those of one row repeated to the length of the others."""
     if not parts:
         raise ValueError("a mixture needs at least one component; got none")
     for k, part in enumerate(parts):
@@ -273,7 +274,7 @@ def _aligned(components: Sequence[Distribution]) -> tuple[Distribution, ...]:
         raise ValueError(f"components must have equal lengths (or length 1); got {sizes}")
     length = lengths.pop() if lengths else 1
     everywhere = np.zeros(length, dtype=np.intp)
-    return tuple(part if len(part) == length else part[everywhere] for part in parts)
+    return tuple(part if len(part) == length and not part._scalar else part[everywhere] for part in parts)
 
 
 def _mean_distance(a: Array, b: Array, std: Array) -> Array:

@@ -34,16 +34,17 @@ class Normal(LocationScale):
     _shown = ("mean", "std")
 
     def __init__(self, mean: ArrayLike, std: ArrayLike = 1.0) -> None:
+        scalar = valid.are_scalars(mean, std)
         mean, std = valid.rows(mean=mean, std=std)
         valid.refuse(std < 0, std, "std must not be negative")
-        vars(self).update(_loc=mean, _scale=std)
+        vars(self).update(_loc=mean, _scale=std, _scalar=scalar)
 
     @property
-    def mean(self) -> Array:
+    def _mean(self) -> Array:
         return self._loc
 
     @property
-    def std(self) -> Array:
+    def _std(self) -> Array:
         return self._scale
 
     def _standard_cdf(self, z: Array) -> Array:

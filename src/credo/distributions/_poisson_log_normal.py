@@ -54,27 +54,38 @@ class PoissonLogNormal(Distribution):
 
     _shown = ("loc", "scale")
     _discrete = True
-    loc: Array
-    scale: Array
+    _loc: Array
+    _scale: Array
 
     def __init__(self, loc: ArrayLike, scale: ArrayLike = 0.0) -> None:
+        scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
         valid.refuse(scale < 0, scale, "scale must not be negative")
-        vars(self).update(loc=loc, scale=scale)
+        vars(self).update(_loc=loc, _scale=scale, _scalar=scalar)
 
     @property
-    def mean(self) -> Array:
+    def loc(self) -> Array:
+        """The mean of each row's log rate."""
+        return self._unless_scalar(self._loc)
+
+    @property
+    def scale(self) -> Array:
+        """The standard deviation of each row's log rate."""
+        return self._unless_scalar(self._scale)
+
+    @property
+    def _mean(self) -> Array:
         with np.errstate(over="ignore"):
-            return np.exp(self.loc + 0.5 * self.scale**2)
+            return np.exp(self._loc + 0.5 * self._scale**2)
 
     @property
-    def std(self) -> Array:
+    def _std(self) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
-            root = np.hypot(np.sqrt(self.mean), self.mean * np.sqrt(np.expm1(self.scale**2)))
+            root = np.hypot(np.sqrt(self._mean), self._mean * np.sqrt(np.expm1(self._scale**2)))
         return np.where(np.isnan(root), np.inf, root)
 
     def __len__(self) -> int:
-        return self.loc.size
+        return self._loc.size
 
     def _cdf(self, y: Array) -> Array:
         """E Q(y + 1, e^g), which is the probability of at most y for a whole y."""
@@ -89,18 +100,18 @@ class PoissonLogNormal(Distribution):
             return below * np.exp(-0.5 * np.square(gap / scale)) / (np.sqrt(2 * np.pi) * scale)
 
         # Q falls from one to zero around ln(y + ½), over a few times 1/√(y + 1).
-        steep = np.log(count + 0.5) - self.loc
+        steep = np.log(count + 0.5) - self._loc
         found = self._integral(density, count, np.zeros(shape), steep, 1.0 / np.sqrt(count + 1.0))
-        large = ndtr((np.log(np.maximum(y, _LARGEST)) - self.loc) / np.hypot(self.scale, 1.0 / np.sqrt(_LARGEST)))
+        large = ndtr((np.log(np.maximum(y, _LARGEST)) - self._loc) / np.hypot(self._scale, 1.0 / np.sqrt(_LARGEST)))
         return np.where(y > _LARGEST, large, np.where(y >= 0, np.minimum(found, 1.0), 0.0))
 
     def _log_prob(self, y: Array) -> Array:
         _refuse_others(y)
-        scale = np.maximum(self.scale, _SMALLEST)
+        scale = np.maximum(self._scale, _SMALLEST)
         # The mode solves y − e^g = (g − loc)/scale²: with u = scale²·e^g, u + ln u is known.
-        u = wrightomega(self.loc + y * scale**2 + 2.0 * np.log(scale))
-        shift = np.where(u > 1.0, np.log(np.maximum(u, 1.0) / scale**2) - self.loc, y * scale**2 - u)
-        top = _log_joint(self.loc + shift, shift, y, scale)
+        u = wrightomega(self._loc + y * scale**2 + 2.0 * np.log(scale))
+        shift = np.where(u > 1.0, np.log(np.maximum(u, 1.0) / scale**2) - self._loc, y * scale**2 - u)
+        top = _log_joint(self._loc + shift, shift, y, scale)
 
         def density(g: Array, gap: Array, k: Array, scale: Array, top: Array) -> Array:
             # Nowhere above the mode, but for rounding errors at huge rates.
@@ -115,7 +126,7 @@ class PoissonLogNormal(Distribution):
         first ones reach. Both places are relative to `loc`, so that they stay apart however small the scale is.
         """
         shape = self._shape(y.shape)
-        columns = (y, center, steep, width, self.loc, np.maximum(self.scale, _SMALLEST), *more)
+        columns = (y, center, steep, width, self._loc, np.maximum(self._scale, _SMALLEST), *more)
         flat = [np.broadcast_to(values, shape).ravel() for values in columns]
         total, step = np.empty(len(flat[0])), max(1, _BLOCK // (2 * len(_SPANS) * len(_NODES)))
         for start in range(0, len(total), step):
@@ -156,11 +167,11 @@ class PoissonLogNormal(Distribution):
     def _quantile(self, q: Array) -> Array:
         level, shape = q[:, None], (len(q), len(self))
         inner = (level > 0) & (level < 1)
-        spread = np.sqrt(self.scale**2 + 1.0 / (1.0 + np.exp(np.minimum(self.loc, 700.0))))
+        spread = np.sqrt(self._scale**2 + 1.0 / (1.0 + np.exp(np.minimum(self._loc, 700.0))))
         z = ndtri(np.where(inner, level, 0.5))
         with np.errstate(over="ignore"):
-            large = np.exp(self.loc + np.hypot(self.scale, 1.0 / np.sqrt(_LARGEST)) * z)
-        guess = np.exp(np.minimum(self.loc + spread * z, np.log(_LARGEST)))
+            large = np.exp(self._loc + np.hypot(self._scale, 1.0 / np.sqrt(_LARGEST)) * z)
+        guess = np.exp(np.minimum(self._loc + spread * z, np.log(_LARGEST)))
         inner = inner & (large <= _LARGEST)
         # From a bracket around the guess that is widened until it holds the quantile, by bisection.
         width = np.ceil(0.1 * guess) + 1.0
@@ -176,7 +187,7 @@ class PoissonLogNormal(Distribution):
         return np.broadcast_to(found, shape).T.copy()
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        g = self.loc + self.scale * rng.standard_normal((n, len(self)))
+        g = self._loc + self._scale * rng.standard_normal((n, len(self)))
         return rng.poisson(np.exp(np.minimum(g, np.log(_LARGEST_DRAWN))))
 
     def _atoms(self) -> NDArray[np.bool_]:

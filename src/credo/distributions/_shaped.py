@@ -150,44 +150,55 @@ class Shaped(Distribution):
            [ 8., 10., 12.]])
     """
 
-    loc: Array
-    scale: Array
+    _loc: Array
+    _scale: Array
     shape: Shape
 
     def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Shape) -> None:
+        scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
         valid.refuse(scale < 0, scale, "scale must not be negative")
-        vars(self).update(loc=loc, scale=scale, shape=shape)
+        vars(self).update(_loc=loc, _scale=scale, _scalar=scalar, shape=shape)
 
     @property
-    def mean(self) -> Array:
-        return self.loc + self.scale * self.shape.mean
+    def loc(self) -> Array:
+        """The location of each row."""
+        return self._unless_scalar(self._loc)
 
     @property
-    def std(self) -> Array:
-        return self.scale * self.shape.std
+    def scale(self) -> Array:
+        """The scale of each row."""
+        return self._unless_scalar(self._scale)
+
+    @property
+    def _mean(self) -> Array:
+        return self._loc + self._scale * self.shape.mean
+
+    @property
+    def _std(self) -> Array:
+        return self._scale * self.shape.std
 
     def __len__(self) -> int:
-        return self.loc.size
+        return self._loc.size
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(loc={valid.text(self.loc)}, scale={valid.text(self.scale)})"
+        return f"{type(self).__name__}(loc={valid.text(self._loc)}, scale={valid.text(self._scale)})"
 
     def _cdf(self, y: Array) -> Array:
         return self._tail(y, np.zeros(y.shape, dtype=bool))
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        return self.shape.tail(standardize(y, self.loc, self.scale), upper)
+        return self.shape.tail(standardize(y, self._loc, self._scale), upper)
 
     def _log_prob(self, y: Array) -> Array:
         with np.errstate(all="ignore"):
-            density = self.shape.log_density((y - self.loc) / self.scale) - np.log(self.scale)
-        return np.where(self.scale > 0, density, np.where(y == self.loc, np.inf, -np.inf))
+            density = self.shape.log_density((y - self._loc) / self._scale) - np.log(self._scale)
+        return np.where(self._scale > 0, density, np.where(y == self._loc, np.inf, -np.inf))
 
     def _crps(self, y: Array) -> Array:
         with np.errstate(all="ignore"):
-            score = self.scale * self.shape.crps((y - self.loc) / self.scale)
-        return np.where(np.isinf(y), np.inf, np.where(self.scale > 0, score, np.abs(y - self.loc)))
+            score = self._scale * self.shape.crps((y - self._loc) / self._scale)
+        return np.where(np.isinf(y), np.inf, np.where(self._scale > 0, score, np.abs(y - self._loc)))
 
     def _quantile(self, q: Array) -> Array:
         return self._at(self.shape.quantile(q, 1 - q))
@@ -196,32 +207,32 @@ class Shaped(Distribution):
         return self._at(self.shape.quantile(1 - p, p))
 
     def _at(self, z: Array) -> Array:
-        loc, scale = self.loc[:, None], self.scale[:, None]
+        loc, scale = self._loc[:, None], self._scale[:, None]
         with np.errstate(all="ignore"):
             return np.where(scale > 0, loc + scale * z, loc)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         q = rng.random((n, len(self)))
-        return self.loc + self.scale * self.shape.quantile(q, 1 - q)
+        return self._loc + self._scale * self.shape.quantile(q, 1 - q)
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
-        return type(self)(self.loc[rows], self.scale[rows], self.shape)
+        return type(self)(self._loc[rows], self._scale[rows], self.shape)
 
     def _atoms(self) -> NDArray[np.bool_]:
-        return self.scale == 0
+        return self._scale == 0
 
     def _tail_index(self) -> Array:
-        return np.where(self.scale > 0, _TAIL, np.inf)
+        return np.where(self._scale > 0, _TAIL, np.inf)
 
     def _knots(self) -> Array:
-        return self.loc + self.scale * self._few_points()[:, None]
+        return self._loc + self._scale * self._few_points()[:, None]
 
     def _widths(self) -> tuple[Array, Array]:
         points = self._few_points()
         width = np.diff(points, append=2 * points[-1] - points[-2])[:, None]
         # Farther beyond the table, the squared tail may be neglected.
         reach = max(b * (1 + (1e14 * p**2) ** (1 / (2 * _TAIL - 1))) for p, b in self.shape._ends)
-        return self.scale * width, np.broadcast_to(self.scale * reach, (len(points), len(self)))
+        return self._scale * width, np.broadcast_to(self._scale * reach, (len(points), len(self)))
 
     def _few_points(self) -> Array:
         """Some of the table's points, the first and the last among them."""

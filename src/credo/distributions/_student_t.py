@@ -42,51 +42,57 @@ class StudentT(LocationScale):
     """
 
     _shown = ("df", "loc", "scale")
-    df: Array
+    _df: Array
 
     def __init__(self, df: ArrayLike, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0) -> None:
+        scalar = valid.are_scalars(df, loc, scale)
         df, loc, scale = valid.rows(df=df, loc=loc, scale=scale)
         valid.refuse(df <= 0, df, "df must be positive")
         valid.refuse(scale < 0, scale, "scale must not be negative")
-        vars(self).update(df=df, _loc=loc, _scale=scale)
+        vars(self).update(_df=df, _loc=loc, _scale=scale, _scalar=scalar)
+
+    @property
+    def df(self) -> Array:
+        """The degrees of freedom of each row."""
+        return self._unless_scalar(self._df)
 
     @property
     def loc(self) -> Array:
         """The centre of each row, which is its median."""
-        return self._loc
+        return self._unless_scalar(self._loc)
 
     @property
     def scale(self) -> Array:
         """The scale of each row; not its standard deviation."""
-        return self._scale
+        return self._unless_scalar(self._scale)
 
     @property
-    def mean(self) -> Array:
-        return np.where((self.df > 1) | self._atoms(), self._loc, np.nan)
+    def _mean(self) -> Array:
+        return np.where((self._df > 1) | self._atoms(), self._loc, np.nan)
 
     @property
-    def std(self) -> Array:
+    def _std(self) -> Array:
         with np.errstate(all="ignore"):
-            std = np.where(self.df > 1, self._scale * np.sqrt(t_variance(self.df)), np.nan)
+            std = np.where(self._df > 1, self._scale * np.sqrt(t_variance(self._df)), np.nan)
         return np.where(self._atoms(), 0.0, std)
 
     def _standard_cdf(self, z: Array) -> Array:
-        return standard.cdf(z, self.df)
+        return standard.cdf(z, self._df)
 
     def _standard_quantile(self, q: Array) -> Array:
-        return standard.quantile(q[None, :], standard.common_df(self.df)[:, None])
+        return standard.quantile(q[None, :], standard.common_df(self._df)[:, None])
 
     def _log_density(self, y: Array) -> Array:
         # Γ((ν+1)/2)/Γ(ν/2) by `gamma_ratio`, which keeps its digits at any ν.
-        peak = gamma_ratio(self.df / 2) - 0.5 * np.log(self.df * np.pi) - np.log(self._scale)
-        return peak - (self.df + 1) / 2 * self._log_spread(y)
+        peak = gamma_ratio(self._df / 2) - 0.5 * np.log(self._df * np.pi) - np.log(self._scale)
+        return peak - (self._df + 1) / 2 * self._log_spread(y)
 
     def _crps(self, y: Array) -> Array:
         # Jordan, Krüger & Lerch (2019), appendix A, regrouped so that ν = 1 is no singularity: with ε = (ν−1)/2,
         # L = ln(1+z²/ν), B = B(1/2, ν/2) and ρ = ln B(1/2, ν−1/2) − ln B, the score of the standard t is
         #     z(2F(z)−1) + √ν/B · (exp(−εL) − exp(ρ))/ε,
         # which is analytic in ν down to 1/2, where ∫F² stops converging.
-        df = np.maximum(self.df, 0.5 + 1e-12)
+        df = np.maximum(self._df, 0.5 + 1e-12)
         half = (df - 1) / 2
         with np.errstate(all="ignore"):
             distance = np.abs(y - self._loc)
@@ -100,15 +106,15 @@ class StudentT(LocationScale):
         return np.where(self._atoms(), distance, score)
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        return self._loc + self._scale * rng.standard_t(self.df, (n, len(self)))
+        return self._loc + self._scale * rng.standard_t(self._df, (n, len(self)))
 
     def _tail_index(self) -> Array:
-        return np.where(self._atoms(), np.inf, self.df)
+        return np.where(self._atoms(), np.inf, self._df)
 
     def _widths(self) -> tuple[Array, Array]:
         # The cdf is analytic up to ±i√ν. Its tail is less than that of the power law: ∫F² beyond √ν·r is less than
         # √ν exp(−2 ln((ν/2) B)) r^(1−2ν) / (4(2ν−1)), and less still for larger ν.
-        df = np.clip(self.df, 0.5 + 1e-3, 25.0)
+        df = np.clip(self._df, 0.5 + 1e-3, 25.0)
         log_r = (0.5 * np.log(df) - np.log(4 * _NEGLIGIBLE * (2 * df - 1)) - 2 * log_tail(df)) / (2 * df - 1)
         with np.errstate(over="ignore"):
             reach = self._scale * np.exp(0.5 * np.log(df) + log_r)
@@ -117,7 +123,7 @@ class StudentT(LocationScale):
     def _log_spread(self, y: Array) -> Array:
         """ln(1 + z²/ν), from the log of |z| so that no square overflows."""
         log_z = np.log(np.abs(y - self._loc)) - np.log(self._scale)
-        return np.logaddexp(0.0, 2 * log_z - np.log(self.df))
+        return np.logaddexp(0.0, 2 * log_z - np.log(self._df))
 
 
 def _log_beta_slope(df: Array) -> Array:

@@ -74,14 +74,14 @@ class Transformed(Distribution):
             raise TypeError(f"base must be a distribution with a density; got {base!r}")
         if not isinstance(transform, Transform):
             raise TypeError(f"transform must be a Transform, such as Log(); got {transform!r}")
-        vars(self).update(base=base, transform=transform)
+        vars(self).update(base=base[:] if base._scalar else base, transform=transform, _scalar=base._scalar)
 
     @property
-    def mean(self) -> Array:
+    def _mean(self) -> Array:
         return self._moments[0]
 
     @property
-    def std(self) -> Array:
+    def _std(self) -> Array:
         return self._moments[1]
 
     def __len__(self) -> int:

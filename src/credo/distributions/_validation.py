@@ -41,6 +41,11 @@ def rows(**columns: ArrayLike) -> list[NDArray[np.float64]]:
     return [frozen(np.broadcast_to(array, length)) for array in arrays]
 
 
+def are_scalars(*values: ArrayLike) -> bool:
+    """Whether all values are single numbers."""
+    return all(np.ndim(value) == 0 for value in values)
+
+
 def probabilities(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Non-negative numbers whose last axis sums to one, normalized to do so exactly (up to rounding)."""
     refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")

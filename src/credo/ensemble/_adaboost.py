@@ -221,7 +221,8 @@ class AdaBoostClassifier(Classifier):
 
     def staged_score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
         """Accuracy after each round."""
-        truth, weight = np.asarray(y), None if sample_weight is None else np.asarray(sample_weight)
+        truth = np.asarray(y)
+        weight = None if sample_weight is None else self._weights(sample_weight, truth[:, None])
         for found in self.staged_predict(X):
             yield float(np.average(found == truth, weights=weight))
 

@@ -193,6 +193,9 @@ class ModelAverage(WeightedModels):
     array([0., 1.])
     """
 
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
     held_out_scores_: Array
     held_out_rows_: NDArray[np.intp]
     held_out_method_: str

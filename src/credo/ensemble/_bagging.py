@@ -18,7 +18,7 @@ from credo.ensemble._bootstrap import Bag, Resampling, fit_bag
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble._members import check_members, result_of, survivors
-from credo.estimator import Classifier, choice, positive_integer
+from credo.estimator import Classifier, choice, has_weight, positive_integer
 from credo.frames import Table
 from credo.linalg import one_blas_thread
 from credo.seeds import generator
@@ -86,9 +86,9 @@ class Bagging(MetaEstimator):
         self.result_ = result_of(attempts)
         take_columns(self, self.estimators_[0])
         # Attributes have a row for each given one, also for those of weight zero.
-        given = np.arange(len(target)) if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
-        n_given = len(target) if sample_weight is None else len(np.asarray(sample_weight))
-        self._out_of_bag([bag for bag in bags if bag.attempt.error is None], target, weight, given, n_given)
+        used = has_weight(sample_weight, len(target))
+        kept = [bag for bag in bags if bag.attempt.error is None]
+        self._out_of_bag(kept, target, weight, np.flatnonzero(used), len(used))
         return self
 
     def diagnosis(
@@ -112,7 +112,7 @@ class Bagging(MetaEstimator):
         rows, target, weight = self._same_rows(X, y, sample_weight)
         classes = getattr(self, "classes_", None)
         single = held_out_points(self._inner(), rows, target, weight, classes)
-        used = slice(None) if sample_weight is None else np.asarray(sample_weight) > 0
+        used = has_weight(sample_weight, len(target))
         committee = self._errors(self._oob_points()[used], target)
         return self.diagnosis_.beside(self._errors(single, target), committee, weight)
 

@@ -77,7 +77,7 @@ class BaggingRegressor(Bagging, Regressor):
     oob_prediction_: Array
     oob_std_: Array
     spread_factors_: Array | None
-    noise_std_: float | None  # type: ignore[assignment]
+    noise_std_: float | None
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -18,7 +18,7 @@ from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, t
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
 from credo.ensemble._held_out import equal_rows, group_folds, held_out_points, pairs_of_folds
 from credo.ensemble._residuals import ConformalDist, Residuals, quantiles
-from credo.estimator import Result, check_shapes, choice, is_sparse, numeric
+from credo.estimator import Result, check_shapes, choice, has_weight, is_sparse, numeric
 from credo.frames import Table
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection._folds import splits
@@ -158,7 +158,7 @@ class Conformal(Ensemble):
         (X,) = indexable(X)
         rows, target, weight = self._training(X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
-        used = np.arange(len(target)) if sample_weight is None else np.flatnonzero(np.asarray(sample_weight) > 0)
+        used = np.flatnonzero(has_weight(sample_weight, len(target)))
         fold = self._folds(rows, target) if self._is_number_of_folds else self._given_folds(X, y, used)
         if self._predicts_classes:
             self._fit_classes(rows, target, weight, counts, fold)

@@ -41,6 +41,7 @@ _GIVEN_ITER = 20
 class MixtureOfExperts(Estimator):
     """What regressor and classifier share: standardized rows, EM, the gate, and the choice of the number of experts."""
 
+    log_likelihood_: float
     experts_: Any
     gate_: Gate
     center_: Array

@@ -81,6 +81,9 @@ class TransformedTarget(MetaEstimator, Regressor):
     True
     """
 
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
     estimator_: Any
     transformation_: Transform
     limits_: tuple[float, float]

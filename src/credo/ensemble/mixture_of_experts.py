@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,8 @@ from credo.notices import collected
 
 Array = NDArray[np.float64]
 
+# The precisions of experts that aren't numbers.
+_LEARNED = ("integrate", "evidence")
 
 _PARAMETERS = """gate : {"softmax", "hierarchical"}, default "softmax"
         "hierarchical" is a binary tree of logistic gates (Jordan & Jacobs 1994).
@@ -190,8 +192,9 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     expert : classifier, optional
         With `predict_dist` and `sample_weight`; by default logistic regressions. Clones of it are fitted, starting
         from the parts that logistic experts find; needs a number as `n_experts`.
-    expert_precision : float, default 1.0
-        Precision of the normal prior of the experts' weights, for standardized columns.
+    expert_precision : float, "integrate" or "evidence", default "integrate"
+        Precision of the normal prior of the experts' weights, for standardized columns; as `prior_precision` of
+        `BayesianLogisticRegression`. EM itself needs a number, and has 1 unless one is given.
     {_PARAMETERS}
 
     Attributes
@@ -213,8 +216,6 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     True
     """
 
-    log_likelihood_: float
-
     def __init__(
         self,
         n_experts: int | str = "bic",
@@ -222,7 +223,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         expert: Any = None,
         gate: str = "softmax",
         gate_precision: float = 0.01,
-        expert_precision: float = 1.0,
+        expert_precision: float | Literal["integrate", "evidence"] = "integrate",
         max_experts: int = 8,
         n_restarts: int = 5,
         max_iter: int = 300,
@@ -253,7 +254,8 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         weight = np.ones(len(codes)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, codes]), weight)
         rows, codes = rows[first], codes[first]
-        precision = positive("expert_precision", self.expert_precision)
+        learned = self.expert_precision in _LEARNED
+        precision = 1.0 if learned else positive("expert_precision", self.expert_precision, words=_LEARNED)
         labels = np.eye(len(self.classes_))[codes]
         labels = (labels - np.average(labels, axis=0, weights=weight)) / np.sqrt(0.5)
 
@@ -262,7 +264,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
         task, path = self._learn(rows, codes.astype(np.float64), weight, labels, start)
         if self.expert is None:
-            self.experts_ = self._logistic(task, path.end, codes, precision)
+            self.experts_ = self._logistic(task, path.end, codes)
             self._finish(task, path, 0.0)
         else:
             self._fit_given(task, path.end, rows, self.classes_[codes])
@@ -295,13 +297,14 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
                 ]
         return Table.of_estimates(f"Mixture of {self.n_experts_} experts", lines, notes=(self.result_.message,))
 
-    def _logistic(self, task: Task, fit: Fit, codes: NDArray[np.intp], precision: float) -> list[Any]:
-        """A Bayesian logistic regression for each expert's share of the rows, with the prior that EM had."""
+    def _logistic(self, task: Task, fit: Fit, codes: NDArray[np.intp]) -> list[Any]:
+        """A Bayesian logistic regression for each expert's share of the rows."""
         found = []
         for share in np.maximum(fit.shares, LEAST_SHARE).T:
             # What is remarkable about one expert tells nothing about the mixture.
             with collected():
-                member = BayesianLogisticRegression(precision).fit(task.phi[:, :-1], codes, task.weight * share)
+                member = BayesianLogisticRegression(self.expert_precision)
+                member.fit(task.phi[:, :-1], codes, task.weight * share)
             found.append(member)
         return found
 

@@ -10,10 +10,10 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`,
 validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
-`divided_rows`, `even_folds` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
-validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an
-evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks
-of arguments and of fitted state.
+`divided_rows`, `even_folds`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and
+`labelled_rows`, validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays;
+`evidence_base`, what an evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask
+collections; and checks of arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -37,6 +37,7 @@ from credo.estimator._numeric import (
     check_magnitude,
     divided_rows,
     even_folds,
+    has_weight,
     is_sparse,
     merge_equal_rows,
     numeric,
@@ -74,6 +75,7 @@ __all__ = [
     "even_folds",
     "evidence_base",
     "example_rows",
+    "has_weight",
     "interval_level",
     "is_dask",
     "is_sparse",

@@ -91,24 +91,6 @@ class Estimator(FittedState, BaseEstimator):
     feature_names_in_: NDArray[Any]
     # Whether the names came with an array (see `named`); arrays without names are then accepted too.
     names_carried_: bool
-    # What several models have, each of those that set it; `load` checks the types.
-    log_evidence_: float
-    evidence_method_: str
-    evidence_base_: str
-    log_likelihood_: float
-    n_observations_: float
-    n_parameters_: int
-    alpha_: float
-    alphas_: NDArray[np.float64]
-    loo_errors_: NDArray[np.float64]
-    bandwidth_: float
-    bandwidths_: NDArray[np.float64]
-    coef_std_: NDArray[np.float64]
-    intercept_std_: Any
-    dof_: float
-    effective_dof_: float
-    noise_std_: float
-    prior_precision_: float
 
     # Whether X may be a scipy sparse matrix or array, whether it may have missing values (NaN), and whether `fit` takes
     # a table in parts (`credo.scale`).

@@ -14,7 +14,7 @@ from credo.estimator._arguments import interval_level
 from credo.estimator._classifier import Classifier
 from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._state import check_shapes
-from credo.frames import Table
+from credo.frames import Intervals, Table
 
 Array = NDArray[np.float64]
 
@@ -82,10 +82,21 @@ class LinearClassifier(Classifier):
         if scales is None:
             return Table(self._title, {**columns, "sd": [None] * len(names)}, notes=self._notes())
         scale = self._interleaved(*scales)
-        half = stats.norm.isf((1 - level) / 2) * scale
-        columns |= {"sd": list(scale), **self._tests(estimate, scale)}
-        columns |= {"lower": list(estimate - half), "upper": list(estimate + half)}
+        lower, upper = _normal_ends(estimate, scale, level).T
+        columns |= {"sd": list(scale), **self._tests(estimate, scale), "lower": list(lower), "upper": list(upper)}
         return Table(self._title, columns, notes=(f"intervals at {100 * level:g} %", *self._notes()))
+
+    def _confint(self, level: float) -> Intervals:
+        """Intervals of all parameters, class by class, by the normal distribution."""
+        check_is_fitted(self)
+        level, scales = interval_level(level), self._scales()
+        if scales is None:
+            raise ValueError(
+                f"this {type(self).__name__} has no standard errors, which are those of maximum likelihood by Newton's "
+                "method (alpha=0); BayesianLogisticRegression has intervals with a prior"
+            )
+        names, estimate = self._parameters()
+        return Intervals.of(names, _normal_ends(estimate, self._interleaved(*scales), level), level)
 
     def _scores(self, rows: Any) -> Array:
         return np.asarray(rows @ self.coef_.T) + self.intercept_
@@ -124,3 +135,8 @@ class LinearClassifier(Classifier):
     def _interleaved(self, by_feature: Array, by_class: Array) -> Array:
         table = np.column_stack([by_class, by_feature]) if self.fit_intercept else by_feature
         return table.ravel()
+
+
+def _normal_ends(estimate: Array, scale: Array, level: float) -> Array:
+    half = stats.norm.isf((1 - level) / 2) * scale
+    return np.column_stack([estimate - half, estimate + half])

@@ -197,6 +197,19 @@ def divided_rows(rows: Array, target: Array | Index, weight: Array, n_parts: int
     return np.repeat(first, counts), np.repeat(total / counts, counts), np.repeat(key, counts)
 
 
+def has_weight(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:
+    """Which of all rows given have a weight above zero; the weights have been validated.
+
+    Examples
+    --------
+    >>> from credo.estimator import has_weight
+    >>> has_weight([1.0, 0.0, 2.0], 3).tolist(), has_weight(2.0, 3).tolist()
+    ([True, False, True], [True, True, True])
+    """
+    weight = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    return weight > 0 if weight.ndim else np.ones(n_samples, dtype=np.bool_)
+
+
 def observed(y: Any) -> Any:
     """y as numbers; a missing value raises an error that names its row.
 
@@ -233,7 +246,7 @@ def with_gaps(y: Any, *, name: str = "y") -> Any:
     except ValueError:  # Rows of different lengths.
         return y
     if values.dtype.kind != "O" or not values.ndim:
-        return values if values.dtype.kind == "f" else y
+        return values if values.dtype.kind == "f" and values.ndim else y
     filled = np.array([np.nan if is_missing(value) else value for value in values.ravel()], dtype=object)
     try:
         return filled.astype(np.float64).reshape(values.shape)

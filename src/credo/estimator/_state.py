@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 
 class FittedState:
-    """Attributes that end in an underscore are set by `fit`; one that is missing raises a NotFittedError.
+    """Attributes that end in an underscore are set by `fit`; a declared one that is missing raises a NotFittedError.
 
     It is an AttributeError too, so that `hasattr` is False. A file may leave out one attribute of many.
 
@@ -22,20 +23,29 @@ class FittedState:
     Traceback (most recent call last):
     ...
     sklearn.exceptions.NotFittedError: this LinearRegression is not fitted and has no coef_: call fit first
+    >>> LinearRegression().alpha_
+    Traceback (most recent call last):
+    ...
+    AttributeError: 'LinearRegression' object has no attribute 'alpha_'
     """
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name.endswith("_") and not name.startswith("_") and not hasattr(type(self), name):
+            if name.endswith("_") and not hasattr(type(self), name) and _declares(type(self), name):
                 fitted = any(one.endswith("_") and not one.startswith("_") for one in vars(self))
                 raise NotFittedError(
                     f"this {type(self).__name__} was fitted with options that don't set {name}"
                     if fitted
                     else f"this {type(self).__name__} is not fitted and has no {name}: call fit first"
                 )
-            # A property that failed, or a name that nothing has: Python's own error.
+            # A property that failed, or a name that no fit sets: Python's own error, with its suggestion.
             return object.__getattribute__(self, name)
+
+
+def _declares(kind: type, name: str) -> bool:
+    """Whether the class or a base of it annotates the attribute, as it does for all that `fit` may set."""
+    return any(name in get_annotations(base) for base in kind.__mro__)
 
 
 def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:

@@ -68,6 +68,10 @@ class GaussianProcess(Estimator):
     A subclass writes `_make_objective`.
     """
 
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+
     kernel: Kernel | str | None
     hyperparameters: str
     hyperpriors: bool

@@ -76,6 +76,7 @@ class RegressorCore(Regressor, GaussianProcess):
     train_targets_: Array | None
     known_noise_: Array | None
     noise_levels_: Array
+    noise_variance_: float | Array
     noise_process_: NoiseProcess | None
     noise_df_: float
     center_: Array

@@ -62,6 +62,10 @@ class NadarayaWatson(Regressor):
     array([0.541, 5.   ])
     """
 
+    bandwidth_: float
+    bandwidths_: Array
+    loo_errors_: Array
+    noise_std_: float
     kernel_: Kernel
     neighbours_: Neighbours
     spread_: Spread | None

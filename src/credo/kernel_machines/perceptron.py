@@ -16,6 +16,7 @@ from credo.estimator import (
     Result,
     check_shapes,
     choice,
+    has_weight,
     merge_equal_rows,
     positive_integer,
 )
@@ -142,7 +143,7 @@ class KernelPerceptron(Classifier):
             first, which, weight = merge_consecutive(rows, codes, weight)
         outcome = train(self.kernel_, rows[first], codes[first], weight, n_epochs=n_epochs, rng=rng)
         self.mistakes_ = np.zeros(_num_samples(X), dtype=np.int64)
-        self._keep(outcome, rows, first, which, _places(len(self.mistakes_), sample_weight))
+        self._keep(outcome, rows, first, which, np.flatnonzero(has_weight(sample_weight, len(self.mistakes_))))
         self.result_ = _result(outcome, self.solution, weight.sum(), contradictory(rows, codes))
         if not self.result_.converged:
             warn(self.result_.message, ConvergenceWarning, stacklevel=2)
@@ -181,12 +182,6 @@ class KernelPerceptron(Classifier):
         self.support_vectors_ = rows[first[used]]
         self.dual_coef_ = dual[1, used] if len(dual) == 2 else np.ascontiguousarray(dual[:, used].T)
         self.mistakes_[place] = outcome.mistakes[which]
-
-
-def _places(n_rows: int, sample_weight: ArrayLike | None) -> Index:
-    """Where the rows of positive weight stand in the table."""
-    weight = np.broadcast_to(1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64), n_rows)
-    return np.flatnonzero(weight > 0)
 
 
 def _result(outcome: PerceptronFit, solution: str, total: float, contradiction: bool) -> Result:

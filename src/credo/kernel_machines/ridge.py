@@ -77,6 +77,11 @@ class KernelRidge(Regressor):
     array([4.])
     """
 
+    alpha_: float
+    alphas_: Array
+    loo_errors_: Array
+    noise_std_: float
+    dof_: float
     kernel_: Kernel
     spectrum_: Spectrum
     X_fit_: Array
@@ -173,7 +178,7 @@ class KernelRidge(Regressor):
         cov = self.spectrum_.latent_covariance(k, between, self.alpha_)
         square = self.spectrum_.latent_square(k, np.diagonal(between).copy(), self.alpha_)
         np.fill_diagonal(cov, square + 1.0)
-        return cov * float(StudentT(self.dof_, 0.0, self.noise_std_).var[0])
+        return cov * float(StudentT(self.dof_, 0.0, self.noise_std_).var)
 
     def _require_noise(self) -> None:
         if not self.dof_ > 0:

@@ -72,6 +72,8 @@ class SoftNeighborsClassifier(Classifier):
            [0.5  , 0.5  ]])
     """
 
+    bandwidth_: float
+    bandwidths_: Array
     kernel_: Kernel
     votes_: Votes
     class_prior_: NDArray[np.float64]

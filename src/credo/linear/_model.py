@@ -11,32 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, t_variance
 from credo.estimator import Regressor, interval_level
-from credo.frames import Table
+from credo.frames import Intervals, Table
 from credo.linear._posterior import Posterior
 
 Array = NDArray[np.float64]
-
-
-class Intervals(Table):
-    """Lower and upper ends of the parameters' intervals: a table with names, and an array of shape (n_parameters, 2).
-
-    >>> table = Intervals("Intervals", {"parameter": ["intercept", "x0"], "lower": [0.0, 1.0], "upper": [2.0, 3.0]})
-    >>> np.asarray(table)
-    array([[0., 2.],
-           [1., 3.]])
-    >>> table["x0"]
-    (1.0, 3.0)
-    """
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.column_stack([self.columns["lower"], self.columns["upper"]]).astype(dtype or np.float64)
-
-    def __getitem__(self, parameter: str) -> tuple[float, float]:
-        names = list(self.columns["parameter"])
-        if parameter not in names:
-            raise KeyError(f"no parameter is called {parameter!r}; there are {', '.join(map(repr, names))}")
-        i = names.index(parameter)
-        return float(self.columns["lower"][i]), float(self.columns["upper"][i])
 
 
 class LinearModel(Regressor):
@@ -67,8 +45,7 @@ class LinearModel(Regressor):
         self._require_noise()
         names, estimate, scale = self._parameters()
         ends = self._ends(estimate, scale, level)
-        columns = {"parameter": names, "lower": list(ends[:, 0]), "upper": list(ends[:, 1])}
-        return Intervals(f"{100 * level:g} % intervals", columns)
+        return Intervals.of(names, ends, level)
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Estimate, standard deviation and interval of each parameter, and notes about the fit."""
@@ -116,6 +93,8 @@ class LinearModel(Regressor):
 class PosteriorModel(LinearModel):
     """A linear model with a `Posterior` of its coefficients."""
 
+    coef_std_: Array
+    intercept_std_: float
     posterior_: Posterior
 
     def _keep_posterior(self, posterior: Posterior) -> None:

@@ -1,11 +1,11 @@
-"""The precision of the weights' prior: integrated out by a few Gaussians, or given.
+"""The precision of the weights' prior: integrated out by a few Gaussians, at the maximum of the bound, or given.
 
     p(Θ | y) = ∫ p(Θ | y, α) p(α | y) dα ≈ Σ_k w_k q_k(Θ),    ln p(α | y) ≈ highest bound + ln p(α)
 
 The prior of α is one of τ, the standard deviation of the log odds of a typical row: τ² = mean‖x − x̄‖²/α. It has a
 half-Cauchy distribution of scale 3 (log odds of ±3 are probabilities of .05 and .95), so neither the units of the
 columns nor their number matter. Bound and slope at a few α make an interpolating spline, and the Gauss rule of its
-exponential has the α_k and w_k.
+exponential has the α_k and w_k. The same spline without the prior leads to the maximum of the bound.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _TYPICAL = 3.0
 _STRIDE, _MOST_STRIDES, _FALL = 2.5, 4, 7.0
 # The spline gets another point at its maximum if it was off by more nats there, at most so many times.
 _OFF, _MOST_POINTS = 0.02, 3
+# The slope of the bound by ln α at its maximum, in nats, and the most points of the spline for it.
+_FLAT_SLOPE, _MOST_STEPS = 1e-3, 8
 # Points at which the spline is summed.
 _FINE = 4001
 # Accuracy of the Gaussians in posterior standard deviations: of the grid, and of those that are kept.
@@ -84,11 +86,29 @@ def integrated_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFi
     )
 
 
-class _Profile:
-    """The log density of u = ln α given the labels, and the Gaussians found so far."""
+def maximized_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFit:
+    """The posterior at the prior precision with the highest bound."""
+    if not len(data.s):
+        return given_precision(posterior, 1.0, place="flat")
+    profile = _Profile(posterior, float(np.square(data.s).sum()) / data.weight, flat=True)
+    profile.explore()
+    for _ in range(_MOST_STEPS):
+        # Between the ends of the grid, where the bound may still rise.
+        if abs(profile.at(profile.top).slope) < _FLAT_SLOPE:
+            break
+    place = profile.top
+    part, here = profile.at(place, tol=_FINAL), posterior.at(math.exp(place))
+    mode = posterior_mode(here, start=part.mean)
+    kind = "high" if profile.kind == "high" else "maximized"
+    return PosteriorFit([part], np.ones(1), mode, here.penalty, part.bound, kind, mode.n_iter + profile.n_iter)
 
-    def __init__(self, posterior: LogPosterior, mean_square: float) -> None:
+
+class _Profile:
+    """The log density of u = ln α given the labels, up to its prior if `flat`, and the Gaussians found so far."""
+
+    def __init__(self, posterior: LogPosterior, mean_square: float, *, flat: bool = False) -> None:
         self._posterior = posterior
+        self._flat = flat
         self._center = math.log(mean_square) - 2.0 * math.log(_TYPICAL)
         self._known: dict[float, Gaussian] = {}
         self.n_iter = 0
@@ -165,6 +185,8 @@ class _Profile:
 
     def _log_prior(self, u: float) -> tuple[float, float]:
         """Log density of u = ln α and its derivative: τ/3 = e^−x/2 is half-Cauchy, where x = u − center."""
+        if self._flat:
+            return 0.0, 0.0
         x = 0.5 * (u - self._center)
         # 1/(π(e^x + e^−x)), without overflow.
         return -math.log(math.pi) - float(np.logaddexp(x, -x)), -0.5 * math.tanh(x)

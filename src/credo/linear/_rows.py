@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
+from credo.estimator import has_weight
 from credo.scale import BLOCK_ENTRIES as BLOCK_ENTRIES
 from credo.scale import centred, means_and_rest, triangle
 
@@ -37,10 +38,8 @@ class Kept:
         """A copy of the rows, or None if there are too many."""
         if rows.shape[0] * rows.shape[1] > KEPT_ENTRIES:
             return None
-        given = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-        if given.ndim == 0:
-            return cls(rows.copy(), weight, np.arange(rows.shape[0]), rows.shape[0])
-        return cls(rows.copy(), weight, np.flatnonzero(given > 0), len(given))
+        used = has_weight(sample_weight, rows.shape[0])
+        return cls(rows.copy(), weight, np.flatnonzero(used), len(used))
 
 
 def means(X: Array, weight: Array | None) -> Array:

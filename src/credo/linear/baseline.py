@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from credo.distributions import StudentT
 from credo.estimator import Classifier, Estimator, Regressor, Result
@@ -31,6 +31,12 @@ class _IgnoresColumns(Estimator):
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return _blank(X)
+
+    def _take_columns(self, X: Any) -> None:
+        """Take over the number and names of the columns of X, after a fit to `_blank(X)`."""
+        del self.n_features_in_
+        validate_data(self, X, skip_check_array=True)
+        self._take_names(X)
 
 
 def _blank(X: Any) -> Array:
@@ -72,7 +78,7 @@ class BaselineRegressor(_IgnoresColumns, Regressor):
         self.mean_ = float(np.average(target, weights=weight))
         left = target - self.mean_
         self.std_ = float(np.sqrt(weight @ left**2 / (self.n_observations_ - 1)))
-        del self.n_features_in_
+        self._take_columns(X)
         self.result_ = Result(True, 1, "converged (closed form)")
         return self
 
@@ -123,7 +129,7 @@ class BaselineClassifier(_IgnoresColumns, Classifier):
         _, codes, weight = self._training_rows(_blank(X), y, sample_weight)
         counts = np.bincount(codes, weight, minlength=len(self.classes_))
         self.probabilities_ = (counts + 1.0) / (counts.sum() + len(counts))
-        del self.n_features_in_
+        self._take_columns(X)
         self.result_ = Result(True, 1, "converged (closed form)")
         return self
 

@@ -92,6 +92,12 @@ class BayesianLinearRegression(PosteriorModel):
     True
     """
 
+    prior_precision_: float
+    effective_dof_: float
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+
     _accepts_sparse = True
     _accepts_parts = True
     _title = "Bayesian linear regression"

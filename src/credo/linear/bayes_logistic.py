@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Mixture, Normal
 from credo.estimator import (
+    MAXIMISED,
     ConvergenceWarning,
     LinearClassifier,
     Result,
@@ -22,11 +23,12 @@ from credo.estimator import (
     positive,
     positive_integer,
 )
+from credo.frames import Intervals
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
 from credo.linear._logistic_parts import log_posterior_in_parts
 from credo.linear._logit_posterior import LogitPosterior, triangular_roots
-from credo.linear._precision import PosteriorFit, given_precision, integrated_precision
+from credo.linear._precision import PosteriorFit, given_precision, integrated_precision, maximized_precision
 from credo.linear._spectrum import Spectrum
 from credo.linear._variational import LogPosterior, log_posterior
 from credo.notices import warn
@@ -42,6 +44,7 @@ _PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
 _MESSAGES = {
     "given": "converged; the prior precision was given",
     "integrated": "converged; the posterior is averaged over the prior precision",
+    "maximized": "converged; the prior precision maximizes the evidence",
     "flat": "converged; all columns are constant, so the prior precision can't be estimated and is 1",
     "high": "converged; the evidence is highest without any linear effect; a nonlinear model may still do better",
 }
@@ -57,12 +60,12 @@ class BayesianLogisticRegression(LinearClassifier):
         S⁻¹ = αI + Σ E_q[σᵢ(1 − σᵢ)] xᵢxᵢᵀ
 
     where the Laplace approximation (Bishop 4.143) has the curvature at the mode, which is far too small if the classes
-    are nearly separable. If α is learned, the posterior is a mixture of such Gaussians, one for each of up to five α.
+    are nearly separable. If α is integrated out, the posterior is a mixture of such Gaussians, for up to five α.
 
     Predicted probabilities are averages of σ over this posterior: they are closer to 1/2 than those at the mode, the
     more so the farther x is from the data. More than two classes have logits b_k + w_kᵀx and a softmax; each w_k has
-    the prior above, conditional on a sum of zero. The prior applies to the columns in the units given, so standardize
-    them first.
+    the prior above, conditional on a sum of zero. The prior is the same for all columns in the units given, so
+    standardize them if their units differ.
 
     The intercept has a prior on its value at the mean of the inputs: b + wᵀx̄ ~ N(0, 1/intercept_precision). This makes
     the evidence a proper probability of the labels (of which there is a lower bound), and shifting a column has no
@@ -73,9 +76,10 @@ class BayesianLogisticRegression(LinearClassifier):
 
     Parameters
     ----------
-    prior_precision : float or "evidence", default 1.0
-        α; "evidence" learns it from the data: predictions and intervals are averaged over it. Its prior is one of τ,
-        where τ² = mean‖x − x̄‖²/α is the variance of the log odds of a typical row: half-Cauchy of scale 3.
+    prior_precision : float, "integrate" or "evidence", default "integrate"
+        α; "integrate" averages predictions and intervals over its posterior, "evidence" takes the maximum of the bound
+        on the evidence. The prior for "integrate" is one of τ, where τ² = mean‖x − x̄‖²/α is the variance of the log
+        odds of a typical row: half-Cauchy of scale 3, whatever the units of the columns.
     predictive : {"quadrature", "probit", "monte_carlo", "plugin"}, default "quadrature"
         How probabilities are averaged. "quadrature" is exact for two classes (to 10⁻¹²), and quasi-Monte Carlo with
         4096 points for more (to about 10⁻⁴); "probit" is MacKay's approximation σ(m/√(1 + πv/8)); "monte_carlo"
@@ -95,9 +99,9 @@ class BayesianLogisticRegression(LinearClassifier):
     coef_, intercept_ : posterior means of coefficients (1 or n_classes, n_features) and intercepts (1 or n_classes,)
     coef_std_, intercept_std_ : posterior standard deviations, in the same shapes
     coef_cov_ : posterior covariance of the coefficients, class by class, computed on each access
-    prior_precision_ : α as given, or the most probable value of ln α as α
+    prior_precision_ : α as given or at the maximum; for "integrate", the most probable value of ln α as α
     effective_dof_ : effective number of parameters
-    log_evidence_, evidence_method_ : lower bound on ln p(y | X), integrated over α if it is learned, and "elbo"
+    log_evidence_, evidence_method_ : lower bound on ln p(y | X), for "integrate" integrated over α, and "elbo"
     evidence_base_ : what the evidence conditions on; evidences of one base compare
     log_likelihood_, n_parameters_, n_observations_ : at the mode, for `bic` and `description_length`
     posterior_ : the posterior in the singular basis of the data, a mixture of Gaussians
@@ -111,11 +115,22 @@ class BayesianLogisticRegression(LinearClassifier):
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     >>> model = BayesianLogisticRegression().fit(X, ["no", "no", "yes", "yes"])
     >>> model.predict_proba([[0.0], [2.0], [20.0]])[:, 1].round(2)
-    array([0.5 , 0.83, 0.96])
+    array([0.5 , 0.96, 0.99])
     >>> lower, upper = model.proba_interval([[2.0]], level=0.9)
     >>> np.append(lower[:, 1], upper[:, 1]).round(2)
-    array([0.32, 1.  ])
+    array([0.68, 1.  ])
     """
+
+    coef_std_: Array
+    intercept_std_: Array
+    prior_precision_: float
+    effective_dof_: float
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+    log_likelihood_: float
+    n_parameters_: int
+    n_observations_: float
 
     _accepts_sparse = True
     _accepts_parts = True
@@ -126,9 +141,9 @@ class BayesianLogisticRegression(LinearClassifier):
 
     def __init__(
         self,
-        prior_precision: float | str = 1.0,
+        prior_precision: float | Literal["integrate", "evidence"] = "integrate",
         *,
-        predictive: str = "quadrature",
+        predictive: Literal["quadrature", "probit", "monte_carlo", "plugin"] = "quadrature",
         fit_intercept: bool = True,
         intercept_precision: float = 0.01,
         class_weight: Any = None,
@@ -180,14 +195,27 @@ class BayesianLogisticRegression(LinearClassifier):
 
     def _learn(self, posterior: LogPosterior, data: Spectrum) -> None:
         """Fit to the posterior of the rows, which are in their singular basis."""
-        if isinstance(self.prior_precision, str) and self.prior_precision == "evidence":
+        if self.prior_precision == "integrate":
             found = integrated_precision(posterior, data)
+        elif self.prior_precision == "evidence":
+            found = maximized_precision(posterior, data)
         else:
-            precision = positive("prior_precision", self.prior_precision, words=("evidence",))
+            precision = positive("prior_precision", self.prior_precision, words=("integrate", "evidence"))
             found = given_precision(posterior, precision)
         self._keep(found, data)
         self.n_observations_ = data.weight
         self.n_parameters_ = (len(self.classes_) - 1) * (len(data.x_mean) + posterior.intercept)
+
+    def confint(self, level: float = 0.95) -> Intervals:
+        """Intervals of all parameters, mean ± z sd of the posterior: class by class, the intercept first.
+
+        Returns
+        -------
+        Intervals
+            Prints as a table with the names of the parameters and converts to a frame (`to_frame()`), or to an array of
+            shape (n_parameters, 2) by `np.asarray`; `confint()["age"]` is one interval.
+        """
+        return self._confint(level)
 
     def proba_interval(self, X: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
         """Central posterior interval of each class's probability.
@@ -233,7 +261,9 @@ class BayesianLogisticRegression(LinearClassifier):
         self.prior_precision_ = found.alpha
         self.effective_dof_ = float(found.weights @ [part.effective_weights for part in found.parts])
         self.log_evidence_, self.evidence_method_ = found.log_evidence, "elbo"
-        self.evidence_base_ = evidence_base(class_weight=self.class_weight)
+        self.evidence_base_ = evidence_base(
+            hyperparameters=MAXIMISED if self.prior_precision == "evidence" else "", class_weight=self.class_weight
+        )
         self.log_likelihood_ = mode.point.log_likelihood
         message = _MESSAGES[found.place]
         if not found.converged:

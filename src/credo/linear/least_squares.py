@@ -149,6 +149,12 @@ class LinearRegression(LinearModel):
     x0          1.5504  2.3296
     """
 
+    noise_std_: float
+    dof_: float
+    log_likelihood_: float
+    n_parameters_: int
+    n_observations_: float
+
     _accepts_sparse = True
     _accepts_parts = True
 

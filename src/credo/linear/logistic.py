@@ -20,6 +20,7 @@ from credo.estimator import (
     positive,
     positive_integer,
 )
+from credo.frames import Intervals
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
 from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
 from credo.linear._rows import EPS, collinear, column_norms, graded_axes
@@ -84,6 +85,8 @@ class LogisticRegression(LinearClassifier):
     coef_std_error_, intercept_std_error_ : standard errors from the observed information, for alpha=0 and the solver
         "newton" only (for penalized coefficients see `BayesianLogisticRegression`). Infinite for a coefficient that the
         data don't determine, absent if there are too many parameters
+    coef_cov_ : covariance of the coefficients, class by class, where there are standard errors; NaN for a pair of which
+        the data don't determine one
     log_likelihood_ : log likelihood at the estimate
     n_parameters_, n_observations_ : number of parameters, and sum of the sample weights
     path_ : coefficients, intercepts and objective after each step of steepest ascent
@@ -109,6 +112,7 @@ class LogisticRegression(LinearClassifier):
     n_observations_: float
     n_iter_: int
     path_: Path
+    coef_cov_: Array
     coef_std_error_: Array
     intercept_std_error_: Array
 
@@ -156,6 +160,18 @@ class LogisticRegression(LinearClassifier):
             )
         return self._keep(self._ascend(objective, tol, max_iter, monitor))
 
+    def confint(self, level: float = 0.95) -> Intervals:
+        """Wald's confidence intervals of all parameters: class by class, the intercept first.
+
+        Returns
+        -------
+        Intervals
+            Prints as a table with the names of the parameters and converts to a frame (`to_frame()`), or to an array of
+            shape (n_parameters, 2) by `np.asarray`; `confint()["age"]` is one interval. Infinite for a
+            coefficient that the data don't determine.
+        """
+        return self._confint(level)
+
     def _maximum_in_parts(self, parts: Parts) -> Maximum:
         if self.solver != "newton":
             raise ValueError(f"solver={self.solver!r} needs all rows in memory: use solver='newton'")
@@ -177,9 +193,8 @@ class LogisticRegression(LinearClassifier):
         self.log_likelihood_, self.n_parameters_ = optimum.point.log_likelihood, top.n_parameters
         self.n_observations_, self.n_iter_ = top.objective.total, max(optimum.n_iter, 1)
         if self.alpha == 0 and optimum.known_curvature is not None:
-            self.coef_std_error_, self.intercept_std_error_ = top.std_errors()
-            if optimum.failure:
-                self.coef_std_error_[:], self.intercept_std_error_[:] = np.inf, np.inf
+            self.coef_cov_, self.intercept_std_error_ = top.covariance()
+            self.coef_std_error_ = np.sqrt(np.diagonal(self.coef_cov_)).reshape(self.coef_.shape)
         self.result_ = self._outcome(top)
         return self
 
@@ -258,8 +273,11 @@ class Maximum:
         coef = coef @ self.V.T
         return coef, level - coef @ self.center
 
-    def std_errors(self) -> tuple[Array, Array]:
-        """Standard errors of weights and intercepts from the curvature; infinite if the rows don't determine them."""
+    def covariance(self) -> tuple[Array, Array]:
+        """The covariance of all weights, class by class, and standard errors of the intercepts, from the curvature.
+
+        Variances that the rows don't determine are infinite, and their covariances NaN.
+        """
         objective = self.objective
         m, width = objective.shape
         # H⁻¹ = AAᵀ, with a row of A for each parameter.
@@ -269,13 +287,19 @@ class Maximum:
         weights = by_class[:, : objective.X.shape[1]]
         if self.V is not None:
             weights = np.einsum("jr,krs->kjs", self.V, weights)
-        errors = np.sqrt(np.square(weights).sum(axis=2))
-        if self.determined is not None:
-            errors[:, ~self.determined] = np.inf
-        if not objective.intercept:
-            return errors, np.zeros(len(C))
-        level = by_class[:, -1] - np.einsum("j,kjs->ks", self.center, weights)
-        return errors, np.sqrt(np.square(level).sum(axis=1))
+        half = weights.reshape(-1, weights.shape[2])
+        cov, level_errors = half @ half.T, np.zeros(len(C))
+        if objective.intercept:
+            level = by_class[:, -1] - np.einsum("j,kjs->ks", self.center, weights)
+            level_errors = np.sqrt(np.square(level).sum(axis=1))
+        unknown = np.zeros(len(cov), dtype=bool)
+        if self.optimum.failure:
+            unknown[:], level_errors[:] = True, np.inf
+        elif self.determined is not None:
+            unknown = np.tile(~self.determined, len(C))
+        cov[unknown], cov[:, unknown] = np.nan, np.nan
+        cov[unknown, unknown] = np.inf
+        return cov, level_errors
 
 
 def objective_for(

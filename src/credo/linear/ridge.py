@@ -51,6 +51,12 @@ class Ridge(PosteriorModel):
     array([0.5])
     """
 
+    alpha_: float
+    alphas_: Array
+    loo_errors_: Array
+    noise_std_: float
+    dof_: float
+
     _accepts_sparse = True
     _accepts_parts = True
 

@@ -45,6 +45,10 @@ _FARTHEST = 1e140
 class DensityMixture(DensityMixin, Estimator):
     """What both mixtures share; a subclass says which `_df` its components have."""
 
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+
     _title: str
 
     components_: Components

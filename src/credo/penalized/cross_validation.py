@@ -160,12 +160,6 @@ def row_keys(table: Any) -> Array:
     return np.asarray(sp.csr_array(table) @ direction) if is_sparse(table) else np.einsum("ij,j->i", table, direction)
 
 
-def has_weight(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:
-    """Which of all rows given have a weight above zero."""
-    weight = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-    return weight > 0 if weight.ndim else np.ones(n_samples, dtype=np.bool_)
-
-
 def _mean_and_error(path: Array, weight: Array) -> tuple[Array, Array]:
     """Weighted means over the folds (last axis) and their standard errors."""
     mean = path @ weight

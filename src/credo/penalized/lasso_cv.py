@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import StudentT
+from credo.estimator import has_weight
 from credo.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
 from credo.penalized.cross_validation import (
     WARM_START_TOL,
     Fold,
     HeldOutLosses,
     PenaltyByCrossValidation,
-    has_weight,
     split,
 )
 from credo.penalized.lasso import PenalizedRegression

@@ -8,14 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import FitWarning, labels_of
+from credo.estimator import FitWarning, has_weight, labels_of
 from credo.learning.coordinate import Labels, LogisticSolution, Rows, logistic_path
 from credo.notices import warn
 from credo.penalized.cross_validation import (
     WARM_START_TOL,
     Fold,
     PenaltyByCrossValidation,
-    has_weight,
     row_keys,
     split,
 )

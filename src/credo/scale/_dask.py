@@ -41,8 +41,8 @@ class DaskParts(Parts):
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}")
         rows = row_partitions(X)
-        target, weight = _aligned(y, X, "y"), [None] * len(rows)
-        if sample_weight is not None:
+        target, weight = _aligned(y, X, "y"), [sample_weight] * len(rows)
+        if np.ndim(sample_weight):
             weight = _aligned(sample_weight, X, "sample_weight")
         for name, values in {"y": target, "sample_weight": weight}.items():
             if len(values) != len(rows):

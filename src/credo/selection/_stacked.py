@@ -40,17 +40,17 @@ class Stacked(Distribution):
         vars(self).update(_parts=tuple(parts), _n_rows=n_rows)
 
     @property
-    def mean(self) -> NDArray[np.float64]:
-        return self._each(lambda dist: dist.mean)
+    def _mean(self) -> NDArray[np.float64]:
+        return self._each(lambda dist: dist._mean)
 
     @property
-    def std(self) -> NDArray[np.float64]:
-        return self._each(lambda dist: dist.std)
+    def _std(self) -> NDArray[np.float64]:
+        return self._each(lambda dist: dist._std)
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The intervals of the parts, which needn't be between quantiles: those of `Conformal` aren't."""
         ends = self._each(lambda dist: np.column_stack(dist.interval(level)))
-        return ends[:, 0], ends[:, 1]
+        return self._unless_scalar(ends[:, 0]), self._unless_scalar(ends[:, 1])
 
     def __len__(self) -> int:
         return self._n_rows

@@ -119,7 +119,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
         "baseline": BaselineClassifier(),
         "discriminant": LinearDiscriminant(shrinkage="auto"),
         "logistic": LogisticRegression(alpha=size.columns / LOG_ODDS_STD**2),
-        "bayes-logistic": BayesianLogisticRegression("evidence"),
+        "bayes-logistic": BayesianLogisticRegression(),
         "sparse-logistic": SparseLogisticRegressionCV(),
         "spike-slab": SpikeSlabClassifier(
             _inclusion(size),
@@ -128,9 +128,7 @@ def _classifiers(size: Size) -> dict[str, Any]:
             n_draws=4000 if size.columns > size.rows else 1000,
             random_state=SAMPLER_SEED,
         ),
-        "polynomial": make_pipeline(
-            Polynomial(degree=2, extrapolation="linear"), BayesianLogisticRegression("evidence")
-        ),
+        "polynomial": make_pipeline(Polynomial(degree=2, extrapolation="linear"), BayesianLogisticRegression()),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(
             None if size.has_lengthscales else RBF(), **_scale(size, RESTARTS if size.classes == 2 else 0)

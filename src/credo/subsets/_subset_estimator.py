@@ -80,6 +80,9 @@ class SubsetEstimator(Estimator):
     best_subsets_: tuple[tuple[int, ...], ...]
     copies_: tuple[tuple[int, ...], ...]
     search_: Literal["enumerate", "gibbs"]
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
     log_evidence_error_: float
 
     def _check_state(self) -> None:

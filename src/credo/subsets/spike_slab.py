@@ -114,6 +114,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     (0, 3)
     """
 
+    intercept_std_: float
+
     _accepts_parts = True
     design_: Design
     moments_: Moments

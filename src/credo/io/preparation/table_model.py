@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from numbers import Real
 from time import perf_counter
 from typing import Any, Self
 
@@ -165,7 +166,7 @@ class TableModel(FittedState, BaseEstimator):
         if self.estimator is None:
             raise ValueError("TableModel needs an estimator, as in TableModel(Preparation(), LinearRegression())")
         table, targets = self._split(as_frame(X), y)
-        check_consistent_length(table, targets, sample_weight)
+        check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if sample_weight is None:

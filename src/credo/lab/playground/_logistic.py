@@ -113,7 +113,7 @@ class BayesianLogistic(Model):
         plane = Plane(int(settings["degree"]), problem.domain)
         found = BayesianLogisticRegression("evidence").fit(plane.features(problem.X), problem.target)
         learned = _prior().clipped(float(found.prior_precision_) ** -0.5)
-        return {**settings, "prior_std": learned}, ["The prior scale is the most probable one."]
+        return {**settings, "prior_std": learned}, ["The prior scale has the highest evidence."]
 
     def log_evidence(self, problem: Problem, settings: Settings) -> float:
         plane = Plane(int(settings["degree"]), problem.domain)
