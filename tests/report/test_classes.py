@@ -211,7 +211,9 @@ def test_the_probability_has_a_curve_along_each_input(frame, make_page):
 
 def test_curves_are_the_probabilities_that_the_model_gives(frame):
     y = np.array(["low", "middle", "high"])[np.digitize(frame["warmth"] + frame["rain"], [-0.5, 0.5])]
-    model = TableModel(Preparation(standardize=True), BayesianLogisticRegression(), "y").fit(frame, y)
+    model = TableModel(Preparation(standardize=True), BayesianLogisticRegression(prior_precision=1.0), "y").fit(
+        frame, y
+    )
     (curve,) = curves(model, frame, 7, [["rain"]], predict=probability)
     table = frame.iloc[[7] * len(curve.x)].assign(rain=curve.x)
     np.testing.assert_allclose(curve.mean, model.predict_proba(table), rtol=1e-9)
