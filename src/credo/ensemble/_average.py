@@ -165,7 +165,7 @@ class ModelAverage(WeightedModels):
     cv : int, splitter or iterable of splits, default 5
         The folds of "stacking". If all models have a closed form of the leave-one-out prediction (least squares,
         Bayesian linear regression, Gaussian processes; at the hyperparameters of all rows), that is used instead.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
         Shuffles the folds.
 
     Attributes
@@ -207,7 +207,7 @@ class ModelAverage(WeightedModels):
         prior: Mapping[str, float] | Sequence[float] | NDArray[Any] | None = None,
         weights: str = "evidence",
         cv: Any = 5,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.estimators = estimators
         self.prior = prior

@@ -63,7 +63,7 @@ class MixtureOfExperts(Estimator):
         n_restarts: int = 5,
         max_iter: int = 300,
         tol: float = 1e-5,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.n_experts = n_experts
         self.expert = expert

@@ -69,7 +69,7 @@ class DensityMixture(DensityMixin, Estimator):
         n_restarts: int = 4,
         max_iter: int = 1000,
         tol: float = 1e-6,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.covariance = covariance

@@ -70,7 +70,7 @@ class DecisionTreeClassifier(TreeClassifier):
     max_features : int, float, "sqrt", "log2" or None, default None
         Columns that are tried at each split, a new random subset for each; None is all of them.
     class_weight : mapping from label to factor, or "balanced", optional
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
         For the order in which columns are tried, which decides between equal splits, and for `max_features`.
 
     Attributes
@@ -103,7 +103,7 @@ class DecisionTreeClassifier(TreeClassifier):
         prior_strength: float | None = None,
         max_features: Any = None,
         class_weight: Any = None,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth
         self.min_leaf = min_leaf

@@ -47,7 +47,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         κ₀; by default the prior has the highest held-out log score, or for a given `pruning` the highest evidence.
     max_features : int, float, "sqrt", "log2" or None, default None
         Columns that are tried at each split, a new random subset for each; None is all of them.
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
         For the order in which columns are tried, which decides between equal splits, and for `max_features`.
 
     Attributes
@@ -83,7 +83,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         pruning: str | float = "held-out",
         prior_strength: float | None = None,
         max_features: Any = None,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth
         self.min_leaf = min_leaf
