@@ -47,7 +47,7 @@ def board(n=200, seed=0):
 
 def test_two_crossing_lines_are_found():
     X, y = crossing_lines()
-    model = MixtureOfExpertsRegressor(max_experts=3, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(max_experts=3, random_state=0, **QUICK).fit(X, y)
     assert model.n_experts_ == 2 and len(model.bics_) == 3 and model.bics_.argmin() == 1
     assert credo.bic(model) == pytest.approx(model.bics_.min())
     table = model.summary()
@@ -63,7 +63,7 @@ def test_two_crossing_lines_are_found():
 def test_the_inverse_problem_has_several_answers():
     X, y = inverse_problem()
     new, truth = inverse_problem(seed=1)
-    model = MixtureOfExpertsRegressor(3, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(3, random_state=0, **QUICK).fit(X, y)
     line = BayesianLinearRegression().fit(X, y)
     gain = model.predict_dist(new).log_prob(truth) - line.predict_dist(new).log_prob(truth)
     assert gain.mean() > 0.6
@@ -185,7 +185,7 @@ def test_the_softmax_regression_of_the_gate_is_that_of_scikit_learn():
 
 def test_a_board_needs_two_experts():
     X, y = board()
-    model = MixtureOfExpertsClassifier(max_experts=3, **QUICK).fit(X, y)
+    model = MixtureOfExpertsClassifier(max_experts=3, random_state=0, **QUICK).fit(X, y)
     new, truth = board(seed=1)
     assert model.n_experts_ == 2 and model.score(new, truth) > 0.9
     assert model.responsibilities(X, y).shape == (200, 2)
@@ -195,7 +195,7 @@ def test_a_board_needs_two_experts():
 
 def test_any_probabilistic_experts():
     X, y = crossing_lines(60)
-    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), random_state=0, **QUICK).fit(X, y)
     assert len(model.experts_) == 2 and (np.diff(model.bound_) >= 0).all()
     assert model.predict_dist([[0.9]]).log_prob([0.9])[0] > 0
     with pytest.raises(TypeError, match="Ridge doesn't"):
@@ -204,13 +204,13 @@ def test_any_probabilistic_experts():
         MixtureOfExpertsRegressor(expert=BayesianLinearRegression()).fit(X, y)
     X, y = board(80)
     expert = BayesianLogisticRegression(1.0, predictive="probit")
-    classifier = MixtureOfExpertsClassifier(2, expert=expert, **QUICK).fit(X, np.array(["a", "b"])[y])
+    classifier = MixtureOfExpertsClassifier(2, expert=expert, random_state=0, **QUICK).fit(X, np.array(["a", "b"])[y])
     assert classifier.score(X, np.array(["a", "b"])[y]) > 0.8
 
 
 def test_given_experts_come_back_from_files(tmp_path):
     X, y = crossing_lines(40)
-    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), random_state=0, **QUICK).fit(X, y)
     credo.save(model, tmp_path / "model.credo")
     back = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(back.predict_dist(X).log_prob(y), model.predict_dist(X).log_prob(y))
@@ -222,7 +222,7 @@ def test_given_experts_come_back_from_files(tmp_path):
 def test_an_expert_with_few_rows_is_unsure():
     X = np.concatenate([np.linspace(-1, 0, 60), [5.0, 5.1]])[:, None]
     y = np.concatenate([X[:60, 0] + 0.01 * np.sin(50 * X[:60, 0]), [-40.0, -41.0]])
-    model = MixtureOfExpertsRegressor(2, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(2, random_state=0, **QUICK).fit(X, y)
     near, far = model.predict_dist([[-0.5], [8.0]]).std
     assert np.isfinite(far) and far > 5 * near
 
@@ -232,7 +232,7 @@ def test_ratings_have_no_density_without_bound():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 1))
     y = np.round(5 + 0.8 * X[:, 0] + 0.3 * rng.normal(size=120))
-    model = MixtureOfExpertsRegressor(4, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(4, random_state=0, **QUICK).fit(X, y)
     assert (np.diff(model.bound_) >= 0).all()
     assert model.predict_dist(X).log_prob(y).max() < np.log(1.4)
     # Copies, whether by rows or by weights, are ties.

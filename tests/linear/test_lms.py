@@ -157,8 +157,8 @@ def test_row_order_and_repeats_do_not_show_in_fit():
     for settings in ({}, {"average": True}, {"fit_intercept": False}, {"n_epochs": 1}, {"step": 0.01, "n_epochs": 4}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitWarning)
-            weighted = LMSRegression(**settings).fit(X, y, sample_weight=counts)
-            copied = LMSRegression(**settings).fit(X[repeated], y[repeated])
+            weighted = LMSRegression(random_state=0, **settings).fit(X, y, sample_weight=counts)
+            copied = LMSRegression(random_state=0, **settings).fit(X[repeated], y[repeated])
         np.testing.assert_allclose(weighted.coef_, copied.coef_, rtol=1e-9)
         assert weighted.noise_std_ == pytest.approx(copied.noise_std_, rel=1e-7)
         assert weighted.n_seen_ == copied.n_seen_ == counts.sum()
@@ -168,7 +168,7 @@ def test_row_order_and_repeats_do_not_show_in_fit():
 def test_whole_weights_are_repeats_in_a_row_in_a_stream(settings):
     X, y = table(90)
     counts = np.random.default_rng(6).integers(0, 4, 90)
-    weighted, copied = LMSRegression(**settings), LMSRegression(**settings)
+    weighted, copied = LMSRegression(random_state=0, **settings), LMSRegression(random_state=0, **settings)
     for start in (0, 30, 60):
         part = slice(start, start + 30)
         weighted.partial_fit(X[part], y[part], sample_weight=counts[part])
@@ -322,7 +322,7 @@ def test_same_seed_same_weights_and_other_seed_same_solution():
 )  # fmt: skip
 def test_wrong_arguments_are_named(settings, message):
     X, y = table(20)
-    for learn in (LMSRegression(**settings).fit, LMSRegression(**settings).partial_fit):
+    for learn in (LMSRegression(random_state=0, **settings).fit, LMSRegression(random_state=0, **settings).partial_fit):
         with pytest.raises(ValueError, match=message):
             learn(X, y)
 

@@ -160,7 +160,7 @@ def test_one_row_constant_columns_and_bad_arguments():
         ({"prior_strength": -1.0}, "prior_strength must be"),
     ]:
         with pytest.raises(ValueError, match=message):
-            DecisionTreeRegressor(**options).fit(X, Y)
+            DecisionTreeRegressor(random_state=0, **options).fit(X, Y)
     with pytest.raises(ValueError, match="criterion must be one of 'gini', 'error'"):
         DecisionStump(criterion="entropy").fit(X, CODES)
 

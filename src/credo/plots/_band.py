@@ -173,7 +173,8 @@ def bagged_curves(
     >>> from matplotlib.figure import Figure
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> x = np.linspace(0, 1, 30)[:, None]
-    >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5, random_state=0).fit(x, np.sin(6 * x[:, 0]))
+    >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5, random_state=0)
+    >>> model = model.fit(x, np.sin(6 * x[:, 0]))
     >>> ax = bagged_curves(model, x, np.sin(6 * x[:, 0]), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['95 % interval', '5 members', 'average', 'data']
