@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -116,7 +116,7 @@ class AdaBoostClassifier(Classifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         keep_weights: bool = False,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

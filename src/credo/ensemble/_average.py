@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -205,7 +205,7 @@ class ModelAverage(WeightedModels):
         estimators: Any,
         *,
         prior: Mapping[str, float] | Sequence[float] | NDArray[Any] | None = None,
-        weights: str = "evidence",
+        weights: Literal["evidence", "stacking"] = "evidence",
         cv: Any = 5,
         random_state: Any = None,
     ) -> None:

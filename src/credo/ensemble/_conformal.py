@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,8 +112,8 @@ class Conformal(Ensemble):
         estimator: Any = None,
         *,
         cv: Any = None,
-        spread: Any = None,
-        method: str = "auto",
+        spread: Literal["learn"] | Any = None,
+        method: Literal["auto", "none", "temperature", "sigmoid", "isotonic"] = "auto",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

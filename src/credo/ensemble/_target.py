@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +92,7 @@ class TransformedTarget(MetaEstimator, Regressor):
         self,
         estimator: Any = None,
         *,
-        transformation: str | Transform = "auto",
+        transformation: Transform | Literal["auto", "log", "box-cox", "yeo-johnson", "identity"] = "auto",
         margin: float | None = None,
         random_state: Any = None,
     ) -> None:

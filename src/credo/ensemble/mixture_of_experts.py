@@ -218,10 +218,10 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
     def __init__(
         self,
-        n_experts: int | str = "bic",
+        n_experts: int | Literal["bic"] = "bic",
         *,
         expert: Any = None,
-        gate: str = "softmax",
+        gate: Literal["softmax", "hierarchical"] = "softmax",
         gate_precision: float = 0.01,
         expert_precision: float | Literal["integrate", "evidence"] = "integrate",
         max_experts: int = 8,

@@ -110,7 +110,7 @@ class Estimator(FittedState, BaseEstimator):
         The parameter "a.b" of a kernel is ``kernel__a__b``, which `set_params` and a grid search change.
         """
         found = super().get_params(deep=deep)
-        kernel = found.get("kernel")
+        kernel: Any = found.get("kernel")
         if deep and hasattr(kernel, "with_params"):
             found |= {f"kernel__{path.replace('.', '__')}": value for path, value in kernel.params.items()}
         return found
@@ -120,9 +120,11 @@ class Estimator(FittedState, BaseEstimator):
         inner = {name.removeprefix("kernel__"): params.pop(name) for name in list(params) if name[:8] == "kernel__"}
         super().set_params(**params)
         if inner:
-            kernel = getattr(self, "kernel", None)
+            kernel: Any = getattr(self, "kernel", None)
             if not hasattr(kernel, "with_params"):
-                raise ValueError(f"kernel__{next(iter(inner))} needs a kernel object with this parameter; got {kernel!r}")
+                raise ValueError(
+                    f"kernel__{next(iter(inner))} needs a kernel object with this parameter; got {kernel!r}"
+                )
             # Kernels are immutable, so that clones can share them.
             self.kernel = kernel.with_params(**inner)
         return self

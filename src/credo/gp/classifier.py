@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -14,6 +14,7 @@ from credo.frames import Table
 from credo.gp._class_parts import ClassifierInParts
 from credo.gp._class_predictors import SiteMixturePredictor, SitePredictor, SumsPredictor
 from credo.gp._classifier_core import few_threads
+from credo.gp._gaussian_process import KernelName
 from credo.kernels import Kernel
 from credo.scale import in_parts, parts_of
 
@@ -89,19 +90,20 @@ class GPClassifier(ClassifierInParts):
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
+    _methods = ("auto", "exact", "state_space", "inducing")
 
     def __init__(
         self,
-        kernel: Kernel | str | None = None,
+        kernel: Kernel | KernelName | None = None,
         *,
-        inference: str = "ep",
-        link: str = "probit",
-        hyperparameters: str = "integrate",
+        inference: Literal["ep", "laplace", "vi", "mcmc"] = "ep",
+        link: Literal["probit", "logit"] = "probit",
+        hyperparameters: Literal["integrate", "optimize", "fixed", "sample"] = "integrate",
         hyperpriors: bool = True,
-        method: str = "auto",
+        method: Literal["auto", "exact", "state_space", "inducing"] = "auto",
         n_inducing: int | None = None,
-        multiclass: str = "auto",
-        class_weight: Any = None,
+        multiclass: Literal["auto", "softmax", "one_vs_rest"] = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_restarts: int = 2,
         max_evaluations: int = 200,
         n_draws: int = 500,
@@ -183,8 +185,8 @@ class GPClassifier(ClassifierInParts):
         rows = self._predict_rows(X)
         if not isinstance(getattr(self, "predictor_", None), SitePredictor | SiteMixturePredictor | SumsPredictor):
             raise ValueError(
-                'latent=True needs two classes and inference="ep", "laplace" or "vi": otherwise the latent function has '
-                "no normal distribution"
+                'latent=True needs two classes and inference="ep", "laplace" or "vi": otherwise the latent function '
+                "has no normal distribution"
             )
         return self.predictor_.latent_dist(rows)
 

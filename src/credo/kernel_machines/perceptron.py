@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -115,7 +116,7 @@ class KernelPerceptron(Classifier):
         *,
         n_epochs: int = 50,
         solution: Literal["average", "pocket"] = "average",
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
         random_state: Any = None,
     ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,7 +96,7 @@ class Perceptron(LinearClassifier):
         *,
         fit_intercept: bool = True,
         shuffle: bool = True,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_epochs = n_epochs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,11 +113,11 @@ class StudentTMixture(DensityMixture):
 
     def __init__(
         self,
-        n_components: int | str = 1,
+        n_components: int | Literal["bic"] = 1,
         *,
-        df: float | str = "learn",
-        covariance: str = "full",
-        prior: str | None = "weak",
+        df: float | Literal["learn"] = "learn",
+        covariance: Literal["full", "diag"] = "full",
+        prior: Literal["weak"] | None = "weak",
         max_components: int = 10,
         n_restarts: int = 4,
         max_iter: int = 1000,

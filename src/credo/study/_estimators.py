@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -66,7 +66,7 @@ TREES = 100
 EXPERTS = 4
 
 
-def make(name: str, size: Size, transformation: str = "identity") -> Any:
+def make(name: str, size: Size, transformation: Any = "identity") -> Any:
     """The unfitted estimator of a card for a prepared table of this size."""
     estimator = (_classifiers(size) if size.classes else _regressors(size))[name]
     if transformation == "identity":
@@ -175,7 +175,7 @@ def _in_time(size: Size) -> Kernel:
     return kernel + 0.3 * RBF(np.ones(len(others))).on(others) if others else kernel
 
 
-def _inclusion(size: Size) -> str | tuple[float, float]:
+def _inclusion(size: Size) -> Literal["beta-binomial"] | tuple[float, float]:
     """The prior over subsets: beta-binomial, or with more columns than rows one that expects few.
 
     With many columns, a beta-binomial prior gives as much probability to models that reproduce the target with half as

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,10 +99,10 @@ class DecisionTreeClassifier(TreeClassifier):
         *,
         max_depth: int | None = None,
         min_leaf: float = 1.0,
-        pruning: str | float = "held-out",
+        pruning: float | Literal["held-out"] = "held-out",
         prior_strength: float | None = None,
-        max_features: Any = None,
-        class_weight: Any = None,
+        max_features: float | Literal["sqrt", "log2"] | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth

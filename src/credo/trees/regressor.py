@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,9 +80,9 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         *,
         max_depth: int | None = None,
         min_leaf: float = 3.0,
-        pruning: str | float = "held-out",
+        pruning: float | Literal["held-out"] = "held-out",
         prior_strength: float | None = None,
-        max_features: Any = None,
+        max_features: float | Literal["sqrt", "log2"] | None = None,
         random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import entr, log_ndtr, ndtr
 
@@ -30,7 +32,9 @@ def class_controls(domain: Domain) -> list[Control]:
     ]
 
 
-def classifier(problem: Problem, settings: Settings, hyperparameters: str = "fixed") -> GPClassifier:
+def classifier(
+    problem: Problem, settings: Settings, hyperparameters: Literal["fixed", "optimize"] = "fixed"
+) -> GPClassifier:
     """The estimator of these settings."""
     kernel = make_kernel(settings["kernel"], problem.domain, two_inputs=True)
     return GPClassifier(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -81,7 +81,7 @@ class Experts(Model):
             ),
         ]
 
-    def _estimator(self, problem: Problem, settings: Settings, experts: int | str) -> Any:
+    def _estimator(self, problem: Problem, settings: Settings, experts: int | Literal["bic"]) -> Any:
         kind = MixtureOfExpertsRegressor if problem.task == "regression" else MixtureOfExpertsClassifier
         return kind(experts, gate_precision=settings["gate_precision"], max_experts=5, random_state=0, **_EM)
 

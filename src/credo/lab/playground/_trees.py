@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Tree(Model):
             "pruning", "Pruning", 1e-4, 1, 1e-3, learnable=True, help="A split must explain at least this share."
         )
 
-    def _estimator(self, problem: Problem, settings: Settings, pruning: float | str) -> Any:
+    def _estimator(self, problem: Problem, settings: Settings, pruning: float | Literal["held-out"]) -> Any:
         kind = DecisionTreeRegressor if problem.task == "regression" else DecisionTreeClassifier
         return kind(max_depth=int(settings["depth"]), min_leaf=settings["leaf"], pruning=pruning, random_state=0)
 
