@@ -30,7 +30,7 @@ SQUARE = kernels.Polynomial(degree=2, offset=1.0)
 
 def test_equals_the_primal_perceptron_on_separable_rows():
     X, y = whole_numbers()
-    model = KernelPerceptron(SQUARE, n_epochs=10_000, shuffle=False).fit(X, y)
+    model = KernelPerceptron(SQUARE, n_epochs=10_000, shuffle=False, random_state=0).fit(X, y)
     w, _, _, mistakes = reference.primal_perceptron(quadratic(X), y, 10_000)
     assert model.result_.converged and mistakes.sum() > 50
     np.testing.assert_array_equal(model.mistakes_, mistakes)
@@ -46,7 +46,7 @@ def test_equals_the_primal_perceptron_on_separable_rows():
 def test_equals_the_primal_perceptron_where_rows_overlap(solution, place):
     X, y = whole_numbers(noise=8)
     with pytest.warns(FitWarning, match="did not converge in 20 epochs"):
-        model = KernelPerceptron(SQUARE, n_epochs=20, solution=solution, shuffle=False).fit(X, y)
+        model = KernelPerceptron(SQUARE, n_epochs=20, solution=solution, shuffle=False, random_state=0).fit(X, y)
     solutions = reference.primal_perceptron(quadratic(X), y, 20)
     np.testing.assert_allclose(model.decision_function(X), quadratic(X) @ solutions[place], rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(model.mistakes_, solutions[3])
@@ -55,7 +55,7 @@ def test_equals_the_primal_perceptron_where_rows_overlap(solution, place):
 def test_a_constant_in_the_kernel_is_a_bias():
     X, y = whole_numbers()
     y = np.where(X @ [1.0, -2.0] > 3, 1, -1)
-    model = KernelPerceptron(kernels.Linear() + 1.0, n_epochs=10_000, shuffle=False).fit(X, y)
+    model = KernelPerceptron(kernels.Linear() + 1.0, n_epochs=10_000, shuffle=False, random_state=0).fit(X, y)
     w = reference.primal_perceptron(np.column_stack([X, np.ones(len(X))]), y, 10_000)[0]
     np.testing.assert_allclose(model.decision_function(X), X @ w[:2] + w[2], rtol=1e-9)
     assert model.result_.converged
@@ -76,7 +76,7 @@ def test_the_compiled_pass_asks_for_rows_and_stops_when_none_is_mistaken():
 def test_novikoff_s_bound_holds():
     """At most (R/γ)² mistakes: γ is the margin of any unit vector, here of the perceptron's own."""
     X, y = whole_numbers()
-    model = KernelPerceptron(SQUARE, n_epochs=10_000).fit(X, y)
+    model = KernelPerceptron(SQUARE, n_epochs=10_000, random_state=0).fit(X, y)
     coef, rows = model.dual_coef_, model.support_vectors_
     norm = np.sqrt(coef @ SQUARE.gram(rows) @ coef)
     margin = (y * model.decision_function(X)).min() / norm
@@ -85,7 +85,7 @@ def test_novikoff_s_bound_holds():
 
 def test_separable_rows_leave_no_mistake_and_no_warning(recwarn):
     X, y = make_moons(200, noise=0.05, random_state=0)
-    model = KernelPerceptron().fit(X, y)
+    model = KernelPerceptron(random_state=0).fit(X, y)
     assert model.result_.converged and model.score(X, y) == 1.0 and not recwarn.list
     assert model.result_.message.startswith(f"converged after {model.result_.n_iter} epoch")
     assert len(model.support_) == (model.mistakes_ > 0).sum() < 60
@@ -94,7 +94,7 @@ def test_separable_rows_leave_no_mistake_and_no_warning(recwarn):
 def test_noise_in_the_kernel_makes_all_rows_separable():
     """White adds to a row's likeness with itself alone: enough of it, and one mistake a row puts all right."""
     X, y = np.zeros((6, 1)), np.array([0, 1, 0, 1, 1, 0])
-    model = KernelPerceptron(kernels.RBF() + kernels.White(100.0), shuffle=False).fit(X, y)
+    model = KernelPerceptron(kernels.RBF() + kernels.White(100.0), shuffle=False, random_state=0).fit(X, y)
     assert model.result_.converged and model.mistakes_.max() == 1
 
 
@@ -103,17 +103,17 @@ def test_contradictions_are_named():
     with pytest.warns(
         FitWarning, match="at best 1 of 3 rows were misclassified; rows with equal inputs have different labels"
     ):
-        model = KernelPerceptron().fit(X, y)
+        model = KernelPerceptron(random_state=0).fit(X, y)
     assert not model.result_.converged and model.result_.n_iter == 50
 
 
 def test_overlap_says_what_to_try():
     X, y = make_moons(300, noise=0.5, random_state=0)
     with pytest.warns(FitWarning, match="try a larger n_epochs, a shorter length scale, or a model that expects"):
-        average = KernelPerceptron(n_epochs=10).fit(X, y)
+        average = KernelPerceptron(n_epochs=10, random_state=0).fit(X, y)
     assert "averages f over all visits" in average.result_.message and average.result_.n_iter == 10
     with pytest.warns(FitWarning, match="keeps the best f"):
-        pocket = KernelPerceptron(n_epochs=10, solution="pocket").fit(X, y)
+        pocket = KernelPerceptron(n_epochs=10, solution="pocket", random_state=0).fit(X, y)
     wrong = (pocket.predict(X) != y).sum()
     assert f"at best {wrong} of 300 rows" in pocket.result_.message
     assert pocket.score(X, y) >= average.score(X, y)
@@ -125,7 +125,7 @@ def test_bayes_boundary_is_met():
     y, test = rng.integers(0, 2, size=400), rng.integers(0, 2, size=4000)
     X, new = (rng.normal(size=(len(t), 2)) + np.outer(t, [3.0, 0.0]) for t in (y, test))
     with pytest.warns(FitWarning):
-        model = KernelPerceptron().fit(X, y)
+        model = KernelPerceptron(random_state=0).fit(X, y)
     assert np.mean(model.predict(new) != test) < 0.067 + 0.02
 
 
@@ -136,7 +136,7 @@ def test_weights_are_copies_in_a_row(shuffle, n_classes):
     rng = np.random.default_rng(1)
     X, y, weight = rng.normal(size=(40, 2)), rng.integers(0, n_classes, size=40), rng.integers(0, 5, size=40)
     for solution in ("average", "pocket"):
-        model = KernelPerceptron(n_epochs=5, solution=solution, shuffle=shuffle)
+        model = KernelPerceptron(n_epochs=5, solution=solution, shuffle=shuffle, random_state=0)
         scores = model.fit(X, y, sample_weight=weight).decision_function(X)
         mistakes, support = model.mistakes_, model.support_
         assert mistakes.shape == (40,) and not mistakes[weight == 0].any()
@@ -149,17 +149,17 @@ def test_weights_are_copies_in_a_row(shuffle, n_classes):
 
 def test_heavy_rows_move_no_more_than_it_takes():
     X, y = np.array([[0.0], [1.0], [2.0]]), [0, 1, 0]
-    model = KernelPerceptron().fit(X, y, sample_weight=[1e14, 1.0, 0.5])
+    model = KernelPerceptron(random_state=0).fit(X, y, sample_weight=[1e14, 1.0, 0.5])
     assert model.result_.converged and np.abs(model.dual_coef_).max() < 100
 
 
 @pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
 def test_little_memory_gives_the_same_answer(monkeypatch):
     X, y = make_moons(300, noise=0.4, random_state=1)
-    whole = KernelPerceptron(n_epochs=5).fit(X, y)
+    whole = KernelPerceptron(n_epochs=5, random_state=0).fit(X, y)
     monkeypatch.setattr("credo.kernel_machines.perceptron._KEPT", 300 * 33)
     monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 1000)
-    little = KernelPerceptron(n_epochs=5).fit(X, y)
+    little = KernelPerceptron(n_epochs=5, random_state=0).fit(X, y)
     np.testing.assert_array_equal(whole.mistakes_, little.mistakes_)
     np.testing.assert_allclose(whole.decision_function(X), little.decision_function(X), rtol=1e-9, atol=1e-12)
 
@@ -173,7 +173,7 @@ def test_seeds():
 
 
 def test_there_are_no_probabilities():
-    model = KernelPerceptron().fit([[0.0], [1.0]], [0, 1])
+    model = KernelPerceptron(random_state=0).fit([[0.0], [1.0]], [0, 1])
     for name in ("predict_proba", "predict_log_proba", "predict_dist"):
         assert not hasattr(model, name) and not hasattr(KernelPerceptron, name)
     with pytest.raises(AttributeError, match="no probabilities, only scores: use decision_function, or SoftNeighbors"):
@@ -181,7 +181,7 @@ def test_there_are_no_probabilities():
 
 
 def test_summary_names_the_columns():
-    model = KernelPerceptron(kernels.RBF([1.0, 2.0])).fit(np.eye(2), [0, 1])
+    model = KernelPerceptron(kernels.RBF([1.0, 2.0]), random_state=0).fit(np.eye(2), [0, 1])
     lines = dict(zip(*(model.summary().columns[name] for name in ("parameter", "estimate")), strict=True))
     assert lines["lengthscale of x1"] == 2.0 and lines["rows"] == 2 and lines["support rows"] == 2
 

@@ -31,7 +31,7 @@ def blobs(n=120, n_classes=2, seed=0, spread=1.0):
 @pytest.mark.parametrize("seed", range(5))
 def test_mistakes_keep_to_novikoff_s_bound(seed, shuffle):
     X, y = separable(seed=seed)
-    model = Perceptron(10_000, shuffle=shuffle).fit(X, y)
+    model = Perceptron(10_000, shuffle=shuffle, random_state=0).fit(X, y)
     assert model.result_.converged and model.mistakes_[-1] == 0 and model.score(X, y) == 1
     phi = np.column_stack([X, np.ones(len(X))])
     # The widest margin of boundaries through the origin of φ-space, by a support vector machine on ±φ.
@@ -44,7 +44,7 @@ def test_mistakes_keep_to_novikoff_s_bound(seed, shuffle):
 
 def test_weights_are_the_sum_of_the_mistakes():
     X, y = separable()
-    model = Perceptron(10_000).fit(X, y)
+    model = Perceptron(10_000, random_state=0).fit(X, y)
     signed = model.row_mistakes_ * (2 * y - 1)
     np.testing.assert_allclose(model.coef_[0], signed @ X, rtol=1e-10)
     assert model.intercept_[0] == signed.sum() and model.row_mistakes_.sum() == model.mistakes_.sum()
@@ -54,7 +54,7 @@ def test_three_irises_by_the_multiclass_rule():
     rng = np.random.default_rng(0)
     X = np.repeat([[0.0, 4.0], [4.0, -2.0], [-4.0, -2.0]], 20, axis=0) + rng.normal(size=(60, 2)) * 0.4
     y = np.repeat(["a", "b", "c"], 20)
-    model = Perceptron().fit(X, y)
+    model = Perceptron(random_state=0).fit(X, y)
     assert model.result_.converged and model.score(X, y) == 1 and model.coef_.shape == (3, 2)
     # What one class gains another loses.
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-9)
@@ -63,7 +63,7 @@ def test_three_irises_by_the_multiclass_rule():
 def test_no_boundary_is_told_in_words_and_the_pocket_kept():
     X, y = blobs(spread=1.5)
     with pytest.warns(ConvergenceWarning, match="The classes are not linearly separable, so it can't converge"):
-        model = Perceptron().fit(X, y)
+        model = Perceptron(random_state=0).fit(X, y)
     assert not model.result_.converged and len(model.mistakes_) == 200 and (model.mistakes_ > 0).all()
     assert model.training_error_ == pytest.approx(1 - model.score(X, y))
     # No line errs less than one through two of the points does.
@@ -80,13 +80,13 @@ def test_no_boundary_is_told_in_words_and_the_pocket_kept():
 def test_a_boundary_not_yet_found_is_told_in_words():
     X, y = separable(margin=0.01)
     with pytest.warns(ConvergenceWarning, match=r"The classes are linearly separable: increase n_epochs"):
-        Perceptron(1).fit(X, y)
+        Perceptron(1, random_state=0).fit(X, y)
 
 
 def test_contradicting_rows_count_by_weight():
     X, y = np.array([[1.0], [1.0], [-1.0]]), np.array(["a", "b", "b"])
     with pytest.warns(FitWarning):
-        model = Perceptron().fit(X, y, sample_weight=[5.0, 1.0, 3.0])
+        model = Perceptron(random_state=0).fit(X, y, sample_weight=[5.0, 1.0, 3.0])
     assert model.predict([[1.0], [-1.0]]).tolist() == ["a", "b"]
     assert model.training_error_ == pytest.approx(1 / 9)
 
@@ -96,16 +96,16 @@ def test_weights_are_copies_and_order_doesn_t_show():
     weight = np.random.default_rng(0).integers(0, 4, len(y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        weighted = Perceptron().fit(X, y, sample_weight=weight)
+        weighted = Perceptron(random_state=0).fit(X, y, sample_weight=weight)
         order = np.random.default_rng(1).permutation(weight.sum())
-        repeated = Perceptron().fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
+        repeated = Perceptron(random_state=0).fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-9)
     np.testing.assert_array_equal(weighted.mistakes_, repeated.mistakes_)
 
 
 def test_there_are_no_probabilities():
     X, y = separable()
-    model = Perceptron().fit(X, y)
+    model = Perceptron(random_state=0).fit(X, y)
     for name in ("predict_proba", "predict_log_proba", "predict_dist"):
         assert not hasattr(model, name)
     with pytest.raises(AttributeError, match="no probabilities: use LogisticRegression"):
@@ -117,14 +117,14 @@ def test_without_an_intercept():
     X = X - np.array([0.4, 0.0, 0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        assert Perceptron(fit_intercept=False).fit(X, y).intercept_[0] == 0
+        assert Perceptron(fit_intercept=False, random_state=0).fit(X, y).intercept_[0] == 0
 
 
 def test_files_and_frames(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     kept = y < 2
     X, names = X[kept], np.array(["setosa", "versicolor"])[y[kept]]
-    model = Perceptron().fit(X, names)
+    model = Perceptron(random_state=0).fit(X, names)
     credo.save(model, tmp_path / "model.credo")
     back = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(back.decision_function(X), model.decision_function(X))

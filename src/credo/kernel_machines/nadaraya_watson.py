@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,7 +76,7 @@ class NadarayaWatson(Regressor):
         if width != self.n_features_in_ or (self.spread_ is not None and len(self.spread_.variances) != n):
             raise ValueError("neighbours_ or spread_ belongs to another table")
 
-    def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | str = "loo") -> None:
+    def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | Literal["loo"] = "loo") -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
 

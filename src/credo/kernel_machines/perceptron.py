@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -69,7 +70,7 @@ class KernelPerceptron(Classifier):
         Visit the rows in a new random order each epoch; equal rows are then merged, so that the result depends neither
         on the order of the table nor on whether a row is repeated or weighted. False keeps the table's order, and
         merges equal rows that follow one another.
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
         Seed of the order of visits.
 
     Attributes
@@ -86,7 +87,7 @@ class KernelPerceptron(Classifier):
     >>> import numpy as np
     >>> from credo.kernel_machines import KernelPerceptron
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> model = KernelPerceptron().fit(X, ["same", "same", "differ", "differ"])
+    >>> model = KernelPerceptron(random_state=0).fit(X, ["same", "same", "differ", "differ"])
     >>> model.predict(X + 0.1)
     array(['same', 'same', 'differ', 'differ'], dtype='<U6')
     >>> model.result_.message
@@ -115,9 +116,9 @@ class KernelPerceptron(Classifier):
         *,
         n_epochs: int = 50,
         solution: Literal["average", "pocket"] = "average",
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.kernel = kernel
         self.n_epochs = n_epochs

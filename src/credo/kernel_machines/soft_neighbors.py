@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,9 +92,9 @@ class SoftNeighborsClassifier(Classifier):
         self,
         kernel: Kernel | None = None,
         *,
-        bandwidth: float | str = "loo",
-        smoothing: float | str = "loo",
-        class_weight: Any = None,
+        bandwidth: float | Literal["loo"] = "loo",
+        smoothing: float | Literal["loo"] = "loo",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth

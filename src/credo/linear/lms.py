@@ -130,7 +130,7 @@ class LMSRegression(Regressor):
         Whether `fit` visits the rows in a new random order in each pass; identical rows are then merged, so neither
         the order of the rows nor whether a row is repeated or weighted matters. False keeps the given order, as
         `partial_fit` always does.
-    random_state : None, int, Generator or RandomState, default 0
+    random_state : None, int, Generator or RandomState, default None
     tol : float, default 1e-7
         `fit` stops when the largest inner product of a column with the residuals, relative to the norms of the column
         and of the centred target, is at most tol.
@@ -149,7 +149,7 @@ class LMSRegression(Regressor):
     >>> import numpy as np
     >>> from credo import LMSRegression
     >>> rng = np.random.default_rng(0)
-    >>> model = LMSRegression(average=True)
+    >>> model = LMSRegression(average=True, random_state=0)
     >>> for _ in range(100):  # a stream
     ...     X = rng.normal(size=(50, 2))
     ...     model = model.partial_fit(X, X @ [1.0, -2.0] + 3.0 + 0.1 * rng.normal(size=50))
@@ -177,7 +177,7 @@ class LMSRegression(Regressor):
         average: bool = False,
         fit_intercept: bool = True,
         shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: Any = None,
         tol: float = 1e-7,
     ) -> None:
         self.step = step

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,7 +60,7 @@ class Perceptron(LinearClassifier):
         Whether each pass visits the rows in a new random order; identical rows are then merged, so neither the order of
         the rows nor whether a row is repeated or weighted matters. False keeps the given order.
     class_weight : "balanced", dict or None, default None
-    random_state : None, int, Generator or RandomState, default 0
+    random_state : None, int, Generator or RandomState, default None
 
     Attributes
     ----------
@@ -95,8 +96,8 @@ class Perceptron(LinearClassifier):
         *,
         fit_intercept: bool = True,
         shuffle: bool = True,
-        class_weight: Any = None,
-        random_state: Any = 0,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        random_state: Any = None,
     ) -> None:
         self.n_epochs = n_epochs
         self.fit_intercept = fit_intercept
