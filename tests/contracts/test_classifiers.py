@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from tests.contracts.estimators import brief, cases, classifiers, fitted
 
 import credo
+from credo.core.estimator import Result
+from credo.core.frames import Table
 from credo.distributions import Bernoulli, Categorical
-from credo.estimator import Result
-from credo.frames import Table
 
 EVIDENCE_METHODS = {"exact", "laplace", "ep", "elbo", "bic"}
 NAMES = ["a", "b", "c"]
@@ -29,7 +29,7 @@ ORDER_SHOWS = {"Perceptron": "of rivals that are level it punishes the first, fr
 WEAK = {"DecisionStump": "one threshold can't tell three classes apart"}
 FACTORS_ARE_NO_COPIES = {"SoftNeighborsClassifier": "a class's factor makes its votes louder, not its rows more"}
 
-pytestmark = pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 each = pytest.mark.parametrize("model", cases(classifiers()), ids=repr)
 # What the estimator's base class does is the same for every setting.
 each_default = pytest.mark.parametrize("model", [clone(m) for m in classifiers(variants=False)], ids=repr)

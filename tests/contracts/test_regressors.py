@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from tests.contracts.estimators import brief, cases, fitted, regressors
 
 import credo
+from credo.core.estimator import FitWarning, Result
+from credo.core.frames import Table
 from credo.distributions import Distribution
-from credo.estimator import FitWarning, Result
-from credo.frames import Table
 from credo.linear import NaiveForecast
 
 EVIDENCE_METHODS = {"exact", "laplace", "ep", "elbo", "bic"}
@@ -50,7 +50,7 @@ def test_discovery_finds_what_is_there():
     assert {"LinearRegression", "LMSRegression", "Ridge", "BayesianLinearRegression"} <= names
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 @each_default
 def test_scikit_learn_contract(model):
     check_estimator(brief(model), on_skip=None)
@@ -261,7 +261,7 @@ def test_bad_rows_at_prediction_are_refused_in_words(model):
 
 @each
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_scales_of_the_target_change_nothing(model, scale):
     if getattr(model, "prior_precision", None) == 1.0 or isinstance(model, credo.ElasticNet):
         pytest.skip("fixed precisions and penalties have units")

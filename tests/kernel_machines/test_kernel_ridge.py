@@ -5,7 +5,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge as SkKernelRidge
 
 from credo import kernels
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.kernel_machines import KernelRidge
 from credo.linear import LinearRegression, Ridge
 
@@ -248,7 +248,7 @@ def test_small_blocks_give_the_same_answer(table, monkeypatch):
     X, y = table
     model = KernelRidge(alpha=0.1).fit(X, y)
     whole = model.predict_dist(X)
-    monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("credo.kernel_machines._neighbours.BLOCK_ENTRIES", 100)
     parts = model.predict_dist(X)
     np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-10)
     np.testing.assert_allclose(parts.std, whole.std, rtol=1e-10)

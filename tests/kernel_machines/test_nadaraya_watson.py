@@ -231,7 +231,7 @@ def test_large_tables_leave_out_a_sample(monkeypatch):
     rng = np.random.default_rng(1)
     X = rng.uniform(0, 6, size=(1500, 1))
     y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=1500)
-    monkeypatch.setattr("credo.kernel_machines._bandwidth._MAX_PAIRS", 10**6)
+    monkeypatch.setattr("credo.kernel_machines._neighbours._MAX_PAIRS", 10**6)
     model = NadarayaWatson().fit(X, y)
     assert model.result_.message == "bandwidth chosen by exact leave-one-out of 666 of the 1500 rows"
     assert np.sqrt(np.mean((model.predict(X) - np.sin(X[:, 0])) ** 2)) < 0.06
@@ -240,7 +240,7 @@ def test_large_tables_leave_out_a_sample(monkeypatch):
 def test_small_blocks_give_the_same_answer(table, monkeypatch):
     X, y = table
     whole = NadarayaWatson().fit(X, y)
-    monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 170)
+    monkeypatch.setattr("credo.kernel_machines._neighbours.BLOCK_ENTRIES", 170)
     parts = NadarayaWatson().fit(X, y)
     np.testing.assert_allclose(parts.predict_dist(X).std, whole.predict_dist(X).std, rtol=1e-12)
     np.testing.assert_allclose(parts.predict(X), whole.predict(X), rtol=1e-12)

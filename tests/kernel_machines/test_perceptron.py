@@ -6,7 +6,7 @@ from sklearn.datasets import make_moons
 from tests.reference import dual_perceptron as reference
 
 from credo import kernels
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.kernel_machines import KernelPerceptron
 from credo.kernel_machines.perceptron_jit import dual_perceptron_pass
 
@@ -131,7 +131,7 @@ def test_bayes_boundary_is_met():
 
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_weights_are_copies_in_a_row(shuffle, n_classes):
     rng = np.random.default_rng(1)
     X, y, weight = rng.normal(size=(40, 2)), rng.integers(0, n_classes, size=40), rng.integers(0, 5, size=40)
@@ -153,18 +153,18 @@ def test_heavy_rows_move_no_more_than_it_takes():
     assert model.result_.converged and np.abs(model.dual_coef_).max() < 100
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_little_memory_gives_the_same_answer(monkeypatch):
     X, y = make_moons(300, noise=0.4, random_state=1)
     whole = KernelPerceptron(n_epochs=5, random_state=0).fit(X, y)
     monkeypatch.setattr("credo.kernel_machines.perceptron._KEPT", 300 * 33)
-    monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("credo.kernel_machines._neighbours.BLOCK_ENTRIES", 1000)
     little = KernelPerceptron(n_epochs=5, random_state=0).fit(X, y)
     np.testing.assert_array_equal(whole.mistakes_, little.mistakes_)
     np.testing.assert_allclose(whole.decision_function(X), little.decision_function(X), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_seeds():
     X, y = make_moons(100, noise=0.4, random_state=1)
     scores = [KernelPerceptron(n_epochs=3, random_state=seed).fit(X, y).decision_function(X) for seed in (0, 0, 1)]

@@ -202,13 +202,13 @@ def test_rows_that_don_t_differ_and_few_rows():
 def test_small_blocks_and_samples_give_like_answers(table, monkeypatch):
     X, y = table
     whole = SoftNeighborsClassifier().fit(X, y)
-    monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 170)
+    monkeypatch.setattr("credo.kernel_machines._neighbours.BLOCK_ENTRIES", 170)
     parts = SoftNeighborsClassifier().fit(X, y)
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=1e-10)
     np.testing.assert_allclose(parts.loo_losses_, whole.loo_losses_, rtol=1e-10)
     monkeypatch.undo()
     X, y = make_moons(1500, noise=0.3, random_state=0)
-    monkeypatch.setattr("credo.kernel_machines._bandwidth._MAX_PAIRS", 10**6)
+    monkeypatch.setattr("credo.kernel_machines._neighbours._MAX_PAIRS", 10**6)
     model = SoftNeighborsClassifier().fit(X, y)
     assert model.result_.message == "bandwidth chosen by exact leave-one-out of 666 of the 1500 rows"
     assert model.score(X, y) > 0.89

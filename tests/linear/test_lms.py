@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from credo.estimator import ConvergenceWarning, FitWarning
+from credo.core.estimator import ConvergenceWarning, FitWarning
 from credo.linear import LMSRegression
 from credo.linear._jit import lms_pass
 
@@ -42,7 +42,7 @@ def test_many_repeats_in_strides_agree_with_one_by_one():
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_fixed_step_is_bishop_3_23_on_the_columns_as_they_are(fit_intercept):
     X, y = table(50)
     model = LMSRegression(0.02, n_epochs=3, shuffle=False, fit_intercept=fit_intercept, random_state=0).fit(X, y)

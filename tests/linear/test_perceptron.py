@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import credo
-from credo.estimator import ConvergenceWarning, FitWarning
+from credo.core.estimator import ConvergenceWarning, FitWarning
 from credo.linear import Perceptron
 
 
@@ -140,7 +140,7 @@ def test_bad_arguments_are_refused_in_words():
         Perceptron().fit([[0.0], [1.0]], [1, 1])
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_random_states_of_every_kind():
     X, y = blobs(80)
     seeded = Perceptron(3, random_state=7).fit(X, y)

@@ -17,11 +17,10 @@ process, in `gp`.
 
 from credo.kernel_machines._neighbours import Neighbours as Neighbours
 from credo.kernel_machines._neighbours import Spread as Spread
-from credo.kernel_machines.nadaraya_watson import NadarayaWatson
+from credo.kernel_machines.neighbours import NadarayaWatson, SoftNeighborsClassifier
+from credo.kernel_machines.neighbours import Votes as Votes
 from credo.kernel_machines.perceptron import KernelPerceptron
 from credo.kernel_machines.ridge import KernelRidge
 from credo.kernel_machines.ridge import Spectrum as Spectrum
-from credo.kernel_machines.soft_neighbors import SoftNeighborsClassifier
-from credo.kernel_machines.soft_neighbors import Votes as Votes
 
 __all__ = ["KernelPerceptron", "KernelRidge", "NadarayaWatson", "SoftNeighborsClassifier"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from credo.estimator import (
+from credo.core.estimator import (
     Absent,
     Classifier,
     ConvergenceWarning,
@@ -21,12 +21,12 @@ from credo.estimator import (
     merge_equal_rows,
     positive_integer,
 )
-from credo.frames import Table
-from credo.kernel_machines._rows import blocks, cross, median_distance
+from credo.core.frames import Table
+from credo.core.notices import warn
+from credo.core.seeds import generator
+from credo.kernel_machines._neighbours import blocks, cross, median_distance
 from credo.kernel_machines.perceptron_jit import POCKET, TIME, dual_perceptron_pass
 from credo.kernels import RBF, Kernel, require_kernel
-from credo.notices import warn
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

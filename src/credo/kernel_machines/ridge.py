@@ -11,14 +11,22 @@ from scipy import linalg as sla
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
+from credo.core.estimator import (
+    FitWarning,
+    Regressor,
+    Result,
+    check_positive,
+    check_shapes,
+    interval_level,
+    nonnegative,
+)
+from credo.core.frames import Table
+from credo.core.learning import best_penalty, penalties, residual_noise
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.notices import warn
 from credo.distributions import Distribution, StudentT
-from credo.estimator import FitWarning, Regressor, Result, check_positive, check_shapes, interval_level, nonnegative
-from credo.frames import Table
-from credo.kernel_machines._rows import blocks, cross, median_distance
+from credo.kernel_machines._neighbours import blocks, cross, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
-from credo.learning import best_penalty, penalties, residual_noise
-from credo.linalg import NotPositiveDefiniteError
-from credo.notices import warn
 
 Array = NDArray[np.float64]
 

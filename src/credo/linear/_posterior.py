@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.estimator import check_positive, check_shapes, is_sparse
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
-from credo.estimator import check_positive, check_shapes, is_sparse
 from credo.linear._rows import EPS
 from credo.linear._spectrum import Spectrum
 

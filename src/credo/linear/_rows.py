@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
-from credo.estimator import has_weight
-from credo.scale import BLOCK_ENTRIES as BLOCK_ENTRIES
-from credo.scale import centred, means_and_rest, triangle
+from credo.core.estimator import has_weight
+from credo.core.parts import BLOCK_ENTRIES as BLOCK_ENTRIES
+from credo.core.parts import centred, means_and_rest, triangle
 
 Array = NDArray[np.float64]
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.deadlines import check
-from credo.inference import Mixing
-from credo.likelihoods import moderated
-from credo.linalg import NotPositiveDefiniteError
+from credo.core.deadlines import check
+from credo.core.inference import Mixing
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.likelihoods import bernoulli as moderated
 from credo.linear._ascent import Curvature, Optimum, newton
 from credo.linear._softmax import Objective, Point, Sums
 from credo.linear._spectrum import Spectrum, spectrum

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, LinearClassifier, Result
+from credo.core.estimator import FitWarning, LinearClassifier, Result
+from credo.core.notices import warn
 from credo.linear._rows import column_norms, flat_columns, graded_axes, means
-from credo.notices import warn
 
 Array = NDArray[np.float64]
 

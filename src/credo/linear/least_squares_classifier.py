@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
-from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
+from credo.core.estimator import FitWarning, LinearClassifier, Result, is_sparse
+from credo.core.notices import warn
+from credo.core.parts import row_summary
 from credo.linear._rows import collinear, column_norms, flat_columns, graded_svd
 from credo.linear._spectrum import spectrum
-from credo.notices import warn
-from credo.scale import row_summary
 
 Array = NDArray[np.float64]
 

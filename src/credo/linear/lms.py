@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Normal
-from credo.estimator import (
+from credo.core.estimator import (
     ConvergenceWarning,
     Regressor,
     Result,
@@ -23,11 +22,12 @@ from credo.estimator import (
     positive,
     positive_integer,
 )
-from credo.frames import Table
+from credo.core.frames import Table
+from credo.core.notices import warn
+from credo.core.seeds import generator
+from credo.distributions import Normal
 from credo.linear._jit import correction_pass, lms_pass
 from credo.linear._rows import EPS, same_intercept
-from credo.notices import warn
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import (
+from credo.core.estimator import (
     Absent,
     ConvergenceWarning,
     LinearClassifier,
@@ -16,10 +16,10 @@ from credo.estimator import (
     merge_equal_rows,
     positive_integer,
 )
+from credo.core.notices import warn
+from credo.core.seeds import generator
 from credo.linear._jit import perceptron_pass
 from credo.linear._separable import separable
-from credo.notices import warn
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
