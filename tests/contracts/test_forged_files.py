@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from tests.contracts.estimators import classifiers, exported_classes, regressors
 
 import credo
+from credo.core.fields import field_types, is_a, parameter_types
 from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF, Periodic
@@ -21,7 +22,6 @@ from credo.linear import BayesianLinearRegression, LMSRegression, Ridge
 from credo.sparse import SpikeSlabRegressor
 from credo.tables import ModelFileError, Preparation, load
 from credo.tables.files import encoding as encode
-from credo.tables.files.classes import field_types, is_a, parameter_types
 
 X, y, labels = table()
 
@@ -197,24 +197,6 @@ def test_what_is_not_an_estimator_inside_an_unfitted_one_is_named(junk, tmp_path
             path.write_bytes(saved.with_state(replaced(saved.state, forged_place, junk)).content())
             with pytest.raises(ModelFileError, match=r"for estimators?, which is not an estimator"):
                 load(path)
-
-
-def test_records_without_a_place_and_too_many_of_them(tmp_path):
-    """A few bytes can say that a field is the same in all records, so their number is bounded before they are made."""
-    path = tmp_path / "model.credo"
-    credo.save(Preparation().fit(X), path)
-    saved = Saved.of(path.read_bytes())
-    kind, places, columns = saved.state["estimator"][2]["columns_"]["records"][0]
-    assert kind.endswith("Column") and saved.arrays[places["array"]].tolist() == [0, 1]
-    for forged_places in ([0, 0], [0, 2], [-1, 0], [0], [0, 1, 2], [[0, 1]], [0.0, 1.0]):
-        path.write_bytes(saved.with_array(places["array"], np.array(forged_places)).content())
-        with pytest.raises(ModelFileError, match="its state is damaged"):
-            load(path)
-    many = saved.with_array(places["array"], np.arange(2**20 + 1, dtype=np.int32))
-    place = ("estimator", 2, "columns_", "records", 0, 2)
-    path.write_bytes(many.with_state(replaced(saved.state, place, {name: {"same": 0} for name in columns})).content())
-    with pytest.raises(ModelFileError, match="more than 4,194,304 values"):
-        load(path)
 
 
 def test_types_of_values():

@@ -66,7 +66,7 @@ def test_some_operations_are_used_in_one_package_only():
     assert not found, "\n".join(found)
 
 
-def test_files_have_names_and_docstrings():
+def test_functions_stay_small_and_files_say_what_they_are():
     found = []
     for path, tree in trees().items():
         name = path.relative_to(SOURCE)

@@ -34,8 +34,6 @@ def test_a_center_shifts_the_columns():
     kernel = Linear(2.0, center=1.5)
     np.testing.assert_allclose(kernel.gram(X), Linear(2.0).gram(X - 1.5))
     assert kernel != Linear(2.0) and repr(kernel) == "Linear(variance=2, center=1.5)"
-    # Files of earlier versions have no center.
-    assert Linear.from_fields({"tree": Linear(2.0).tree}) == Linear(2.0)
     with pytest.raises(ValueError, match="center must be a finite number, or one for each column; got nan"):
         Linear(center=np.nan)
 

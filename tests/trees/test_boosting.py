@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from credo.core.fields import check
 from credo.trees import BoostedTrees, BoostedTreesClassifier, BoostedTreesRegressor
 
 rng = np.random.default_rng(0)
@@ -79,4 +80,4 @@ def test_a_forged_tree_is_refused():
         ("feature", trees.feature - 1, "feature must contain"),
     ]:
         with pytest.raises(ValueError, match=message):
-            BoostedTrees(**fields | {name: value})._check_state()
+            check(BoostedTrees(**fields | {name: value}))

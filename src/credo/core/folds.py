@@ -1,4 +1,8 @@
-"""Which rows are held out together: shuffled folds, or blocks in the order of time."""
+"""Which rows are held out together: shuffled folds, or blocks in the order of time; copies of a row share a fold.
+
+`splits` makes the training and held-out rows of a user's `cv`, `forward` blocks in time order, `even_folds` and
+`group_folds` the fold of each row.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
+from credo.core.estimator import is_sparse, merge_equal_rows, numeric
+
+Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
+
+# With more copies of each row than this on average, rows of equal inputs are different observations.
+_COPIES = 3
 
 
 def splits(
@@ -71,14 +81,92 @@ def forward(order: ArrayLike, cv: int, start: int) -> list[Split]:
 
     The first `start` rows are never held out; the others are split into `cv` blocks. `order` has the rows from the
     earliest to the latest. Equivalent to scikit-learn's `TimeSeriesSplit` with a `test_size`, on sorted rows.
-
-    >>> [(train.tolist(), test.tolist()) for train, test in forward([0, 1, 2, 3, 4, 5], 2, 2)]
-    [([0, 1], [2, 3]), ([0, 1, 2, 3], [4, 5])]
     """
     rows = np.asarray(order, dtype=np.intp)
     blocks = np.array_split(rows[start:], cv)
     ends = start + np.cumsum([0, *map(len, blocks)])
     return [(rows[:end], block) for end, block in zip(ends, blocks, strict=False)]
+
+
+def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0, *, key: Indices | None = None) -> Indices:
+    """A fold for each row, in turns in a random order or that of `key`; each stratum is spread evenly over them."""
+    if key is None:
+        key = np.random.default_rng(seed).permutation(len(strata))
+    fold = np.empty(len(strata), dtype=np.intp)
+    place = np.unique(strata, return_inverse=True)[1].ravel()
+    first = np.full(int(place.max(initial=0)) + 1, len(strata))
+    np.minimum.at(first, place, key)
+    # Counted on from stratum to stratum, in an order that doesn't depend on their names: otherwise all strata of one
+    # row would be in the first fold.
+    fold[np.lexsort((key, first[place]))] = np.arange(len(strata)) % n_folds
+    return fold
+
+
+def divided_rows(rows: Array, target: Array | Indices, weight: Array, n_parts: int) -> tuple[Indices, Array, Indices]:
+    """Merge equal rows, and divide those whose inputs occur with several targets into up to `n_parts` of equal weight.
+
+    For folds: if all copies of such a row were held out together, the other targets alone would predict it. A row of
+    weight k has at most k parts. Returns positions of rows, their weights, and a random order with a fixed seed in
+    which the parts of a row follow one another, so that folds which take turns in this order have one of them each.
+    """
+    first, _, total = merge_equal_rows(np.column_stack([rows, target]), weight)
+    _, inputs, _ = merge_equal_rows(rows[first], total)
+    counts = np.clip(np.floor(total * (1.0 + 1e-9)), 1, n_parts).astype(np.intp)
+    counts = np.where(np.bincount(inputs)[inputs] > 1, counts, 1)
+    key = np.random.default_rng(0).permutation(len(first))
+    return np.repeat(first, counts), np.repeat(total / counts, counts), np.repeat(key, counts)
+
+
+def equal_rows(X: Any, n_rows: int) -> Indices:
+    """The number of the group of rows with equal inputs to which each row belongs.
+
+    Each row is a group of its own if columns aren't finite numbers, or if most rows are copies.
+    """
+    places = row_places(X)
+    if places is None or not np.isfinite(places).all():
+        return np.arange(n_rows)
+    groups = np.unique(places, return_inverse=True)[1].ravel()
+    return np.arange(n_rows) if not groups.any() or mostly_copies(n_rows, int(groups.max()) + 1) else groups
+
+
+def group_folds(groups: Indices, codes: Indices, n_folds: int, seed: Any) -> Indices:
+    """A fold for each row: those of a group share it, and each class is spread evenly over the folds."""
+    # The smallest class of a group, so that the order of its rows doesn't matter.
+    kind = np.full(int(groups.max()) + 1, codes.max())
+    np.minimum.at(kind, groups, codes)
+    return even_folds(kind, n_folds, seed)[groups]
+
+
+def pairs_of_folds(fold: Indices) -> list[Split]:
+    """The training and held-out rows of each fold, from the fold of each row; without folds that have no rows."""
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
+
+
+def mostly_copies(n_rows: int, n_distinct: int) -> bool:
+    """Whether there are so few distinct rows that equal ones are different observations, and need not share a fold.
+
+    In a table of a few categories, a whole group of equal rows would be predicted from other categories only.
+    """
+    return n_rows > _COPIES * n_distinct
+
+
+def row_places(X: Any) -> Array | None:
+    """A number for each row, equal for equal rows and otherwise different; None where columns aren't numbers.
+
+    It is a fixed linear function of the row, so that an order by it doesn't depend on that of the table.
+    """
+    try:
+        rows = numeric(X)
+        if np.iscomplexobj(rows):
+            return None
+        rows = rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+        direction = np.random.default_rng(0).normal(size=rows.shape[1])
+        with np.errstate(all="ignore"):
+            # Not by BLAS, whose sums may differ in the last digit between equal rows.
+            places = rows @ direction if is_sparse(rows) else np.einsum("ij,j->i", rows, direction)
+    except (ValueError, TypeError, IndexError):
+        return None
+    return np.asarray(places).ravel()
 
 
 def with_known_classes(pairs: Sequence[Split], y: NDArray[Any]) -> tuple[list[Split], list[str]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.core.fields import Axes, Increasing, check_fields, each
 from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, Distribution, standardize
 
@@ -38,22 +39,13 @@ class Shape:
     (array([ 9., 18.]), array([12., 24.]))
     """
 
-    points: Array
-    heights: Array
+    points: Annotated[Array, Axes("m+1"), Increasing]
+    heights: Annotated[Array, Axes("m+1"), Increasing, each(lambda p: (p > 0) & (p < 1), "between 0 and 1")]
 
     def __post_init__(self) -> None:
         for name in ("points", "heights"):
             object.__setattr__(self, name, valid.frozen(valid.numbers(name, getattr(self, name))))
-        self._check_state()
-
-    def _check_state(self) -> None:
-        points, heights = self.points, self.heights
-        if points.ndim != 1 or points.shape != heights.shape or points.size < 2:
-            raise ValueError(f"points and heights must be two or more each; got {points.shape} and {heights.shape}")
-        if not (np.isfinite(points).all() and (np.diff(points) > 0).all()):
-            raise ValueError("points must be finite and increasing")
-        if not (heights[0] > 0 and heights[-1] < 1 and (np.diff(heights) > 0).all()):
-            raise ValueError("heights must be increasing and strictly between 0 and 1")
+        check_fields(self)
 
     @cached_property
     def density(self) -> Array:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,9 @@ from credo.core.estimator import (
     observed,
     unmasked,
 )
+from credo.core.fields import Axes, If
 from credo.core.notices import collected, on_one_line, warn
+from credo.core.wording import first_few
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
 from credo.metrics import final_step, point, predictive
 
@@ -74,7 +76,7 @@ class Ensemble(MetaEstimator):
     `_probabilities` for classifiers.
     """
 
-    classes_: NDArray[Any]
+    classes_: Annotated[NDArray[Any], Axes("c"), If("_predicts_classes")]
 
     @property
     def _predicts_classes(self) -> bool:
@@ -298,10 +300,10 @@ def survivors(attempts: Sequence[Attempt]) -> list[Attempt]:
             error.add_note(f"None of the {len(failed)} members could be fitted; this is the error of {failed[0].name}.")
         raise error
     for message, names in _by_message((one.name, [on_one_line(one.error)]) for one in failed if one.error):
-        warn(f"{_listed(names)} failed and {_are(names)} left out: {message}", FitWarning, stacklevel=3)
+        warn(f"{first_few(names)} failed and {_are(names)} left out: {message}", FitWarning, stacklevel=3)
     kept = [one for one in attempts if one.error is None]
     for message, names in _by_message((one.name, one.warned) for one in kept):
-        warn(f"{_listed(names)}: {message}", FitWarning, stacklevel=3)
+        warn(f"{first_few(names)}: {message}", FitWarning, stacklevel=3)
     return kept
 
 
@@ -313,11 +315,11 @@ def result_of(attempts: Sequence[Attempt]) -> Result:
     open_ended = [name for name, result in ended.items() if result is not None and not result.converged]
     parts = [f"{len(kept)} member{'s' * (len(kept) != 1)} fitted"]
     if errors:
-        parts.append(f"{_listed(list(errors))} failed: {on_one_line(next(iter(errors.values())))}")
+        parts.append(f"{first_few(list(errors))} failed: {on_one_line(next(iter(errors.values())))}")
     if open_ended:
         result = ended[open_ended[0]]
         assert result is not None
-        parts.append(f"{_listed(open_ended)} did not converge: {result.message}")
+        parts.append(f"{first_few(open_ended)} did not converge: {result.message}")
     return Result(not open_ended, len(kept), "; ".join(parts))
 
 
@@ -386,11 +388,6 @@ def _by_message(said: Any) -> list[tuple[str, list[str]]]:
         for message in dict.fromkeys(messages):
             found.setdefault(message, []).append(name)
     return list(found.items())
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 def _are(names: Sequence[str]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
-from credo.core.estimator import check_positive, check_shapes
+from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Where
 from credo.core.learning.ascent import maximize
 
 Array = NDArray[np.float64]
@@ -27,12 +27,8 @@ _LIMIT = 9.0
 class ScoreScaling:
     """p = softmax(slope · scores + bias): temperature scaling if the bias is zero, for two classes Platt's sigmoid."""
 
-    slope: float
-    bias: Array
-
-    def _check_state(self) -> None:
-        check_shapes(self, slope="", bias="k")
-        check_positive(self, "slope")
+    slope: Annotated[float, Finite, Positive]
+    bias: Annotated[Array, Axes("k")]
 
     @classmethod
     def identity(cls, n_classes: int) -> Self:
@@ -90,17 +86,13 @@ class Calibration:
     (Zadrozny & Elkan 2002).
     """
 
-    method: str
-    scaling: ScoreScaling
+    method: Annotated[str, Where(METHODS.__contains__, f"one of {METHODS}")]
+    scaling: Annotated[ScoreScaling, Inner(k="k")]
     knots: tuple[Array, ...] = ()
     heights: tuple[Array, ...] = ()
-    floor: float = 0.0
+    floor: Annotated[float, Finite, NonNegative] = 0.0
 
     def _check_state(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}; got {self.method!r}")
-        check_shapes(self, floor="")
-        check_positive(self, "floor", zero=True)
         if len(self.knots) != len(self.heights) or any(
             a.ndim != 1 or a.shape != b.shape or not a.size or not np.isfinite([a, b]).all() or (np.diff(a) < 0).any()
             for a, b in zip(self.knots, self.heights, strict=False)

@@ -25,14 +25,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_softmax, logsumexp
 from sklearn.base import clone
 
-from credo.core.estimator import check_positive, check_shapes
+from credo.core.fields import Axes, Finite, Positive, each
 from credo.core.learning.em import Ascent, best_ascent, distant_rows, squared_distances
 from credo.core.linalg import factorize
 from credo.distributions import StudentT
@@ -47,15 +47,13 @@ _HALVINGS = 20
 class Gate:
     """Weights (n_nodes, n_branches, q) of each node: one of K branches, or K − 1 of two if hierarchical."""
 
-    theta: Array
+    theta: Annotated[Array, Axes("n b q")]
     n_experts: int
     hierarchical: bool
 
-    def _check_state(self) -> None:
-        check_shapes(self, theta="n b q")
+    def _sizes(self) -> dict[str, int]:
         k = self.n_experts
-        if self.theta.shape[:2] != ((k - 1, 2) if self.hierarchical and k > 1 else (1, k)):
-            raise ValueError(f"theta has shape {self.theta.shape} for a gate of {self.n_experts} experts")
+        return {"n": k - 1, "b": 2} if self.hierarchical and k > 1 else {"n": 1, "b": k}
 
     @classmethod
     def uniform(cls, n_experts: int, width: int, *, hierarchical: bool) -> Gate:
@@ -176,19 +174,13 @@ class LinearExperts:
     error with which targets were rounded, below which no noise can fall.
     """
 
-    mean: Array
-    roots: Array
-    shape: Array
-    rate: Array
-    precision: float
-    penalty: float
-    rounding: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, mean="k q", roots="k q q", shape="k", rate="k", precision="", penalty="", rounding="")
-        check_positive(self, "shape", "rate", "precision")
-        if not (self.shape > 1).all():
-            raise ValueError("shape must be above one, so that predictions have a variance")
+    mean: Annotated[Array, Axes("k q")]
+    roots: Annotated[Array, Axes("k q q")]
+    shape: Annotated[Array, Axes("k"), each(lambda a: a > 1, "above one, so that predictions have a variance")]
+    rate: Annotated[Array, Axes("k"), Positive]
+    precision: Annotated[float, Finite, Positive]
+    penalty: Annotated[float, Finite]
+    rounding: Annotated[float, Finite]
 
     @classmethod
     def start(cls, n_experts: int, width: int, *, rounding: float = 0.0) -> LinearExperts:

@@ -17,8 +17,8 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import has_fit_parameter
 
 from credo.core.deadlines import TimeUp, until
-from credo.core.estimator import FitWarning, even_folds, is_sparse, numeric
-from credo.core.folds import Split, splits
+from credo.core.estimator import FitWarning
+from credo.core.folds import Split, equal_rows, group_folds, mostly_copies, pairs_of_folds, row_places, splits
 from credo.core.notices import warn
 from credo.core.seeds import reseeded
 from credo.ensemble._base import Attempt, Pairs, attempt, class_probabilities
@@ -31,9 +31,6 @@ Indices = NDArray[np.intp]
 _DRAWS = 100
 # The most rows of a bootstrap sample.
 _LARGEST = 2e7
-# A row isn't out of bag if a copy of it was drawn. With more copies than this on average, hardly any would be left:
-# rows of a table of few levels are then taken for different ones.
-MOST_COPIES = 5
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,8 @@ class Resampling:
         if places is not None:
             order = np.lexsort((codes, places))
             first = np.append(True, (np.diff(places[order]) != 0) | (np.diff(codes[order]) != 0))
-            if n <= MOST_COPIES * first.sum():
+            # A row isn't out of bag if a copy of it was drawn, unless most rows are copies: hardly any would be left.
+            if not mostly_copies(n, int(first.sum())):
                 group = np.empty(n, dtype=np.intp)
                 group[order] = np.cumsum(first) - 1
         ends = np.cumsum((np.ones(n) if weight is None else weight)[order])
@@ -81,25 +79,6 @@ class Resampling:
     def left_out(self, counts: Indices) -> Indices:
         """The rows of which neither they nor a copy were drawn."""
         return np.flatnonzero(np.bincount(self.group, counts)[self.group] == 0)
-
-
-def row_places(X: Any) -> Array | None:
-    """A number for each row, equal for equal rows and otherwise different; None where columns aren't numbers.
-
-    It is a fixed linear function of the row, so that an order by it doesn't depend on that of the table.
-    """
-    try:
-        rows = numeric(X)
-        if np.iscomplexobj(rows):
-            return None
-        rows = rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
-        direction = np.random.default_rng(0).normal(size=rows.shape[1])
-        with np.errstate(all="ignore"):
-            # Not by BLAS, whose sums may differ in the last digit between equal rows.
-            places = rows @ direction if is_sparse(rows) else np.einsum("ij,j->i", rows, direction)
-    except (ValueError, TypeError, IndexError):
-        return None
-    return np.asarray(places).ravel()
 
 
 @dataclass
@@ -179,9 +158,6 @@ def _finite(predicted: Array) -> Array:
     if not np.isfinite(predicted).all():
         raise ValueError("its predictions are not finite")
     return predicted
-
-
-Index = NDArray[np.intp]
 
 
 def leave_one_out(models: Sequence[Any], X: Any, y: Array, weight: Array | None) -> Array | None:
@@ -269,33 +245,6 @@ def _folds(X: Any, y: NDArray[Any], cv: Any, rng: np.random.Generator, classes: 
             warn(note, FitWarning, stacklevel=5)
         return found
     return pairs_of_folds(group_folds(groups, codes, int(cv), rng))
-
-
-def equal_rows(X: Any, n_rows: int) -> Index:
-    """The number of the group of rows with equal inputs to which each row belongs.
-
-    Each row is a group of its own where columns aren't finite numbers, and where few inputs differ: of a table of a few
-    categories, whole groups held out would be predicted from other categories only.
-    """
-    places = row_places(X)
-    if places is None or not np.isfinite(places).all():
-        return np.arange(n_rows)
-    groups = np.unique(places, return_inverse=True)[1].ravel()
-    few_copies = n_rows <= MOST_COPIES * (int(groups.max()) + 1)
-    return groups if groups.any() and few_copies else np.arange(n_rows)
-
-
-def group_folds(groups: Index, codes: Index, n_folds: int, seed: Any) -> Index:
-    """A fold for each row: those of a group share it, and each class is spread evenly over the folds."""
-    # The smallest class of a group, so that the order of its rows doesn't matter.
-    kind = np.full(int(groups.max()) + 1, codes.max())
-    np.minimum.at(kind, groups, codes)
-    return even_folds(kind, n_folds, seed)[groups]
-
-
-def pairs_of_folds(fold: Index) -> list[Split]:
-    """The training and held-out rows of each fold, from the fold of each row; without folds that have no rows."""
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
 
 
 def _log_scores(model: Any, X: Any, y: NDArray[Any], classes: NDArray[Any] | None) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,18 +17,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import (
-    Classifier,
-    FitWarning,
-    Result,
-    check_shapes,
-    choice,
-    codes_of,
-    divided_rows,
-    even_folds,
-    interval_level,
-    positive_integer,
-)
+from credo.core.estimator import Classifier, FitWarning, Result, choice, codes_of, interval_level, positive_integer
+from credo.core.fields import Axes, Inner
+from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
 from credo.core.linalg import parallel_map
 from credo.core.notices import warn
@@ -50,14 +41,13 @@ class Boosted:
     """
 
     classes: NDArray[Any]
-    alpha: Array
+    alpha: Annotated[Array, Axes("m")]
     stumps: Stumps | None
     learners: list[Any]
     stopped: str
 
     def check(self, n_features: int, classes: NDArray[Any]) -> None:
         """Raise a ValueError unless this can be the state of a model with these columns and classes."""
-        check_shapes(self, alpha="m")
         if not np.array_equal(self.classes, classes):
             raise ValueError("boosted_ is of other classes")
         if len(self) != len(self.alpha) or self.stopped not in ("rounds", "perfect", "chance"):
@@ -258,7 +248,7 @@ class AdaBoostClassifier(Classifier):
 
     boosted_: Boosted
     errors_: NDArray[np.float64]
-    calibration_: ScoreScaling
+    calibration_: Annotated[ScoreScaling, Inner(k="c")]
     log_losses_: NDArray[np.float64]
     stages_: NDArray[np.intp]
     weights_: NDArray[np.float64]
@@ -292,7 +282,6 @@ class AdaBoostClassifier(Classifier):
     def _check_state(self) -> None:
         super()._check_state()
         self.boosted_.check(self.n_features_in_, self.classes_)
-        check_shapes(self.calibration_, {"k": len(self.classes_)}, bias="k")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from credo.core.estimator import Result, check_shapes, choice, codes_of
+from credo.core.estimator import Result, choice, codes_of
+from credo.core.fields import Axes, Probabilities
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
 from credo.core.seeds import generator
@@ -54,7 +55,7 @@ class WeightedModels(Ensemble, _BaseComposition):
     estimators: Any
     estimators_: list[Any]
     names_: list[str]
-    weights_: Array
+    weights_: Annotated[Array, Axes("k"), Probabilities]
 
     def _estimators(self) -> Sequence[Any]:
         return [estimator for _, estimator in pairs_of(self.estimators)]
@@ -74,11 +75,8 @@ class WeightedModels(Ensemble, _BaseComposition):
     def _check_state(self) -> None:
         super()._check_state()
         pairs_of(self.estimators)
-        check_shapes(self, weights_="k")
         if len({len(self.weights_), len(self.names_), len(self.estimators_)}) > 1:
             raise ValueError("weights_, names_ and estimators_ must be of equal length")
-        if (self.weights_ < 0).any() or abs(self.weights_.sum() - 1.0) > 1e-6:
-            raise ValueError("weights_ must be probabilities that sum to one")
         check_members(self.estimators_, self.classes_ if self._predicts_classes else None)
         if not self._predicts_classes:
             for name, model in zip(self.names_, self.estimators_, strict=True):

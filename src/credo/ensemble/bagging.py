@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +21,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import (
-    Classifier,
-    Regressor,
-    check_positive,
-    check_shapes,
-    choice,
-    has_weight,
-    positive_integer,
-)
+from credo.core.estimator import Classifier, Regressor, choice, has_weight, positive_integer
+from credo.core.fields import Axes, Finite, Inner, NonNegative
 from credo.core.frames import Table
 from credo.core.learning.ascent import maximize
 from credo.core.linalg import one_blas_thread
@@ -387,16 +380,13 @@ class BaggingRegressor(Bagging, Regressor):
 
     oob_prediction_: Array
     oob_std_: Array
-    spread_factors_: Array | None
-    noise_std_: float | None
+    spread_factors_: Annotated[Array | None, Axes("2"), NonNegative]
+    noise_std_: Annotated[float | None, Finite, NonNegative]
 
     def _check_state(self) -> None:
         super()._check_state()
         if (self.spread_factors_ is None) != (self.noise_std_ is None):
             raise ValueError("spread_factors_ and noise_std_ must be given together")
-        if self.spread_factors_ is not None:
-            check_shapes(self, {"two": 2}, spread_factors_="two", noise_std_="")
-            check_positive(self, "spread_factors_", "noise_std_", zero=True)
         if not self._is_plain:
             for i, model in enumerate(self.estimators_):
                 require_distribution(f"member {i}", model)
@@ -555,7 +545,7 @@ class BaggingClassifier(Bagging, Classifier):
     """
 
     oob_probabilities_: Array
-    calibration_: Calibration
+    calibration_: Annotated[Calibration, Inner(k="c")]
 
     def __init__(
         self,
@@ -575,10 +565,6 @@ class BaggingClassifier(Bagging, Classifier):
     def _check_arguments(self) -> None:
         super()._check_arguments()
         choice("voting", self.voting, ("soft", "hard"))
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self.calibration_.scaling, {"k": len(self.classes_)}, bias="k")
 
     def _inner(self) -> Any:
         return DecisionTreeClassifier(pruning=0.0) if self.estimator is None else self.estimator

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,23 +18,15 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import (
-    Result,
-    check_places,
-    check_positive,
-    check_shapes,
-    choice,
-    has_weight,
-    is_sparse,
-    numeric,
-)
-from credo.core.folds import splits
+from credo.core.estimator import Result, choice, has_weight, is_sparse, numeric
+from credo.core.fields import Axes, If, Inner, NotEmpty, Places, Positive, Where
+from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Shape, Shaped
 from credo.distributions import _distribution as valid
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
-from credo.ensemble._held_out import equal_rows, group_folds, held_out_points, pairs_of_folds
+from credo.ensemble._held_out import held_out_points
 from credo.linear import BayesianLinearRegression, LinearRegression
 
 Array = NDArray[np.float64]
@@ -47,6 +39,10 @@ _KNOTS = 401
 _BLOCK = 2**21
 
 
+def _without_gaps(fold: Index) -> bool:
+    return len(np.unique(fold)) == fold.max() + 1
+
+
 @dataclass(frozen=True)
 class Residuals:
     """Held-out residuals (in units of the learned spread, if any), with the fold of each and its weight.
@@ -54,16 +50,9 @@ class Residuals:
     The points of a new row are μ_k(x) + s_k(x) · residual for every residual, k being its fold.
     """
 
-    values: Array
-    fold: Index
-    weight: Array
-
-    def _check_state(self) -> None:
-        check_shapes(self, values="n", fold="n", weight="n")
-        check_positive(self, "weight")
-        check_places(self, "fold", 10**6)
-        if len(np.unique(self.fold)) != self.fold.max() + 1:
-            raise ValueError("every fold must have a residual")
+    values: Annotated[Array, Axes("n")]
+    fold: Annotated[Index, Axes("n"), Places(10**6), Where(_without_gaps, "numbers of which each has a residual")]
+    weight: Annotated[Array, Axes("n"), Positive]
 
     @classmethod
     def of(cls, values: Array, fold: Index, weight: Array) -> Self:
@@ -266,13 +255,13 @@ class Conformal(Ensemble):
     True
     """
 
-    estimators_: list[Any]
+    estimators_: Annotated[list[Any], NotEmpty]
     spreads_: list[Any]
-    spread_limits_: Array
+    spread_limits_: Annotated[Array, Axes("e 2"), If("_predicts_classes", False)]
     spread_by_columns_: bool
     residuals_: Residuals
     shape_: Shape
-    calibration_: Calibration
+    calibration_: Annotated[Calibration, Inner(k="c"), If("_predicts_classes")]
     calibration_losses_: Array
 
     def __init__(
@@ -293,21 +282,19 @@ class Conformal(Ensemble):
     def _estimators(self) -> list[Any]:
         return [LinearRegression() if self.estimator is None else self.estimator]
 
+    def _sizes(self) -> dict[str, int]:
+        return {"e": len(self.estimators_)}
+
     def _check_state(self) -> None:
         super()._check_state()
         # A classifier without probabilities is one whose labels are certain.
-        if not self.estimators_ or not all(
-            isinstance(e, BaseEstimator) and hasattr(e, "predict") for e in self.estimators_
-        ):
+        if not all(isinstance(e, BaseEstimator) and hasattr(e, "predict") for e in self.estimators_):
             raise ValueError("estimators_ must be fitted estimators")
         if self._predicts_classes:
-            if self.classes_.ndim != 1 or len(self.classes_) < 2:
+            if len(self.classes_) < 2:
                 raise ValueError(f"classes_ has shape {self.classes_.shape}")
-            check_shapes(self.calibration_.scaling, {"k": len(self.classes_)}, bias="k")
-            return
-        if len(self.estimators_) != self.residuals_.n_folds or len(self.spreads_) not in (0, len(self.estimators_)):
+        elif len(self.estimators_) != self.residuals_.n_folds or len(self.spreads_) not in (0, len(self.estimators_)):
             raise ValueError("there must be an estimator for each fold, and a spread for each or none")
-        check_shapes(self, {"k": len(self.estimators_), "two": 2}, spread_limits_="k two")
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the estimator without each fold, and keep what the folds tell.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,6 @@ from credo.core.estimator import (
     Regressor,
     Result,
     center_and_scale,
-    check_positive,
-    check_shapes,
     choice,
     codes_of,
     merge_equal_rows,
@@ -30,6 +28,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Finite, Inner, Positive
 from credo.core.frames import Table
 from credo.core.learning.em import Ascent, smallest_bic
 from credo.core.notices import collected, warn
@@ -62,11 +61,11 @@ class MixtureOfExperts(Estimator):
 
     log_likelihood_: float
     experts_: Any
-    gate_: Gate
-    center_: Array
-    scale_: Array
-    rotation_: Array | None
-    bound_: Array
+    gate_: Annotated[Gate, Inner(q="q")]
+    center_: Annotated[Array, Axes("d")]
+    scale_: Annotated[Array, Axes("d"), Positive]
+    rotation_: Annotated[Array | None, Axes("d R")]
+    bound_: Annotated[Array, Axes("n")]
     bics_: Array
     n_parameters_: int
     n_observations_: float
@@ -94,13 +93,8 @@ class MixtureOfExperts(Estimator):
         self.tol = tol
         self.random_state = random_state
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"d": self.n_features_in_}, center_="d", scale_="d", rotation_="d r?", bound_="n")
-        check_positive(self, "scale_")
-        width = (self.n_features_in_ if self.rotation_ is None else self.rotation_.shape[1]) + 1
-        if self.gate_.theta.shape[2] != width:
-            raise ValueError(f"gate_ has {self.gate_.theta.shape[2]} weights in each branch, not {width}")
+    def _sizes(self) -> dict[str, int]:
+        return {"q": 1 + (self.n_features_in_ if self.rotation_ is None else self.rotation_.shape[1])}
 
     def gate_proba(self, X: ArrayLike) -> Array:
         """The probability of each expert at each row, before its target is known: shape (n_samples, n_experts)."""
@@ -285,13 +279,11 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
     array([0.5])
     """
 
-    y_center_: float
-    y_scale_: float
+    y_center_: Annotated[float, Finite]
+    y_scale_: Annotated[float, Finite, Positive]
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_shapes(self, y_center_="", y_scale_="")
-        check_positive(self, "y_scale_")
         if isinstance(self.experts_, LinearExperts):
             if self.experts_.mean.shape != (self.gate_.n_experts, self.gate_.theta.shape[2]):
                 raise ValueError(f"experts_ have weights of shape {self.experts_.mean.shape}")

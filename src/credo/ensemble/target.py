@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import Regressor, Result, merge_equal_rows, nonnegative, observed
+from credo.core.fields import Where
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
 from credo.core.notices import collected
@@ -299,7 +300,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-    estimator_: Any
+    estimator_: Annotated[Any, Where(lambda model: hasattr(model, "predict"), "an estimator that predicts")]
     transformation_: Transform
     limits_: tuple[float, float]
 
@@ -322,11 +323,6 @@ class TransformedTarget(MetaEstimator, Regressor):
             isinstance(self.transformation, Transform) and self.transformation.domain[0] >= 0
         )
         return tags
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if not isinstance(self.estimator, BaseEstimator | None) or not hasattr(self.estimator_, "predict"):
-            raise ValueError("estimator and estimator_ must be estimators")
 
     def fit(
         self,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from credo.core.estimator import FittedState, check_places, check_shapes, named_by, numeric, positive_integer
+from credo.core.estimator import FittedState, named_by, numeric, positive_integer
+from credo.core.fields import Axes, Size, Sometimes
 
 # A wider dense design is probably a mistake: with 100 000 columns, a thousand rows need 0.8 GB.
 MAX_COLUMNS = 100_000
@@ -25,11 +26,8 @@ class Basis(FittedState, TransformerMixin, BaseEstimator):
     column of Φ, given the names of the columns of X).
     """
 
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-
-    # The shapes of what `fit` stores, d the number of columns of X (see `check_shapes`).
-    _SHAPES: ClassVar[dict[str, str]] = {}
+    n_features_in_: Annotated[int, Size("d", MAX_COLUMNS)]
+    feature_names_in_: Annotated[NDArray[Any], Axes("d"), Sometimes]
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn what the basis needs from the rows of X; y is ignored."""
@@ -50,11 +48,6 @@ class Basis(FittedState, TransformerMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         """Raise a ValueError where state that came from a file can't be that of a fit."""
-        if not 0 < self.n_features_in_ <= MAX_COLUMNS:
-            raise ValueError(f"n_features_in_ is {self.n_features_in_}")
-        check_shapes(self, {"d": self.n_features_in_}, **self._SHAPES)
-        if "columns_" in self._SHAPES:
-            check_places(self, "columns_", self.n_features_in_)
         checked_width(self._width(), what=type(self).__name__, remedy="the file was changed")
 
     def _width(self) -> int:
@@ -95,11 +88,7 @@ def shortest_decimal(value: float) -> str:
 
 
 def shifted(name: str, origin: float) -> str:
-    """The expression name − origin as text.
-
-    >>> shifted("year", 1950.0), shifted("x", -0.5), shifted("x", 0.0)
-    ('(year-1950)', '(x+0.5)', 'x')
-    """
+    """The expression name − origin as text."""
     if origin == 0:
         return name
     return f"({name}-{shortest_decimal(origin)})" if origin > 0 else f"({name}+{shortest_decimal(-origin)})"

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import frexp, ldexp
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import expit
 
-from credo.core.estimator import FitWarning, check_positive, choice, positive, positive_integer
+from credo.core.estimator import FitWarning, choice, positive, positive_integer
+from credo.core.fields import Axes, Finite, Places, Positive
 from credo.core.notices import warn
 from credo.features._basis import (
     MAX_COLUMNS,
@@ -72,20 +73,14 @@ class Radial(Basis):
     ['radial(x0=0)', 'radial(x0=2)']
     """
 
-    centers_: NDArray[np.float64]
-    width_: float
-
-    _SHAPES: ClassVar[dict[str, str]] = {"centers_": "k d", "width_": ""}
+    centers_: Annotated[NDArray[np.float64], Axes("k d")]
+    width_: Annotated[float, Finite, Positive]
 
     def __init__(
         self, centers: Literal["data"] | int | ArrayLike = 20, *, width: float | Literal["median"] = "median"
     ) -> None:
         self.centers = centers
         self.width = width
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_positive(self, "width_")
 
     def _learn(self, X: NDArray[np.float64]) -> None:
         self.centers_ = self._select_centers(X)
@@ -200,11 +195,9 @@ class Sigmoid(Basis):
     ['sigmoid(x0-0)', 'sigmoid(x0-1)']
     """
 
-    centers_: NDArray[np.float64]
-    slopes_: NDArray[np.float64]
-    columns_: NDArray[np.intp]
-
-    _SHAPES: ClassVar[dict[str, str]] = {"centers_": "k", "slopes_": "k", "columns_": "k"}
+    centers_: Annotated[NDArray[np.float64], Axes("k")]
+    slopes_: Annotated[NDArray[np.float64], Axes("k")]
+    columns_: Annotated[NDArray[np.intp], Axes("k"), Places("d")]
 
     def __init__(self, centers: int | ArrayLike = 5, *, slope: float | Literal["auto"] = "auto") -> None:
         self.centers = centers
@@ -271,11 +264,9 @@ class Fourier(Basis):
            [-1.,  0.]])
     """
 
-    periods_: NDArray[np.float64]
-    origins_: NDArray[np.float64]
+    periods_: Annotated[NDArray[np.float64], Axes("d"), Positive]
+    origins_: Annotated[NDArray[np.float64], Axes("d")]
     sine_: bool
-
-    _SHAPES: ClassVar[dict[str, str]] = {"periods_": "d", "origins_": "d"}
 
     def __init__(
         self,
@@ -287,10 +278,6 @@ class Fourier(Basis):
         self.n_frequencies = n_frequencies
         self.period = period
         self.sine = sine
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_positive(self, "periods_")
 
     def _width(self) -> int:
         return positive_integer("n_frequencies", self.n_frequencies) * self.n_features_in_ * (1 + self.sine_)
@@ -375,10 +362,8 @@ class Step(Basis):
     ['x0<2.5']
     """
 
-    thresholds_: NDArray[np.float64]
-    columns_: NDArray[np.intp]
-
-    _SHAPES: ClassVar[dict[str, str]] = {"thresholds_": "k", "columns_": "k"}
+    thresholds_: Annotated[NDArray[np.float64], Axes("k")]
+    columns_: Annotated[NDArray[np.intp], Axes("k"), Places("d")]
 
     def __init__(self, thresholds: int | ArrayLike = 5) -> None:
         self.thresholds = thresholds
@@ -418,11 +403,7 @@ def _splits(column: NDArray[np.float64], count: int) -> list[float]:
 
 
 def _between(low: float, high: float) -> float:
-    """The shortest decimal near the middle of two values; above `low` and not above `high`.
-
-    >>> _between(1.0, 2.0), _between(0.1, 0.2), _between(1.2345, 1.2346)
-    (1.5, 0.15, 1.23455)
-    """
+    """The shortest decimal near the middle of two values; above `low` and not above `high`."""
     middle = low / 2 + high / 2
     for digits in range(1, 17):
         short = float(f"{middle:.{digits}g}")

@@ -6,12 +6,13 @@ from collections import Counter
 from functools import cache
 from itertools import combinations_with_replacement
 from math import ceil, comb, floor, inf, log10
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import FitWarning, check_positive, choice, positive_integer
+from credo.core.estimator import FitWarning, choice, positive_integer
+from credo.core.fields import Axes, Positive
 from credo.core.notices import warn
 from credo.features._basis import MAX_COLUMNS, Basis, checked_width, shifted, shortest_decimal
 
@@ -85,12 +86,10 @@ class Polynomial(Basis):
     '((year-1950)/50)^3'
     """
 
-    centers_: NDArray[np.float64]
-    half_ranges_: NDArray[np.float64]
-    low_: NDArray[np.float64]
-    high_: NDArray[np.float64]
-
-    _SHAPES: ClassVar[dict[str, str]] = {"centers_": "d", "half_ranges_": "d", "low_": "d", "high_": "d"}
+    centers_: Annotated[NDArray[np.float64], Axes("d")]
+    half_ranges_: Annotated[NDArray[np.float64], Axes("d"), Positive]
+    low_: Annotated[NDArray[np.float64], Axes("d")]
+    high_: Annotated[NDArray[np.float64], Axes("d")]
 
     def __init__(
         self,
@@ -108,10 +107,6 @@ class Polynomial(Basis):
         self.include_constant = include_constant
         self.scale = scale
         self.extrapolation = extrapolation
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_positive(self, "half_ranges_")
 
     def _width(self) -> int:
         degree, lowest = positive_integer("degree", self.degree), positive_integer("min_degree", self.min_degree)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import FittedState, choice, named_by, positive_integer
+from credo.core.fields import NotEmpty
 
 
 class Words(FittedState, TransformerMixin, BaseEstimator):
@@ -57,7 +58,7 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
     'word=free'
     """
 
-    vocabulary_: list[str]
+    vocabulary_: Annotated[list[str], NotEmpty]
 
     def __init__(
         self,
@@ -84,8 +85,6 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
     def _check_state(self) -> None:
         """Raise a ValueError where state that came from a file can't be that of a fit."""
         _compiled(self.token_pattern)
-        if not self.vocabulary_:
-            raise ValueError("vocabulary_ is empty")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the vocabulary of the texts.

@@ -6,10 +6,9 @@ Dot-product kernels: Bayesian linear and polynomial regression as Gaussian proce
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import partial
 from itertools import combinations_with_replacement
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -201,11 +200,6 @@ class Linear(Kernel):
         if np.min(self.scale) <= 0:
             raise ValueError(f"scale must be above zero; got {scale!r}")
         self.tree = ParameterTree({"variance": Parameter(variance)})
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The kernel that `to_fields` described; files of earlier versions have no center and no scale."""
-        return super().from_fields({"center": 0.0, "scale": 1.0, **fields})
 
     def _check_fields(self) -> None:
         super()._check_fields()

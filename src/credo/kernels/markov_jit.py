@@ -12,9 +12,8 @@ ones.
 import math
 
 import numpy as np
-from numba.cpython.unsafe.tuple import tuple_setitem
 
-from credo.core.numba import njit
+from credo.core.numba import njit, tuple_setitem
 
 _FAST = {"contract", "nsz"}
 # Beyond this many units of time, A is zero.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.core.fields import Where
 from credo.core.linalg import parallel_rows
 from credo.core.params import Parameter, ParameterTree
 from credo.core.params.tree import number_text
@@ -88,7 +89,7 @@ class Stationary(CompiledKernel):
     _family: ClassVar[int]
     _fields = ("groups", "tree")
     _vectors_allowed = ("lengthscale",)
-    groups: tuple[Label, ...] | None
+    groups: Annotated[tuple[Label, ...] | None, Where(Groups.of, "groups of columns")]
 
     def __init__(
         self,
@@ -104,15 +105,6 @@ class Stationary(CompiledKernel):
                 raise ValueError(f"{count} groups need {count} length scales; got {np.size(lengthscale)}")
             lengthscale = np.full(count, lengthscale, dtype=np.float64)
         self.tree = ParameterTree({"lengthscale": Parameter(lengthscale), "variance": Parameter(variance)})
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The kernel that `to_fields` described; files of earlier versions have no groups."""
-        return super().from_fields({"groups": None, **fields})
-
-    def _check_state(self) -> None:
-        if self.groups is not None:
-            Groups.of(self.groups)
 
     @property
     def _shape(self) -> float:

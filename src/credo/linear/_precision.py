@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import logsumexp
 
+from credo.core.learning.integration import gauss_nodes
 from credo.linear._ascent import Optimum
 from credo.linear._spectrum import Spectrum
 from credo.linear._variational import Gaussian, LogPosterior, closest_gaussian, posterior_mode
@@ -77,7 +78,7 @@ def integrated_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFi
     profile = _Profile(posterior, float(np.square(data.s).sum()) / data.weight)
     profile.explore()
     place, fine = profile.top, profile.fine()
-    nodes, weights = gauss_rule(*fine, n_nodes=1 if posterior.n_parameters > _MANY_PARAMETERS else None)
+    nodes, weights = gauss_nodes(*fine, 1) if posterior.n_parameters > _MANY_PARAMETERS else gauss_rule(*fine)
     parts = [profile.at(float(u), tol=_FINAL) for u in nodes]
     here = posterior.at(math.exp(place))
     mode = posterior_mode(here, start=profile.nearest(place).mean)
@@ -204,32 +205,13 @@ class _Profile:
         return Gaussian.of(posterior, mean, rows)
 
 
-def gauss_rule(points: Array, weights: Array, n_nodes: int | None = None) -> tuple[Array, Array]:
-    """Nodes and weights of the Gauss rule of a discrete distribution (Golub & Welsch 1969).
+def gauss_rule(points: Array, weights: Array) -> tuple[Array, Array]:
+    """Nodes and weights of the Gauss rule of a discrete distribution.
 
     Five nodes integrate polynomials of degree nine; a narrow distribution needs one or three.
-
-    >>> points = np.linspace(-1, 1, 20001)
-    >>> gauss_rule(points, np.full(20001, 1 / 20001), 2)[0].round(3)  # Gauss–Legendre: ±1/√3
-    array([-0.577,  0.577])
     """
-    mean = float(weights @ points)
-    std = math.sqrt(float(weights @ (points - mean) ** 2))
-    n = n_nodes or (1 if std < _NARROW else 3 if std < _WIDE else 5)
-    if n == 1:
-        return np.array([mean]), np.ones(1)
-    # Lanczos: orthonormal polynomials of the distribution, whose three-term recurrence is the Jacobi matrix.
-    x, root = (points - mean) / std, np.sqrt(weights)
-    basis, diagonal, beside = [root], [], []
-    for _ in range(n):
-        following = x * basis[-1]
-        diagonal.append(float(basis[-1] @ following))
-        for vector in basis:
-            following = following - (vector @ following) * vector
-        beside.append(float(np.linalg.norm(following)))
-        basis.append(following / beside[-1])
-    nodes, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1))
-    return mean + std * nodes, vectors[0] ** 2
+    std = math.sqrt(float(weights @ (points - weights @ points) ** 2))
+    return gauss_nodes(points, weights, 1 if std < _NARROW else 3 if std < _WIDE else 5)
 
 
 def _laplace(posterior: LogPosterior, mode: Optimum) -> Gaussian:

@@ -148,10 +148,6 @@ def pit_histogram(values: NDArray[np.float64], *, bins: int | None = None, level
 
     With probability `level` or more no bar of a calibrated model is outside, by Bonferroni: if each of k bars is in its
     range with probability 1 − a/k, all are with probability 1 − a or more.
-
-    >>> bars = pit_histogram(np.repeat([0.05, 0.25, 0.5, 0.7, 0.95], [30, 5, 5, 5, 5]), bins=5)
-    >>> bars.low, bars.high, bars.outside.tolist()
-    (2.0, 19.0, [True, False, False, False, False])
     """
     n = len(values)
     k = bins or (5 if n < 50 else 10 if n < 1000 else 20)

@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,8 +47,6 @@ from credo.core.estimator import (
     Result,
     center_and_scale,
     check_magnitude,
-    check_positive,
-    check_shapes,
     choice,
     merge_equal_rows,
     nonnegative_integer,
@@ -56,6 +54,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Inner, Positive, Probabilities
 from credo.core.frames import Table
 from credo.core.learning.em import Ascent, best_ascent, distant_rows, smallest_bic, squared_distances
 from credo.core.linalg import NotPositiveDefiniteError, factorize
@@ -87,20 +86,15 @@ class Components:
     (5, 1)
     """
 
-    weights: Array
-    means: Array
-    roots: Array
-    df: Array
+    weights: Annotated[Array, Axes("k"), Positive, Probabilities]
+    means: Annotated[Array, Axes("k d")]
+    roots: Annotated[Array, Axes("k d | k d d")]
+    df: Annotated[Array, Axes("k", finite=False), Positive]
 
     def _check_state(self) -> None:
-        shape = "k d d" if np.ndim(self.roots) == 3 else "k d"
-        sizes = check_shapes(self, weights="k", means="k d", roots=shape)
-        if np.shape(self.df) != (sizes["k"],):
-            raise ValueError(f"df has shape {np.shape(self.df)} for {sizes['k']} components")
-        check_positive(self, "weights", "df")
         diagonal = self.roots if self.roots.ndim == 2 else np.einsum("kii->ki", self.roots)
-        if not (diagonal > 0).all() or abs(self.weights.sum() - 1) > 1e-6:
-            raise ValueError("roots must have positive diagonals, and weights must sum to one")
+        if not (diagonal > 0).all():
+            raise ValueError("roots must have positive diagonals")
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -430,10 +424,10 @@ class DensityMixture(DensityMixin, Estimator):
 
     _title: str
 
-    components_: Components
-    center_: Array
-    scale_: Array
-    bound_: Array
+    components_: Annotated[Components, Inner(d="d")]
+    center_: Annotated[Array, Axes("d")]
+    scale_: Annotated[Array, Axes("d"), Positive]
+    bound_: Annotated[Array, Axes("n")]
     log_likelihood_: float
     n_parameters_: int
     n_observations_: float
@@ -458,13 +452,6 @@ class DensityMixture(DensityMixin, Estimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"d": self.n_features_in_}, center_="d", scale_="d", bound_="n")
-        check_positive(self, "scale_")
-        if self.components_.means.shape[1] != self.n_features_in_:
-            raise ValueError(f"components_ have {self.components_.means.shape[1]} columns, not {self.n_features_in_}")
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the mixture.

@@ -94,11 +94,7 @@ def draw_bars(ax: Axes, values: Vector, *, filled: NDArray[np.bool_], texts: Seq
 
 
 def _digits(value: float) -> str:
-    """Two digits, also where the second is a zero; a whole number stays whole.
-
-    >>> _digits(0.2), _digits(-12.3), _digits(3.0), _digits(1234.5)
-    ('0.20', '−12', '3', '1234')
-    """
+    """Two digits, also where the second is a zero; a whole number stays whole."""
     is_short = abs(value) < 99.5 and not float(value).is_integer()
     text = f"{value:#.2g}".rstrip(".") if is_short else f"{value:.0f}"
     return text.replace("-", "−")

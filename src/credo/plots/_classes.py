@@ -94,11 +94,7 @@ def places(name: str, values: list[Any], classes: Sequence[Any]) -> NDArray[np.i
 
 
 def title(label: Any, *, name: str | None = None, width: int = 24) -> str:
-    """A class in a figure: a word as it is, a number as the value of y, or of `name`.
-
-    >>> title("spam"), title(-1.0), title(True), title(2, name="grade")
-    ('spam', 'y = −1', 'y = True', 'grade = 2')
-    """
+    """A class in a figure: a word as it is, a number as the value of y, or of `name`."""
     if isinstance(label, str):
         return shorten(label, width=width)
     value = f" = {word(label)}"
@@ -365,11 +361,7 @@ def _write(ax: Axes, place: tuple[int, int], text: str, *, rise: float, size: fl
 
 
 def _percent(share: float) -> str:
-    """A share in whole per cent, 0 or 100 only if exact.
-
-    >>> _percent(0.999), _percent(1.0), _percent(0.001)
-    ('>99 %', '100 %', '<1 %')
-    """
+    """A share in whole per cent, 0 or 100 only if exact."""
     if 0 < share < 0.01:
         return "<1 %"
     if 0.99 < share < 1:
@@ -469,11 +461,7 @@ def sigmoid(
 
 
 def crossings(x: Vector, probability: Vector) -> Vector:
-    """Where the probability crosses 1/2, by linear interpolation.
-
-    >>> crossings(np.array([0.0, 1.0, 2.0]), np.array([0.2, 0.6, 0.4]))
-    array([0.75, 1.5 ])
-    """
+    """Where the probability crosses 1/2, by linear interpolation."""
     above = probability > 0.5
     left = np.flatnonzero(above[1:] != above[:-1])
     part = (0.5 - probability[left]) / (probability[left + 1] - probability[left])

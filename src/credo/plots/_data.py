@@ -106,11 +106,7 @@ def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> A
 
 
 def pair_of(argument: str, pair: Sequence[int | str], known: Sequence[str], *, what: str) -> list[int]:
-    """The indices of two different members, given by name or index in `argument`.
-
-    >>> pair_of("columns", ("b", 0), ["a", "b", "c"], what="column")
-    [1, 0]
-    """
+    """The indices of two different members, given by name or index in `argument`."""
     if isinstance(pair, str) or len(pair) != 2:
         raise ValueError(f"{argument} must be two {what}s, by name or place; got {pair!r}")
     places = [index_of(each, known, what) for each in pair]

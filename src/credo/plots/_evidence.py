@@ -246,9 +246,6 @@ def peaks(values: NDArray[np.float64], *, prominence: float) -> list[tuple[tuple
     Cells are added from the highest to the lowest. One without added neighbours starts a new maximum; one between two
     regions is a saddle, at which a region joins the highest one if its maximum is less than `prominence` above the
     saddle. Cells that aren't finite belong to none.
-
-    >>> [cell for cell, _ in peaks(np.array([[0.0, 2.0, 1.0, 3.0]]), prominence=0.5)]
-    [(0, 3), (0, 1)]
     """
     region: dict[tuple[int, int], int] = {}
     members: dict[int, set[tuple[int, int]]] = {}

@@ -100,11 +100,7 @@ def inclusions(model: Any, *, path: LassoPath | None = None, max_rows: int = 20,
 
 
 def entrances(path: LassoPath) -> NDArray[np.float64]:
-    """The largest penalty with a non-zero coefficient, as a share of the path's largest; 0 if there is none.
-
-    >>> entrances(LassoPath(np.array([2.0, 1.0]), np.array([[0.0, 0.3], [0.0, 0.0]]), np.zeros(2)))
-    array([0.5, 0. ])
-    """
+    """The largest penalty with a non-zero coefficient, as a share of the path's largest; 0 if there is none."""
     inside = path.coefs != 0
     first = np.argmax(inside, axis=1)
     return np.where(inside.any(axis=1), path.alphas[first] / path.alphas.max(), 0.0)

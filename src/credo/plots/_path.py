@@ -151,9 +151,6 @@ def _slots(named: NDArray[np.intp], last: NDArray[np.intp]) -> list[int]:
     """The colour index of each named column: its rank among the weights that are largest at the end, or a free one.
 
     So a column has the same colour whichever penalty its name was chosen by.
-
-    >>> _slots(np.array([7, 5, 3]), np.array([3, 5, 9]))
-    [2, 1, 0]
     """
     rank = {int(column): place for place, column in enumerate(last)}
     taken = {rank[column] for column in named.tolist() if column in rank}

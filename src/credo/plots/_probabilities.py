@@ -203,9 +203,6 @@ def area(scores: Vector, happened: NDArray[np.bool_]) -> tuple[float, float]:
 
     With V the share of non-events that an event outranks, or of events that outrank a non-event, the variance is
     var(V of events)/m + var(V of non-events)/n (DeLong et al. 1988), computed from ranks (Sun & Xu 2014).
-
-    >>> area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
-    (0.75, 0.3535533905932738)
     """
     m, n = int(happened.sum()), int((~happened).sum())
     ranks = rankdata(scores)

@@ -181,11 +181,7 @@ def shorten(name: Any, *, width: int = 32) -> str:
 
 
 def probability_text(probability: float) -> str:
-    """Two digits, but never 0 or 1.
-
-    >>> [probability_text(p) for p in (0.0, 0.001, 0.5, 0.9999)]
-    ['< 0.01', '< 0.01', '0.50', '> 0.99']
-    """
+    """Two digits, but never 0 or 1."""
     if probability > 0.995:
         return "> 0.99"
     return "< 0.01" if probability < 0.005 else f"{probability:.2f}"
@@ -310,11 +306,7 @@ def room_for_labels(ax: Axes) -> int:
 
 
 def spread(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
-    """Positions in descending order, moved as little as possible to be at least `gap` apart (isotonic regression).
-
-    >>> spread(np.array([0.9, 0.5, 0.5]), 0.1).round(2)
-    array([0.9 , 0.55, 0.45])
-    """
+    """Positions in descending order, moved as little as possible to be at least `gap` apart (isotonic regression)."""
     pools: list[tuple[float, int]] = []
     # With i·gap added to each, "a gap apart" becomes "descending".
     for i, place in enumerate(places):

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 # Called for every subset: inlining saves a quarter of the time.
-_log_evidence, _spread = njit(inline="always")(log_evidence.py_func), njit(inline="always")(spread.py_func)
+_log_evidence, _spread = njit(inline="always")(log_evidence), njit(inline="always")(spread)
 # Weights may grow to the exponential of this before the unit of the sums is changed.
 _ROOM = 200.0
 

@@ -34,6 +34,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.special import expit, gammaln
 
 from credo.core.estimator import FLAT, JEFFREYS, MAXIMISED, evidence_base, positive
+from credo.core.learning.integration import gauss_nodes
 from credo.distributions import t_variance
 from credo.sparse import _slabs_jit
 from credo.sparse._slabs_jit import CELLS, FLOOR, LINEAR, LOCAL, LOG, TABLE, Formula
@@ -317,25 +318,9 @@ def _between(low: Array, high: Array) -> Array:
 def rule(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
     """Three values of u = 1 − s = 1/(1+g), with weights, that have the first five posterior moments of u.
 
-    Each of shape (len(x), 3). The Gauss rule of the discrete distribution on the nodes of the quadrature, from its
-    Jacobi matrix (Golub & Welsch 1969), in units of the mean of u, which is tiny for a close fit.
+    Each of shape (len(x), 3): the Gauss rule of the discrete distribution on the nodes of the quadrature.
     """
     t, log_weight = posterior(n, np.asarray(k, dtype=np.float64), x)
-    u, weight = expit(-t), np.exp(log_weight - log_weight.max(axis=0))
-    weight /= weight.sum(axis=0)
-    mean = (weight * u).sum(axis=0)
-    v = u / mean
-    jacobi = np.zeros((len(x), 3, 3))
-    before, now, norm, ratio = np.zeros_like(v), np.ones_like(v), np.ones(len(x)), np.zeros(len(x))
-    for i in range(3):
-        # Where u hardly varies, fewer nodes suffice.
-        spread = norm > 1e-280
-        safe = np.where(spread, norm, 1.0)
-        jacobi[:, i, i] = np.where(spread, (weight * v * now * now).sum(axis=0) / safe, jacobi[:, 0, 0])
-        before, now = now, (v - jacobi[:, i, i]) * now - ratio * before
-        length = (weight * now * now).sum(axis=0)
-        ratio, norm = np.where(spread, length / safe, 0.0), length
-        if i < 2:
-            jacobi[:, i, i + 1] = jacobi[:, i + 1, i] = np.sqrt(ratio)
-    nodes, vectors = np.linalg.eigh(jacobi)
-    return np.clip(mean[:, None] * nodes, 0.0, 1.0), np.square(vectors[:, 0, :])
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    nodes, weights = gauss_nodes(expit(-t).T, (weight / weight.sum(axis=0)).T, 3)
+    return np.clip(nodes, 0.0, 1.0), weights

@@ -25,6 +25,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
+from credo.core.folds import mostly_copies, pairs_of_folds
 from credo.core.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
 from credo.core.linalg import one_blas_thread, parallel_map
 from credo.core.notices import warn
@@ -42,8 +43,6 @@ RULES = ("min", "one-standard-error")
 WARM_START_TOL = 1e-3
 # Tables with fewer entries are finished before threads have started.
 _PARALLEL_ENTRIES = 50_000
-# Identical rows stay in one fold if at least one row in this many is distinct.
-_DISTINCT = 3
 # A relative decrease of the held-out loss below this is no reason for a warning.
 _NEGLIGIBLE = 2e-3
 # Without a number in it, so that many fits give one warning.
@@ -158,8 +157,8 @@ def systematic_folds(table: Any, order: Array, n_folds: int, random_state: Any =
 
     With a random state, each n_folds rows in this order are assigned to the folds at random.
 
-    If fewer than one row in three is distinct, as with a few categorical columns, identical rows are separated:
-    otherwise all training rows with the inputs of a held-out row would have other targets.
+    If most rows are copies, as with a few categorical columns, identical rows are separated: otherwise all training
+    rows with the inputs of a held-out row would have other targets.
     """
     if n_folds < 2:
         raise ValueError(f"cv must be at least 2 folds; got {n_folds}")
@@ -167,8 +166,8 @@ def systematic_folds(table: Any, order: Array, n_folds: int, random_state: Any =
     sequence = np.lexsort((key, order))
     new = (np.diff(order[sequence]) != 0) | (np.diff(key[sequence]) != 0)
     rank = np.empty(len(order), dtype=np.intp)
-    few_distinct = _DISTINCT * len(np.unique(key)) <= len(key)
-    rank[sequence] = np.arange(len(order)) if few_distinct else np.append(0, np.cumsum(new))
+    apart = mostly_copies(len(key), len(np.unique(key)))
+    rank[sequence] = np.arange(len(order)) if apart else np.append(0, np.cumsum(new))
     n_folds = min(n_folds, int(rank.max()) + 1)
     if n_folds < 2:
         raise ValueError("cross-validation needs at least 2 different rows, but all are one sample")
@@ -176,7 +175,7 @@ def systematic_folds(table: Any, order: Array, n_folds: int, random_state: Any =
     if random_state is not None:
         blocks = np.tile(np.arange(n_folds), (int(rank.max()) // n_folds + 1, 1))
         fold = generator(random_state).permuted(blocks, axis=1).ravel()[rank]
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+    return pairs_of_folds(fold)
 
 
 def row_keys(table: Any) -> Array:

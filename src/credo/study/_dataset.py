@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import merge_equal_rows
-from credo.core.folds import Split, forward, splits, with_known_classes
+from credo.core.folds import Split, forward, mostly_copies, splits, with_known_classes
+from credo.core.wording import plural, quoted
 from credo.distributions import BoxCox, Log, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study._checks import leaks, spread_varies, unit_notes
@@ -29,11 +30,9 @@ from credo.tables import (
     without_lone_classes,
 )
 from credo.tables.columns import as_frame, column_named, finite_columns
-from credo.tables.errors import pandas, plural, quoted
+from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
 
-# Rows of equal inputs share a fold if at least one row in this many is distinct.
-_DISTINCT = 3
 # With fewer rows or distinct targets, neither a transformation nor outliers are considered.
 _FEWEST = 20
 # A power this close to one is treated as no transformation.
@@ -247,7 +246,7 @@ def copies(frame: Any, y: NDArray[Any]) -> NDArray[np.intp] | None:
     # A whole table that was copied several times: equal inputs always have equal targets.
     pairs = np.unique(np.column_stack([labels, np.unique(y, return_inverse=True)[1].ravel()]), axis=0)
     copied = n_distinct > _FEWEST and len(pairs) == n_distinct
-    return labels if copied or len(labels) / _DISTINCT <= n_distinct else None
+    return None if mostly_copies(len(labels), n_distinct) and not copied else labels
 
 
 def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:

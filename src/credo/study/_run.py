@@ -487,11 +487,7 @@ def compiles(module: str) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """A duration in suitable units.
-
-    >>> duration(4.0), duration(44.0), duration(700.0), duration(9000.0), duration(float("inf"))
-    ('about 4 seconds', 'about 40 seconds', 'about 12 minutes', 'about 2.5 hours', '')
-    """
+    """A duration in suitable units."""
     if not np.isfinite(seconds):
         return ""
     if seconds < 10:

@@ -116,11 +116,7 @@ def _any_of(places: list[int], estimator: Any) -> float:
 
 
 def _with_copies(places: list[int], copies: Any) -> list[int]:
-    """Prepared columns together with all their copies.
-
-    >>> _with_copies([0, 1], [(1, 4), (2, 3)])
-    [0, 1, 4]
-    """
+    """Prepared columns together with all their copies."""
     return sorted({*places, *(j for group in copies if not set(places).isdisjoint(group) for j in group)})
 
 

@@ -22,7 +22,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from credo.core.estimator import unmasked
-from credo.tables.errors import ColumnError, nearest, not_numbers, pandas, quoted
+from credo.core.wording import not_numbers, quoted
+from credo.tables.errors import ColumnError, nearest, pandas
 
 # Missing in any column.
 NA_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NA", "<NA>")
@@ -57,11 +58,7 @@ class Reading:
 
 
 def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | None:
-    """The numbers of a column of words, missing ones None or NaN; None if they aren't numbers.
-
-    >>> read_numbers(np.array(["1 234,5", "2 000", "?"], dtype=object), name="price", decimal=",").values
-    array([1234.5, 2000. ,    nan])
-    """
+    """The numbers of a column of words, missing ones None or NaN; None if they aren't numbers."""
     missing = np.array([not isinstance(word, str) for word in words], dtype=bool)
     texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
     distinct = sorted(set(texts))
@@ -75,11 +72,7 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
 
 
 def plain_number(text: str) -> float | None:
-    """A number as programs write it, or None.
-
-    >>> plain_number("-1.5e3"), plain_number("1,5")
-    (-1500.0, None)
-    """
+    """A number as programs write it, or None."""
     parsed = _parsed_number(text, decimal=".")
     return parsed[0] if parsed is not None and not parsed[1] else None
 
@@ -214,11 +207,7 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
 
 
 def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
-    """Names for unnamed columns, a number after repeated ones, and notes about both.
-
-    >>> unique_names(["a", "a", ""])[0]
-    ['a', 'a_2', 'column_3']
-    """
+    """Names for unnamed columns, a number after repeated ones, and notes about both."""
     unnamed = [j + 1 for j, name in enumerate(names) if not name]
     # An unnamed first column is what pandas and R make of row numbers.
     named = [name or ("row" if j == 0 else f"column_{j + 1}") for j, name in enumerate(names)]

@@ -12,15 +12,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.fields import Finite, NonNegative, Where
 from credo.core.notices import warn
+from credo.core.wording import plural, quoted, shown
 from credo.features import Words
 from credo.tables.columns import not_a_number, numbers, present_mask, words
-from credo.tables.errors import ColumnError, TableWarning, pandas, plural, quoted, shown
+from credo.tables.errors import ColumnError, TableWarning, pandas
 from credo.tables.kinds import as_dates, days_since, is_style, timestamps
 
 Array = NDArray[np.float64]
@@ -45,17 +47,13 @@ class Levels:
     pooled: tuple[str, ...]
     missing: bool
     had_missing: bool
-    shares: tuple[float, ...] = ()
+    shares: Annotated[tuple[float, ...], Finite, NonNegative] = ()
     order: tuple[str, ...] = ()
     ordered: bool = False
 
     def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
-        shares = np.array(self.shares or (1.0,))
-        if not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0 or not self.n_known:
-            raise ValueError(f"the shares of the levels of {self.name!r} are {self.shares}")
-        if self.shares and len(self.shares) != self.n_known:
-            raise ValueError(f"{self.name!r} has {self.n_known} levels and {len(self.shares)} shares")
+        if not self.n_known or (self.shares and (len(self.shares) != self.n_known or not sum(self.shares) > 0)):
+            raise ValueError(f"{self.name!r} has {self.n_known} levels with the shares {self.shares}")
 
     def names(self) -> list[str]:
         named = [f"{self.name}={level}" for level in self.levels]
@@ -217,15 +215,6 @@ def in_order(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], bool]
     ----------
     levels : iterable of str
     dtype : dtype of the column; that of an ordered pandas Categorical has the order
-
-    Examples
-    --------
-    >>> in_order(["Good", "Ideal", "Fair", "Very Good"])
-    (['Fair', 'Good', 'Very Good', 'Ideal'], True)
-    >>> in_order(["10-19", "0-9", "20+"])
-    (['0-9', '10-19', '20+'], True)
-    >>> in_order(["2. Black", "10. Other", "1. White"])
-    (['1. White', '2. Black', '10. Other'], False)
     """
     words = sorted(levels)
     if getattr(dtype, "ordered", None):
@@ -341,7 +330,7 @@ class _Measured:
     """
 
     name: str
-    fill: float
+    fill: Annotated[float, Finite]
     value: bool = True
     indicator: bool = False
     had_missing: bool = False
@@ -400,14 +389,9 @@ class Numbers(_Measured):
     the file, as % or $; empty if it had none, None if there was no file.
     """
 
-    words: dict[str, float] | None = None
+    words: Annotated[dict[str, float] | None, Where(_are_finite, "finite numbers")] = None
     absent: tuple[str, ...] = ()
     sign: str | None = None
-
-    def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
-        if not np.isfinite([self.fill, *(self.words or {}).values()]).all():
-            raise ValueError(f"the numbers of column {self.name!r} aren't finite")
 
     @property
     def is_plain(self) -> bool:
@@ -462,19 +446,20 @@ class Numbers(_Measured):
         return values
 
 
+def _are_finite(words: dict[str, float]) -> bool:
+    return bool(np.isfinite([*words.values()]).all())
+
+
+def _is_date(text: str) -> bool:
+    return not np.isnat(np.datetime64(text, "us"))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Days(_Measured):
     """A date as days since the first date of the fitted rows, `origin`; `style` is how dates are written."""
 
-    style: str
-    origin: str
-
-    def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
-        if not np.isfinite(self.fill) or np.isnat(np.datetime64(self.origin, "us")):
-            raise ValueError(f"the dates of column {self.name!r} have no median or no first one")
-        if not is_style(self.style):
-            raise ValueError(f"the dates of column {self.name!r} have the unknown format {self.style!r}")
+    style: Annotated[str, Where(is_style, "a known format of dates")]
+    origin: Annotated[str, Where(_is_date, "a date")]
 
     @property
     def title(self) -> str:

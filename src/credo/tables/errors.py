@@ -1,4 +1,4 @@
-"""Errors and warnings about tables and model files, and the texts that they share.
+"""Errors and warnings about tables and model files.
 
 The optional libraries of this package, imported when first needed; an error says how to install them.
 """
@@ -11,11 +11,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-
-# What a sentence shows of a name.
-_LONGEST = 100
 
 
 class TableError(ValueError):
@@ -90,11 +85,7 @@ class TableWarning(UserWarning):
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:
-    """The candidates most similar to the name, best first, regardless of case.
-
-    >>> nearest("Agee", ["height", "age"])
-    ['age']
-    """
+    """The candidates most similar to the name, best first, regardless of case."""
     by_fold: dict[str, str] = {}
     for candidate in candidates:
         by_fold.setdefault(candidate.casefold(), candidate)
@@ -118,52 +109,6 @@ def existing(path: str | os.PathLike[str], what: str, error: type[Exception] = O
     near = nearest(file.name, sorted(os.listdir(file.parent))[:10_000])
     hint = f"; did you mean {str(file.with_name(near[0]))!r}?" if near else ""
     raise FileNotFoundError(f"there is no file {str(file)!r}{hint}")
-
-
-def quoted(names: Iterable[object], *, most: int = 5) -> str:
-    """Names as they appear in a sentence: 'a', 'b' and 3 more; very long names are shortened.
-
-    >>> quoted("abc", most=2)
-    "'a', 'b' and 1 more"
-    """
-    listed = [repr(_clipped(str(name))) for name in names]
-    rest = len(listed) - most
-    return ", ".join(listed[:most]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _clipped(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun: 1 row, 2 rows.
-
-    >>> plural(1, "row"), plural(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def not_numbers(count: int, examples: Iterable[object]) -> str:
-    """A phrase about values that aren't numbers.
-
-    >>> not_numbers(2, ["?", "none"])
-    "2 values that aren't numbers ('?', 'none')"
-    """
-    verb = "that isn't a number" if count == 1 else "that aren't numbers"
-    return f"{plural(count, 'value')} {verb} ({quoted(examples)})"
-
-
-def shown(value: object) -> str:
-    """A value of a table in a sentence: whole numbers without a decimal point or commas, others to six digits.
-
-    >>> shown(2007.0), shown(0.1234567), shown(1234567)
-    ('2007', '0.123457', '1234567')
-    """
-    if isinstance(value, float | int | np.number) and not isinstance(value, bool):
-        number = float(value)
-        return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.6g}"
-    return _clipped(str(value))
 
 
 def pandas() -> Any:

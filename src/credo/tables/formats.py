@@ -23,8 +23,9 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from credo.core.parts import READING, record_batches
+from credo.core.wording import plural, quoted
 from credo.tables.columns import unique_names
-from credo.tables.errors import TableError, arrow, nearest, openpyxl, pandas, parquet, plural, quoted
+from credo.tables.errors import TableError, arrow, nearest, openpyxl, pandas, parquet
 from credo.tables.source import CELL, PARQUET, check_cells, too_large
 
 SEPARATOR = "\t"

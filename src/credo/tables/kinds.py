@@ -16,8 +16,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.wording import shown
 from credo.tables.columns import is_wordy, numbers, present_mask, refuse_complex, words
-from credo.tables.errors import ColumnError, pandas, shown
+from credo.tables.errors import ColumnError, pandas
 
 # Typed dates need no format; the others are strptime's, where %b is any English name of a month, long or short, and a
 # weekday in front is ignored. The whole numbers from FIRST to LAST may be dates too.
@@ -54,11 +55,7 @@ def _plain(word: str) -> str:
 
 
 def _shape(word: str) -> str:
-    """The marks between the parts of a date, one or two digits written as 9.
-
-    >>> _shape("Sunday 2 July 2006 08:15")
-    '9 b 9999 9:9'
-    """
+    """The marks between the parts of a date, one or two digits written as 9."""
     return re.sub("(?<!9)99(?!9)", "9", re.sub("[0-9]", "9", _MONTH.sub("b", _plain(word))))
 
 
@@ -140,11 +137,7 @@ def days_since(stamps: NDArray[np.datetime64], origin: np.datetime64) -> NDArray
 
 
 def as_dates(days: Any, origin: str) -> NDArray[np.datetime64]:
-    """The dates that lie so many days after the origin, to the microsecond.
-
-    >>> as_dates([0.0, 31.5], "2024-01-01").astype("datetime64[h]").tolist()[1].isoformat()
-    '2024-02-01T12:00:00'
-    """
+    """The dates that lie so many days after the origin, to the microsecond."""
     micro = np.round(np.asarray(days, dtype=np.float64) * 86_400_000_000)
     return np.datetime64(origin, "us") + micro.astype("timedelta64[us]")
 
@@ -407,11 +400,7 @@ def _kind_of_words(found: Profile, n_distinct: int) -> tuple[Kind, str]:
 
 
 def truth_pair(distinct: Iterable[str]) -> tuple[str, str] | None:
-    """The pair of words that a column consists of, true first, or None.
-
-    >>> truth_pair(["No", "yes"])
-    ('yes', 'no')
-    """
+    """The pair of words that a column consists of, true first, or None."""
     found = {word.casefold() for word in distinct}
     return next((pair for pair in _PAIRS if found == set(pair)), None)
 

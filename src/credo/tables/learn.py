@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.deadlines import check
+from credo.core.wording import not_numbers, plural, quoted, shown
 from credo.features import Words
 from credo.tables.columns import EXACT, finite_columns, not_a_number
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
-from credo.tables.errors import ColumnError, not_numbers, plural, quoted, shown
+from credo.tables.errors import ColumnError
 from credo.tables.kinds import (
     FIRST,
     LAST,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +23,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
-from credo.core.estimator import FittedState, check_positive, check_shapes, is_sparse, named_by, positive_integer
+from credo.core.estimator import FittedState, is_sparse, named_by, positive_integer
+from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
+from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
 from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts, runs, side_by_side
-from credo.tables.errors import ColumnError, TableWarning, plural, quoted, shown
+from credo.tables.errors import ColumnError, TableWarning
 from credo.tables.kinds import KINDS, Column, Form
 from credo.tables.learn import Learner, learned_columns
 from credo.tables.text import signs_of
@@ -213,10 +215,6 @@ def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
 
     Up to 30 distinct combinations come with their exact frequencies. Of more, an even sample of the rows sorted by
     their codes is taken, so that every code nearly keeps its frequency.
-
-    >>> rows, weights = representatives([np.array([0, 1, 1]), np.array([2, 0, 0])], np.ones(3))
-    >>> rows.tolist(), weights.round(2).tolist()
-    ([[0, 2], [1, 0]], [0.33, 0.67])
     """
     key = np.zeros(len(weight), dtype=np.intp)
     for column in codes:
@@ -233,11 +231,7 @@ def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
 
 
 def term_blocks(n_rows: int, n_terms: int) -> list[range]:
-    """The terms that are predicted in one call each.
-
-    >>> term_blocks(900, 5)
-    [range(0, 2), range(2, 4), range(4, 5)]
-    """
+    """The terms that are predicted in one call each."""
     each = max(1, _ROWS // n_rows)
     return [range(start, min(start + each, n_terms)) for start in range(0, n_terms, each)]
 
@@ -333,15 +327,15 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     columns_: list[Column]
     forms_: dict[str, Form]
     notes_: list[str]
-    encoders_: list[Encoder]
-    center_: NDArray[np.float64]
-    scale_: NDArray[np.float64]
-    lower_: NDArray[np.float64]
-    upper_: NDArray[np.float64]
-    combinations_: NDArray[np.intp]
-    combination_weights_: NDArray[np.float64]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    encoders_: Annotated[list[Encoder], NotEmpty]
+    center_: Annotated[NDArray[np.float64], Axes("d"), If("standardize")]
+    scale_: Annotated[NDArray[np.float64], Axes("d"), Positive, If("standardize")]
+    lower_: Annotated[NDArray[np.float64], Axes("d", finite=False), If("clip")]
+    upper_: Annotated[NDArray[np.float64], Axes("d", finite=False), If("clip")]
+    combinations_: Annotated[NDArray[np.intp], Axes("N C")]
+    combination_weights_: Annotated[NDArray[np.float64], Axes("N"), NonNegative]
+    n_features_in_: Annotated[int, Size("p")]
+    feature_names_in_: Annotated[NDArray[Any], Axes("p")]
 
     def __init__(
         self,
@@ -367,26 +361,17 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
+    def _sizes(self) -> dict[str, int]:
+        return {"d": len(self.get_feature_names_out()), "C": len(self._categories())}
+
     def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
-        if not self.encoders_ or len(self.feature_names_in_) != self.n_features_in_:
-            raise ValueError("encoders_, feature_names_in_ and n_features_in_ contradict each other")
-        sizes = {"d": len(self.get_feature_names_out())}
-        if self.standardize:
-            check_shapes(self, sizes, center_="d", scale_="d")
-            check_positive(self, "scale_")
-        if self.clip:
-            # A column without bounds has infinite ones.
-            check_shapes(self, sizes, lower_="d~", upper_="d~")
-            if not (self.lower_ <= self.upper_).all():
-                raise ValueError("lower_ must not be above upper_")
-        categories = self._categories()
-        if categories:
-            check_shapes(self, {"c": len(categories)}, combinations_="k c", combination_weights_="k")
-            check_positive(self, "combination_weights_", zero=True)
-            most = np.array([encoder.unknown for encoder in categories])
-            if not ((self.combinations_ >= 0) & (self.combinations_ <= most)).all():
-                raise ValueError("combinations_ must hold codes of levels")
+        # A column without bounds has infinite ones.
+        if self.clip and not (self.lower_ <= self.upper_).all():
+            raise ValueError("lower_ must not be above upper_")
+        most = np.array([encoder.unknown for encoder in self._categories()])
+        codes = self.combinations_
+        if len(most) and not (len(codes) and ((codes >= 0) & (codes <= most)).all()):
+            raise ValueError("combinations_ must hold codes of levels")
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the columns' kinds, levels, medians and scales; y is ignored.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.wording import plural, quoted, shown
 from credo.tables.columns import (
     EXACT,
     as_frame,
@@ -18,7 +19,7 @@ from credo.tables.columns import (
     present_mask,
     words,
 )
-from credo.tables.errors import ColumnError, pandas, plural, quoted, shown
+from credo.tables.errors import ColumnError, pandas
 
 # With fewer rows, a target may have only two values by chance.
 ROWS_OF_TWO = 10

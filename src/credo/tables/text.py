@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.wording import plural, quoted
 from credo.tables.columns import NA_WORDS, SUSPECT_WORDS, read_numbers, unique_names
-from credo.tables.errors import TableError, pandas, plural, quoted
+from credo.tables.errors import TableError, pandas
 from credo.tables.source import CELL, too_many_cells
 
 # The first of these wins a tie: commas and spaces are more likely to occur inside fields.

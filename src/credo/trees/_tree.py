@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from credo.core.deadlines import check
-from credo.core.estimator import check_places, check_positive, check_shapes, divided_rows, even_folds
+from credo.core.fields import Axes, Finite, NonNegative, Places, Positive
+from credo.core.folds import divided_rows, even_folds
 from credo.core.learning.ascent import maximize, refined_maximum
 from credo.distributions import StudentT
 from credo.trees._jit import find_leaves, pruned
@@ -45,23 +46,27 @@ class Nodes:
     missing_left : where rows go whose value is missing
     """
 
-    left: Index
-    right: Index
-    feature: Index
-    threshold: Array
-    missing_left: NDArray[np.bool_]
+    left: Annotated[Index, Axes("n")]
+    right: Annotated[Index, Axes("n")]
+    feature: Annotated[Index, Axes("n")]
+    threshold: Annotated[Array, Axes("n")]
+    missing_left: Annotated[NDArray[np.bool_], Axes("n")]
 
     def _check_state(self) -> None:
-        sizes = check_shapes(self, left="n", right="n", feature="n", threshold="n", missing_left="n")
         split = self.left >= 0
         parents = np.flatnonzero(split)
         children = np.concatenate([self.left[split], self.right[split]])
         # Rows move to larger indices, and so arrive at a leaf.
-        if (children <= np.concatenate([parents, parents])).any() or (children >= sizes["n"]).any():
+        if (children <= np.concatenate([parents, parents])).any() or (children >= len(self.left)).any():
             raise ValueError("left and right must contain nodes after their parents")
         if not ((self.right >= 0) == split).all() or len(np.unique(children)) != len(children):
             raise ValueError("left and right must contain each node once at most, and leaves have no children")
-        check_places(replace(self, feature=self.feature[split]), "feature", 2**31)
+        Places(2**31).check("feature", self.feature[split], {})
+
+    def check_columns(self, n_features: int) -> None:
+        """Raise a ValueError if a node splits a column that a table doesn't have."""
+        if self.feature.max(initial=-1, where=~self.is_leaf) >= n_features:
+            raise ValueError(f"the tree splits columns beyond the {n_features} of the table")
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
@@ -86,14 +91,9 @@ class Tree(Nodes):
     risk : impurity of a node times its share of the rows
     """
 
-    weight: Array
-    value: Array
-    risk: Array
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"n": len(self.left)}, weight="n", value="n k", risk="n")
-        check_positive(self, "weight", zero=True)
+    weight: Annotated[Array, Axes("n"), NonNegative]
+    value: Annotated[Array, Axes("n k")]
+    risk: Annotated[Array, Axes("n")]
 
     @property
     def depth(self) -> int:
@@ -177,15 +177,10 @@ class NormalPrior:
     The prior weighs as much as `strength` rows for the mean of a leaf, and `dof` rows for its variance.
     """
 
-    mean: float
-    strength: float
-    dof: float
-    variance: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, mean="", strength="", dof="", variance="")
-        check_positive(self, "strength", "dof")
-        check_positive(self, "variance", zero=True)
+    mean: Annotated[float, Finite]
+    strength: Annotated[float, Finite, Positive]
+    dof: Annotated[float, Finite, Positive]
+    variance: Annotated[float, Finite, NonNegative]
 
     @classmethod
     def fitted(
@@ -261,12 +256,8 @@ def with_row(leaves: Array, y: Array) -> Array:
 class DirichletPrior:
     """Class probabilities of each leaf ~ Dirichlet(strength · frequencies)."""
 
-    frequencies: Array
-    strength: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, frequencies="k", strength="")
-        check_positive(self, "frequencies", "strength")
+    frequencies: Annotated[Array, Axes("k"), Positive]
+    strength: Annotated[float, Finite, Positive]
 
     @classmethod
     def by_evidence(cls, frequencies: Array, counts: Array, strength: float | None) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +23,12 @@ from credo.core.estimator import (
     Regressor,
     Result,
     center_and_scale,
-    check_places,
-    check_positive,
-    check_shapes,
-    divided_rows,
     nonnegative,
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Finite, Inner, NonNegative, Places
+from credo.core.folds import divided_rows
 from credo.core.frames import Table
 from credo.core.linalg import one_openmp_thread
 from credo.distributions import Distribution, Normal
@@ -58,16 +56,10 @@ class BoostedTrees(Nodes):
     baseline : shape (n_outputs,)
     """
 
-    value: Array
-    gain: Array
-    root: Index
-    baseline: Array
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"n": len(self.left)}, value="n", gain="n", root="t", baseline="k")
-        check_positive(self, "gain", zero=True)
-        check_places(self, "root", len(self.left))
+    value: Annotated[Array, Axes("n")]
+    gain: Annotated[Array, Axes("n"), NonNegative]
+    root: Annotated[Index, Axes("t"), Places("n")]
+    baseline: Annotated[Array, Axes("k")]
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -207,8 +199,8 @@ _PARAMETERS = """max_rounds : int, default 300
 class _Boosting(Estimator):
     """What both tasks share: parameters, state and the summary."""
 
-    trees_: BoostedTrees
-    feature_importances_: Array
+    trees_: Annotated[BoostedTrees, Inner(k="k")]
+    feature_importances_: Annotated[Array, Axes("d")]
 
     _accepts_nan = True
 
@@ -227,11 +219,9 @@ class _Boosting(Estimator):
         self.min_leaf = min_leaf
         self.l2 = l2
 
-    def _check_trees(self, n_outputs: int) -> None:
-        check_shapes(self.trees_, {"k": n_outputs}, baseline="k")
-        if self.trees_.feature.max() >= self.n_features_in_:
-            raise ValueError("trees_ splits columns that were not fitted")
-        check_shapes(self, {"d": self.n_features_in_}, feature_importances_="d")
+    def _check_state(self) -> None:
+        super()._check_state()
+        self.trees_.check_columns(self.n_features_in_)
 
     def _settings(self, n_rows: int) -> dict[str, Any]:
         leaf = max(2, min(20, n_rows // 20)) if self.min_leaf is None else positive_integer("min_leaf", self.min_leaf)
@@ -291,15 +281,12 @@ class BoostedTreesRegressor(_Boosting, Regressor):
     array([2., 0.])
     """
 
-    mean_: float
-    scale_: float
-    noise_std_: float
+    mean_: Annotated[float, Finite]
+    scale_: Annotated[float, Finite, NonNegative]
+    noise_std_: Annotated[float, Finite, NonNegative]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        self._check_trees(1)
-        check_shapes(self, mean_="", scale_="", noise_std_="")
-        check_positive(self, "scale_", "noise_std_", zero=True)
+    def _sizes(self) -> dict[str, int]:
+        return {"k": 1}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
@@ -366,9 +353,8 @@ class BoostedTreesClassifier(_Boosting, Classifier):
     ['same', 'other']
     """
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        self._check_trees(len(self.classes_) if len(self.classes_) > 2 else 1)
+    def _sizes(self) -> dict[str, int]:
+        return {"k": len(self.classes_) if len(self.classes_) > 2 else 1}
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from credo.core.deadlines import check
-from credo.core.estimator import Result, check_places, check_shapes, choice
+from credo.core.estimator import Result, choice
+from credo.core.fields import Axes, Places
 from credo.trees._jit import best_split, boost_stumps, vote
 from credo.trees._tree import Array, DirichletPrior, Index, Tree
 from credo.trees.trees import TreeClassifier
@@ -142,14 +143,9 @@ class SortedColumns:
 class Stumps:
     """Stumps of a boosted classifier: column, threshold, and the class on each side."""
 
-    feature: Index
-    threshold: Array
-    label: Index
-
-    def _check_state(self) -> None:
-        check_shapes(self, {"s": 2}, feature="m", threshold="m", label="m s")
-        check_places(self, "feature", 2**31)
-        check_places(self, "label", 2**31)
+    feature: Annotated[Index, Axes("m"), Places(2**31)]
+    threshold: Annotated[Array, Axes("m")]
+    label: Annotated[Index, Axes("m 2"), Places(2**31)]
 
     def __len__(self) -> int:
         return len(self.feature)

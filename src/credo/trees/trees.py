@@ -8,7 +8,7 @@ A classification tree with a Dirichlet posterior in every leaf.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +22,12 @@ from credo.core.estimator import (
     Regressor,
     Result,
     center_and_scale,
-    check_shapes,
     choice,
     nonnegative,
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Inner, Where
 from credo.core.frames import Table
 from credo.core.seeds import generator
 from credo.distributions import StudentT
@@ -53,18 +53,15 @@ class TreeEstimator(Estimator):
 
     tree_: Tree
     pruning_: float
-    feature_importances_: NDArray[np.float64]
+    feature_importances_: Annotated[NDArray[np.float64], Axes("d")]
     # Whether each column had missing values.
-    had_missing_: NDArray[np.bool_]
+    had_missing_: Annotated[NDArray[np.bool_], Axes("d")]
 
     _accepts_nan = True
 
     def _check_state(self) -> None:
         super()._check_state()
-        split = ~self.tree_.is_leaf
-        if split.any() and self.tree_.feature[split].max() >= self.n_features_in_:
-            raise ValueError(f"tree_ splits columns beyond the {self.n_features_in_} of the table")
-        check_shapes(self, {"d": self.n_features_in_}, feature_importances_="d", had_missing_="d")
+        self.tree_.check_columns(self.n_features_in_)
 
     def apply(self, X: Any) -> NDArray[np.intp]:
         """The leaf of each row, as an index of the nodes of `tree_`."""
@@ -136,6 +133,10 @@ def checked(model: Any) -> dict[str, Any]:
 _TURNS = 3
 
 
+def _has_squares(tree: Tree) -> bool:
+    return tree.value.shape[1] == 2 and bool((tree.value[:, 1] >= 0).all())
+
+
 class DecisionTreeRegressor(TreeEstimator, Regressor):
     """A tree of thresholds with a Student-t predictive distribution in every leaf.
 
@@ -187,6 +188,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
     │  2.997 ± 0.13 (3 rows)
     """
 
+    tree_: Annotated[Tree, Where(_has_squares, "a tree of means and sums of squares")]
     prior_: NormalPrior
 
     def __init__(
@@ -205,11 +207,6 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         self.prior_strength = prior_strength
         self.max_features = max_features
         self.random_state = random_state
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if self.tree_.value.shape[1] != 2 or (self.tree_.value[:, 1] < 0).any():
-            raise ValueError("tree_ must have means and sums of squares")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
@@ -272,17 +269,15 @@ def _statistics(tree: Tree) -> Array:
     return np.column_stack([tree.weight, tree.value])
 
 
+def _has_weights(tree: Tree) -> bool:
+    return bool((tree.value >= 0).all())
+
+
 class TreeClassifier(TreeEstimator, Classifier):
     """Class probabilities of a leaf: (w_k + a π_k) / (w + a) for its class weights w_k."""
 
-    prior_: DirichletPrior
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if not self.tree_.value.shape[1] == len(self.prior_.frequencies) == len(self.classes_):
-            raise ValueError("tree_, prior_ and classes_ are of different numbers of classes")
-        if (self.tree_.value < 0).any():
-            raise ValueError("tree_ has negative class weights")
+    tree_: Annotated[Tree, Inner(k="c"), Where(_has_weights, "a tree of weights of classes")]
+    prior_: Annotated[DirichletPrior, Inner(k="c")]
 
     def _probabilities(self, rows: Array) -> Array:
         return self.prior_.predictive(self.tree_.value)[self._leaves(rows)]

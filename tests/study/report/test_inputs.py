@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
+from credo.core.wording import percent
 from credo.distributions import Normal
 from credo.features import Polynomial
 from credo.gp import GPRegressor
@@ -38,7 +39,6 @@ from credo.study.report._inputs import (
     process_sentence,
 )
 from credo.study.report._leaderboard import evidence
-from credo.study.report._numbers import percent
 from credo.tables import Preparation, TableModel
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.core.wording import aligned, fixed, listing, number, percent
 from credo.selection import Comparison, Gap, HeldOut, Score
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report import _page as columns_table
 from credo.study.report import render
 from credo.study.report._held_out import Predicted
-from credo.study.report._numbers import aligned, fixed, listing, number, percent
 from credo.study.report._surprises import largest_errors, unusual
 from credo.tables import Preparation
 

@@ -55,8 +55,6 @@ def names_in(node):
             # A parameter may be called "estimator" too; a class and its members stand in a list.
             if tag in ("estimator", "value") and isinstance(content, list) and isinstance(content[0], str):
                 yield content[0]
-            if tag == "records":
-                yield from (name for name, _, _ in content)
             yield from names_in(content)
 
 

@@ -272,14 +272,14 @@ def test_lists_of_dataclasses_of_several_classes(folder):
 
 
 def test_a_file_holds_few_values_for_each_column_of_a_wide_table(folder):
-    """Of 4.2 million that a file may hold, so that a table of 100,000 columns has room; once, there were 62."""
+    """Of 4.2 million that a file may hold, so that a table of 100,000 columns has room."""
     n_columns, rng = 300, np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(30, n_columns))).add_prefix("x")
     frame["soil"], frame["x7"] = rng.choice(["sand", "clay"], 30), [None, *range(29)]
     model = TableModel(Preparation(standardize=True, clip=True), Ridge()).fit(frame, rng.normal(size=30))
     save(model, folder / "model.credo")
     state = json.dumps(Saved.of((folder / "model.credo").read_bytes()).state, separators=(",", ":")).encode()
-    assert n_values(state) < 15 * n_columns
+    assert n_values(state) < 30 * n_columns
     loaded = load(folder / "model.credo")
     assert loaded.preparation_.columns_ == model.preparation_.columns_
     assert loaded.preparation_.forms_ == model.preparation_.forms_

@@ -9,6 +9,7 @@ import pytest
 
 from credo import load, save
 from credo.core.deadlines import TimeUp, until
+from credo.core.fields import check
 from credo.tables import ColumnError, Days, Form, Preparation, kinds, time_column
 from credo.tables import kinds as dates
 
@@ -144,10 +145,10 @@ def test_the_way_of_writing_is_saved(style, tmp_path):
 
 @pytest.mark.parametrize("style", ["mixed", "", "%9999999999d", "%s", "%", "%c", "%d" * 100, None, 3])
 def test_a_file_can_t_ask_for_any_format(style):
-    with pytest.raises(ValueError, match="the dates of column 'd' have the unknown format"):
-        Days(name="d", fill=0.0, style=style, origin="2020-01-01")._check_state()
+    with pytest.raises(ValueError, match=r"style must be a known format of dates|for style, which is of another type"):
+        check(Days(name="d", fill=0.0, style=style, origin="2020-01-01"))
     for known in ("typed", "ISO8601", "%d.%m.%Y %H:%M", "%b %d, %Y"):
-        Days(name="d", fill=0.0, style=known, origin="2020-01-01")._check_state()
+        check(Days(name="d", fill=0.0, style=known, origin="2020-01-01"))
 
 
 def every_way(n=40):

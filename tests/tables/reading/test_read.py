@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from credo.core.wording import quoted
 from credo.tables import TableError, read_table
-from credo.tables.errors import quoted
 
 pd = pytest.importorskip("pandas")
 

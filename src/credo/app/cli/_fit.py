@@ -120,8 +120,8 @@ def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet
 
 
 def _missing_target(data: str, reading: dict[str, Any]) -> str:
+    from credo.core.wording import quoted
     from credo.tables import read_table
-    from credo.tables.errors import quoted
 
     columns = read_table(data, **reading).frame.columns
     source = "standard input" if data == "-" else Path(data).name

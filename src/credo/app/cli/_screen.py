@@ -109,11 +109,7 @@ def command_as_typed() -> str:
 
 
 def visible(text: str) -> str:
-    r"""The text with its control characters escaped, so that names in a file can't control the terminal.
-
-    >>> print(visible("\x1b[2Jgone"))
-    \x1b[2Jgone
-    """
+    r"""The text with its control characters escaped, so that names in a file can't control the terminal."""
     return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
@@ -137,31 +133,19 @@ def written(measure: Measure, value: float | None) -> str:
 
 
 def size(value: float | None) -> str:
-    """A positive number to four digits, with an exponent only if it is very large or small.
-
-    >>> size(31.7), size(54620.31), size(0.00123456), size(1.5e-9)
-    ('31.70', '54620', '0.001235', '1.500e-09')
-    """
+    """A positive number to four digits, with an exponent only if it is very large or small."""
     if value is None or not 1e-4 <= value < 1e7:
         return _digits(value, "#.4g") if value else _digits(value, ".0f")
     return format(value, f".{max(0, 3 - math.floor(math.log10(value)))}f")
 
 
 def log(value: float | None, *, digits: int) -> str:
-    """A logarithm with a fixed number of decimals, unless it is very large.
-
-    >>> log(-5.42051, digits=4), log(-1.5e12, digits=4)
-    ('-5.4205', '-1.500e+12')
-    """
+    """A logarithm with a fixed number of decimals, unless it is very large."""
     return _digits(value, f".{digits}f" if value is None or abs(value) < 1e7 else "#.4g")
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage.
-
-    >>> share(0.9486)
-    '94.9 %'
-    """
+    """A share as a percentage."""
     return "—" if value is None else f"{100 * value:.1f} %"
 
 

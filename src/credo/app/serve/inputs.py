@@ -21,8 +21,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from credo.core.wording import plural, quoted
 from credo.tables import Days, Levels, ModelFileError, Numbers, Preparation, TableModel
-from credo.tables.errors import nearest, pandas, plural, quoted
+from credo.tables.errors import nearest, pandas
 
 # An integer of more digits isn't a finite float.
 _MAX_DIGITS = 310

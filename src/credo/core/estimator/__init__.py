@@ -10,7 +10,7 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
 `Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`,
 validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
-`divided_rows`, `even_folds`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and
+`has_weight` and `center_and_scale`, for rows with weights; `training_rows` and
 `labelled_rows`, validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays;
 `evidence_base`, what an evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask
 collections; and checks of arguments and of fitted state.
@@ -50,8 +50,6 @@ from credo.core.estimator.regressor import Regressor, training_rows
 from credo.core.estimator.rows import (
     center_and_scale,
     check_magnitude,
-    divided_rows,
-    even_folds,
     has_weight,
     is_sparse,
     merge_equal_rows,
@@ -84,8 +82,6 @@ __all__ = [
     "choice",
     "codes_of",
     "dask_module",
-    "divided_rows",
-    "even_folds",
     "evidence_base",
     "example_rows",
     "has_weight",

@@ -6,7 +6,7 @@ What a log evidence conditions on; only evidences with the same conditions can b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Annotated, Any, NoReturn, Self
 
 import narwhals as nw
 import numpy as np
@@ -20,11 +20,11 @@ from credo.core.estimator.checks import FittedState
 from credo.core.estimator.dask import is_dask
 from credo.core.estimator.names import names_of
 from credo.core.estimator.rows import is_sparse, numeric, with_gaps
+from credo.core.fields import Axes, Size, Sometimes
 from credo.core.frames import Table
 
 # The largest weight must be between these: a weight of k means k copies of a row.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-15, 1e15
-_MOST_FEATURES = 2**31
 
 
 class FitWarning(UserWarning):
@@ -90,8 +90,8 @@ class Estimator(FittedState, BaseEstimator):
     """
 
     result_: Result
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    n_features_in_: Annotated[int, Size("d")]
+    feature_names_in_: Annotated[NDArray[Any], Axes("d"), Sometimes]
     # Whether the names came with an array (see `named`); arrays without names are then accepted too.
     names_carried_: bool
 
@@ -135,11 +135,6 @@ class Estimator(FittedState, BaseEstimator):
     def _check_state(self) -> None:
         """Raise a ValueError if state that came from a file can't be that of a fit; compiled code doesn't check it."""
         width = getattr(self, "n_features_in_", None)
-        names = getattr(self, "feature_names_in_", None)
-        if width is not None and not 0 < width < _MOST_FEATURES:
-            raise ValueError(f"n_features_in_ is {width}")
-        if width is not None and names is not None and names.shape != (width,):
-            raise ValueError(f"feature_names_in_ has shape {names.shape} for {width} columns")
         coef = getattr(self, "coef_", None)
         if width is not None and isinstance(coef, np.ndarray) and coef.shape[-1:] != (width,):
             raise ValueError(f"coef_ has shape {coef.shape} for {width} columns")

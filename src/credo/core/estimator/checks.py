@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from credo.core.fields import Axes, NonNegative, Places, Positive
+
 
 def positive(name: str, value: Any, *, words: Sequence[str] = ()) -> float:
     """The value as a float, which must be finite and above zero; `words` are what the argument may be instead.
@@ -189,21 +191,9 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
     """
     known = dict(sizes or {})
     for name, text in shapes.items():
-        array, axes = getattr(owner, name), text.strip("?~").split()
-        if array is None and "?" in text:
-            continue
-        array = np.asarray(array) if not axes else array
-        fits = isinstance(array, np.ndarray) and array.ndim == len(axes)
-        for axis, length in zip(axes, array.shape if fits else (), strict=False):
-            letter, _, more = axis.partition("+")
-            rest = length - int(more or 0)
-            fits = fits and rest == known.setdefault(letter, rest) and (rest > 0 or letter == "r")
-        if not fits:
-            shown = ", ".join(f"{letter} = {length}" for letter, length in known.items())
-            wanted = text.strip("?~").replace(" ", ", ")
-            raise ValueError(f"{name} has shape {np.shape(array)}, where ({wanted}) is needed with {shown}")
-        if array.dtype.kind == "f" and "~" not in text and not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite")
+        value = getattr(owner, name)
+        if value is not None or "?" not in text:
+            Axes(text.strip("?~").replace("r", "R"), finite="~" not in text).check(name, value, known)
     return known
 
 
@@ -220,9 +210,7 @@ def check_places(owner: Any, name: str, stop: int) -> None:
     ...
     ValueError: group must contain whole numbers from 0 to 1
     """
-    places = getattr(owner, name)
-    if places.size and not (places.min() >= 0 and places.max() < stop and (places == np.floor(places)).all()):
-        raise ValueError(f"{name} must contain whole numbers from 0 to {stop - 1}")
+    Places(stop).check(name, getattr(owner, name), {})
 
 
 def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = False) -> None:
@@ -241,7 +229,6 @@ def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = F
     """
     for name in names:
         values = np.asarray(getattr(owner, name), dtype=np.float64)
-        if not ((values >= 0) if zero else (values > 0)).all():
-            raise ValueError(f"{name} must be {'at least 0' if zero else 'positive'}")
+        (NonNegative if zero else Positive).check(name, values, {})
         if square and not ((values < 1e150) & ((values > 1e-150) | (values == 0))).all():
             raise ValueError(f"{name} is so large or small that its square overflows or underflows")

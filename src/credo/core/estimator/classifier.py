@@ -6,7 +6,7 @@ The base class of linear classifiers: scores, probabilities and the summary tabl
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from credo.core.estimator.base import Estimator
 from credo.core.estimator.checks import check_shapes, choice, interval_level
 from credo.core.estimator.dask import is_dask, over_partitions
 from credo.core.estimator.rows import check_magnitude, is_missing, numeric, unmasked
+from credo.core.fields import Axes
 from credo.core.frames import Intervals, Table
 from credo.distributions import Bernoulli, Categorical
 
@@ -43,12 +44,7 @@ class Classifier(ClassifierMixin, Estimator):
     (True, array([[0.4, 0.6]]))
     """
 
-    classes_: NDArray[Any]
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if self.classes_.ndim != 1 or not self.classes_.size:
-            raise ValueError(f"classes_ has shape {self.classes_.shape}")
+    classes_: Annotated[NDArray[Any], Axes("c")]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row; for a Dask array or frame, a Dask array."""

@@ -151,52 +151,6 @@ def center_and_scale(table: Array, weight: Array | None = None) -> tuple[Array, 
     return np.where(constant, table[0], center), np.where(constant, 1.0, scale)
 
 
-def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0, *, key: Index | None = None) -> Index:
-    """A fold for each row, in turns in a random order or that of `key`; each stratum is spread evenly over the folds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo.core.estimator import even_folds
-    >>> even_folds(np.array([0, 0, 1, 1, 1, 1]), 2).tolist()
-    [1, 0, 1, 0, 0, 1]
-    """
-    if key is None:
-        key = np.random.default_rng(seed).permutation(len(strata))
-    fold = np.empty(len(strata), dtype=np.intp)
-    place = np.unique(strata, return_inverse=True)[1].ravel()
-    first = np.full(int(place.max(initial=0)) + 1, len(strata))
-    np.minimum.at(first, place, key)
-    # Counted on from stratum to stratum, in an order that doesn't depend on their names: otherwise all strata of one
-    # row would be in the first fold.
-    fold[np.lexsort((key, first[place]))] = np.arange(len(strata)) % n_folds
-    return fold
-
-
-def divided_rows(rows: Array, target: Array | Index, weight: Array, n_parts: int) -> tuple[Index, Array, Index]:
-    """Merge equal rows, and divide those whose inputs occur with several targets into up to `n_parts` of equal weight.
-
-    For folds: if all copies of such a row were held out together, the other targets alone would predict it. A row of
-    weight k has at most k parts. Returns positions of rows, their weights, and a random order with a fixed seed in
-    which the parts of a row follow one another, so that folds which take turns in this order have one of them each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo.core.estimator import divided_rows
-    >>> dose, cured = np.array([[1.0], [1.0], [1.0], [2.0], [2.0]]), np.array([0.0, 0.0, 1.0, 1.0, 1.0])
-    >>> place, weight, _ = divided_rows(dose, cured, np.ones(5), 5)
-    >>> place.tolist(), weight.tolist()
-    ([0, 0, 2, 3], [1.0, 1.0, 1.0, 2.0])
-    """
-    first, _, total = merge_equal_rows(np.column_stack([rows, target]), weight)
-    _, inputs, _ = merge_equal_rows(rows[first], total)
-    counts = np.clip(np.floor(total * (1.0 + 1e-9)), 1, n_parts).astype(np.intp)
-    counts = np.where(np.bincount(inputs)[inputs] > 1, counts, 1)
-    key = np.random.default_rng(0).permutation(len(first))
-    return np.repeat(first, counts), np.repeat(total / counts, counts), np.repeat(key, counts)
-
-
 def has_weight(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:
     """Which of all rows given have a weight above zero; the weights have been validated.
 

@@ -7,9 +7,8 @@ allocated in a step but the row's own numbers. h is the first unit vector, so th
 import math
 
 import numpy as np
-from numba.cpython.unsafe.tuple import tuple_setitem
 
-from credo.core.numba import njit
+from credo.core.numba import njit, tuple_setitem
 from credo.kernels.markov_jit import matern_step
 
 _FAST = {"contract", "nsz", "arcp"}

@@ -94,12 +94,7 @@ def highest(
 
 
 def refined_maximum(grid: Array, heights: Array) -> float:
-    """The position of the maximum on an even grid, by a parabola through the largest height and its neighbours.
-
-    >>> x = np.linspace(0.0, 3.0, 7)
-    >>> refined_maximum(x, -((x - 1.2) ** 2))
-    1.2
-    """
+    """The position of the maximum on an even grid, by a parabola through the largest height and its neighbours."""
     i = int(np.argmax(heights))
     if i in (0, len(heights) - 1):
         return float(grid[i])

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh_tridiagonal
 from scipy.optimize import nnls
 from scipy.special import logsumexp, ndtri
 from scipy.stats.qmc import Sobol
@@ -117,12 +116,6 @@ def few_points(values: Array, weights: Array, most: int, tolerance: float) -> tu
     ----------
     values : array of shape (n_points, n_values)
         What is averaged.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> few_points(np.array([[0.0], [1.0], [5.0]]), np.array([0.2, 0.4, 0.4]), 2, 1e-12)
-    (array([0, 2]), array([0.52, 0.48]))
     """
     gaps = values - weights @ values
     squares, axes = np.linalg.eigh(gaps @ gaps.T)
@@ -144,32 +137,30 @@ def few_points(values: Array, weights: Array, most: int, tolerance: float) -> tu
 def gauss_nodes(points: Array, weights: Array, n: int) -> tuple[Array, Array]:
     """The n-point Gauss rule of a distribution on many points: it has the same moments up to order 2n − 1.
 
-    By Lanczos' iteration, whose tridiagonal matrix has the nodes as eigenvalues (Golub & Welsch 1969).
-
-    Examples
-    --------
-    >>> nodes, weights = gauss_nodes(np.linspace(0.0, 1.0, 1001), np.full(1001, 1 / 1001), 2)
-    >>> nodes.round(2), weights.round(2)  # Gauss–Legendre
-    (array([0.21, 0.79]), array([0.5, 0.5]))
+    By Lanczos' iteration, whose tridiagonal matrix has the nodes as eigenvalues (Golub & Welsch 1969). Fewer than n
+    points are their own rule. Tables have a distribution in each row; some nodes may then have no weight.
     """
-    center = float(weights @ points)
-    spread = math.sqrt(float(weights @ (points - center) ** 2))
-    if not spread > 0:
-        return np.array([center]), np.ones(1)
-    x = (points - center) / spread
-    basis, diagonal, beside = np.sqrt(weights)[None], [], []
-    for _ in range(n):
-        step = x * basis[-1]
-        diagonal.append(float(step @ basis[-1]))
-        for _ in range(2):
-            step = step - basis.T @ (basis @ step)
-        beside.append(float(np.linalg.norm(step)))
-        if beside[-1] < 1e-8:
+    center = (weights * points).sum(axis=-1, keepdims=True)
+    spread = np.sqrt((weights * (points - center) ** 2).sum(axis=-1, keepdims=True))
+    x = (points - center) / np.where(spread > 0, spread, 1.0)
+    basis = np.sqrt(weights)[..., None, :]
+    jacobi = np.zeros((*center.shape[:-1], n, n))
+    for i in range(n):
+        step = x * basis[..., -1, :]
+        jacobi[..., i, i] = (step * basis[..., -1, :]).sum(axis=-1)
+        if i + 1 == n:
             break
-        basis = np.vstack([basis, step / beside[-1]])
-    nodes, vectors = eigh_tridiagonal(np.array(diagonal), np.array(beside[: len(diagonal) - 1]))
-    found: Array = vectors[0] ** 2
-    return np.asarray(center + spread * nodes, dtype=np.float64), found / found.sum()
+        for _ in range(2):
+            step = step - np.einsum("...ij,...i->...j", basis, np.einsum("...ij,...j->...i", basis, step))
+        length = np.linalg.norm(step, axis=-1, keepdims=True)
+        more = length > 1e-8
+        jacobi[..., i, i + 1] = jacobi[..., i + 1, i] = np.where(more, length, 0.0)[..., 0]
+        basis = np.concatenate([basis, np.where(more, step / np.where(more, length, 1.0), 0.0)[..., None, :]], axis=-2)
+    nodes, vectors = np.linalg.eigh(jacobi)
+    found = vectors[..., 0, :] ** 2
+    nodes, found = center + spread * nodes, found / found.sum(axis=-1, keepdims=True)
+    used = found > 1e-20
+    return (nodes[used], found[used]) if points.ndim == 1 else (nodes, found)
 
 
 def _sides(log_density: Callable[[Array], float], mode: Array, roots: Array) -> tuple[Array, Array]:

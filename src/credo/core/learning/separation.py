@@ -47,14 +47,6 @@ def separation(
         The aᵢ at these indices.
     total : array of shape (n,)
         Σ aᵢ, or any sum of them with positive weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> A = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> found = separation(lambda d: A @ d, lambda places: A[places], A.sum(axis=0))
-    >>> bool((A @ found.direction > 0).all())
-    True
     """
     unit = total / max(float(np.abs(total).max(initial=0.0)), 1e-300)
     direction = unit
@@ -90,12 +82,6 @@ def margin(
     ----------
     direction : array of shape (n,)
         Starting point: a separating direction, as `separation` returns it.
-
-    Examples
-    --------
-    >>> A = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> round(margin(lambda d: A @ d, lambda places: A[places], np.array([1.0, 0.0])), 6)
-    1.0
     """
     values, held = margins(direction), np.empty(0, dtype=np.intp)
     for _ in range(_MAX_ROUNDS):

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from credo.core.linalg.lapack import SYMMETRY_TOLERANCE, asymmetric
+from credo.core.wording import plural
 
 Array = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ def _not_finite(A: Array) -> str | None:
         return None
     i, j = np.unravel_index(np.argmax(bad), A.shape)
     return (
-        f"the matrix has the entry {A[i, j]} at row {i}, column {j} ({_count(int(bad.sum()), 'such entry')} in all). "
+        f"the matrix has the entry {A[i, j]} at row {i}, column {j} ({plural(int(bad.sum()), 'such entry')} in all). "
         "Check for missing values or overflow in what it was computed from"
     )
 
@@ -67,7 +68,7 @@ def _not_positive_diagonal(A: Array) -> str | None:
         return None
     return (
         f"the diagonal is {diagonal[row]:.6g} at row {row} "
-        f"({_count(int((diagonal <= 0).sum()), 'such entry')} in all), and that "
+        f"({plural(int((diagonal <= 0).sum()), 'such entry')} in all), and that "
         "of a positive definite matrix is positive. A variance is zero or negative, perhaps that of a "
         "constant column: remove that row and column, or correct it"
     )
@@ -109,7 +110,7 @@ def _duplicate_rows(A: Array) -> str | None:
     pairs = [(i, j) for i, j in pairs if i != j]
     if not pairs:
         return None
-    more = f" (and {_count(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
+    more = f" (and {plural(len(pairs) - 1, 'more pair')})" if len(pairs) > 1 else ""
     return (
         f"Rows {pairs[0][0]} and {pairs[0][1]} are duplicates{more}. Remove one of each pair from the data, or "
         "add a noise variance to the diagonal"
@@ -127,8 +128,3 @@ def _dependence(A: Array, lowest: float) -> str:
         "That is more than rounding, so this is not a covariance matrix: check for a kernel that is not positive "
         "semidefinite, or for covariances that were each estimated from different rows"
     )
-
-
-def _count(n: int, noun: str) -> str:
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{n} {noun if n == 1 else plural}"

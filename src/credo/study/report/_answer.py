@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from credo.core.wording import capital, plural, spelled
 from credo.metrics import Influence, final_step
 from credo.selection import BASELINE, Comparison
 from credo.study.report._curves import MAX_CURVES, Curve, Predict, curves, latent, line, typical
@@ -13,7 +14,6 @@ from credo.study.report._effects import Effects, NonZero, effects, non_zero, unt
 from credo.study.report._inclusion_figure import inclusion_sentence
 from credo.study.report._inclusions import Inclusions, inclusions
 from credo.study.report._inputs import Process, influence, is_little, process
-from credo.study.report._numbers import capital, several, spelled
 
 T = TypeVar("T")
 
@@ -148,7 +148,7 @@ def _judged(curve: Curve, own: Effects | None, moved: Influence, model: Any) -> 
 def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
     """Which model is selected and why; or that no model beat the baseline."""
     n_failed = sum(score.error is not None for score in comparison.scores)
-    failed = [f"{capital(several(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
+    failed = [f"{capital(plural(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
     if choice.name != BASELINE:
         return [" ".join([choice.reason, *failed])]
     if comparison.out_of_time:

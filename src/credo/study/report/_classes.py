@@ -13,24 +13,14 @@ from sklearn.utils.metaestimators import available_if
 
 from credo import plots
 from credo.core.estimator import is_sparse
+from credo.core.wording import about, capital, count, listing, number, percent, plural
 from credo.metrics import forecast
 from credo.metrics._calibration import FEW, SMALL, Calibration, Confidence, class_calibration
 from credo.plots import shorten
 from credo.plots._probabilities import area
 from credo.selection import Gap, HeldOut
 from credo.study.report._inputs import with_names
-from credo.study.report._numbers import (
-    MAX_POINTS,
-    Figure,
-    about,
-    capital,
-    count,
-    figure,
-    listing,
-    number,
-    percent,
-    several,
-)
+from credo.study.report._numbers import MAX_POINTS, Figure, figure
 
 _SQUARE = (4.7, 3.7)
 # The side of a confusion matrix grows with the number of classes up to a limit.
@@ -40,11 +30,7 @@ _UNLIKELY = 0.05
 
 
 def class_name(label: Any, target: str) -> str:
-    """A class in a sentence: a word as it is, a number or truth value with the name of the target.
-
-    >>> class_name("spam", "label"), class_name(1, "passed")
-    ('spam', 'passed = 1')
-    """
+    """A class in a sentence: a word as it is, a number or truth value with the name of the target."""
     return shorten(label if isinstance(label, str) else f"{target} = {label}")
 
 
@@ -85,7 +71,7 @@ _VERDICTS = {f"{way}confident": f"the model is {way}confident" for way in ("over
 
 def confidence_sentence(fact: Calibration) -> str:
     """Whether the probabilities are calibrated."""
-    sure, rows = fact.confidence, several(fact.confidence.n, "row")
+    sure, rows = fact.confidence, plural(fact.confidence.n, "row")
     text = (
         f"Calibration: the mean probability of the predicted class is {percent(sure.stated)}, and it is right in "
         f"{percent(sure.share)}"
@@ -102,7 +88,7 @@ def confidence_sentence(fact: Calibration) -> str:
 def reliability_sentence(fact: Calibration) -> str:
     """What the reliability diagram shows."""
     if fact.confidence.n < FEW:
-        return f"{several(fact.confidence.n, 'row')} are too few to judge calibration."
+        return f"{plural(fact.confidence.n, 'row')} are too few to judge calibration."
     text = capital(_error(fact))
     if not fact.verdict:
         return f"{text}: no sign of miscalibration."
@@ -139,7 +125,7 @@ def confusion_sentence(held: HeldOut, target: str) -> str:
     if not wrong.any():
         return "Every held-out row was classified correctly."
     n, most = int(wrong.sum()), int(wrong.max())
-    text = f"{several(n, 'row')} {'was' if n == 1 else 'were'} misclassified. "
+    text = f"{plural(n, 'row')} {'was' if n == 1 else 'were'} misclassified. "
     if len(names) == 2:
         return f"{text}Recall: {listing([f'{percent(s)} of {name}' for name, s in zip(names, recall, strict=True)])}."
     actual, named = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -166,7 +152,7 @@ class Unlikely:
         return cls(int(np.sum(found.actual <= _UNLIKELY)), float(found.table[small].sum()))
 
     def __str__(self) -> str:
-        rows = several(self.n, "row", spell=True) if self.n else "no row"
+        rows = plural(self.n, "row", spell=True) if self.n else "no row"
         expected = about(self.expected) if self.expected >= 0.05 else "none"
         return (
             f"In {rows} the actual class had a probability of at most {percent(_UNLIKELY)}; if the probabilities were "

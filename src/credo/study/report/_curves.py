@@ -15,12 +15,13 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
 from credo import plots
+from credo.core.wording import datum, day, listing, number
 from credo.metrics import final_step
 from credo.plots import shorten
 from credo.plots._classes import color, dash, shape
 from credo.plots._style import canvas, name_axis
 from credo.study.report._inputs import MAX_CELLS, dense, named_rows
-from credo.study.report._numbers import MAX_POINTS, Figure, datum, day, figure, listing, name_x, number
+from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables.errors import pandas
 
 Vector = NDArray[np.float64]

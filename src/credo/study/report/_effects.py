@@ -13,23 +13,11 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from credo import plots
 from credo.core.estimator import is_sparse
+from credo.core.wording import about, capital, count, listing, number, plural, spelled
 from credo.plots import shorten
 from credo.study.report._classes import class_name
 from credo.study.report._inputs import feature_names
-from credo.study.report._numbers import (
-    MAX_BARS,
-    SIZE,
-    Figure,
-    about,
-    bar_figure,
-    capital,
-    count,
-    figure,
-    listing,
-    number,
-    several,
-    spelled,
-)
+from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
 
 Vector = NDArray[np.float64]
 
@@ -125,11 +113,7 @@ def _intervals(estimator: Any) -> tuple[Vector, Vector, Vector] | None:
 
 
 def step(X: Any) -> Vector:
-    """One standard deviation of each column; the difference of its values if it has only two.
-
-    >>> step(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]])).round(3)
-    array([1.   , 0.816])
-    """
+    """One standard deviation of each column; the difference of its values if it has only two."""
     if not is_sparse(X):
         X = np.asarray(X, dtype=np.float64)
         low, high = X.min(axis=0), X.max(axis=0)
@@ -273,9 +257,9 @@ class Weights:
         rows, n = self.order, len(self.values)
         whole = f"{count(len(rows))} of {count(n)} coefficients are non-zero"
         if len(rows) <= MAX_BARS:
-            shown = f"All {several(n, 'coefficient')} are shown." if len(rows) == n else f"{whole}, all shown."
+            shown = f"All {plural(n, 'coefficient')} are shown." if len(rows) == n else f"{whole}, all shown."
         elif len(rows) == n:
-            shown = f"The {count(MAX_BARS)} largest of {several(n, 'coefficient')} are shown."
+            shown = f"The {count(MAX_BARS)} largest of {plural(n, 'coefficient')} are shown."
         else:
             shown = f"{whole}; the {count(MAX_BARS)} largest are shown."
         return bar_figure(

@@ -12,24 +12,13 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from credo import plots
+from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
 from credo.metrics import pit, point
 from credo.metrics._calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
 from credo.metrics._influence import TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.selection import Gap, HeldOut, gap
-from credo.study.report._numbers import (
-    MAX_POINTS,
-    Figure,
-    about,
-    capital,
-    count,
-    figure,
-    number,
-    p_value,
-    percent,
-    several,
-    whole_percent,
-)
+from credo.study.report._numbers import MAX_POINTS, Figure, figure
 from credo.tables import time_column
 
 Vector = NDArray[np.float64]
@@ -124,7 +113,7 @@ def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
     else:
         what = "slightly underconfident" if share < 0.97 else "underconfident: its intervals are wider than necessary"
         verdict = f"more than expected ({bounds}); the model is {what}"
-    rows = f"{count(fact.inside)} of {several(fact.n, 'held-out row')} ({percent(share)})"
+    rows = f"{count(fact.inside)} of {plural(fact.n, 'held-out row')} ({percent(share)})"
     return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
 
 
@@ -132,7 +121,7 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time
     """What the figure of predicted and actual values shows."""
     missed = fact.n - fact.inside
     bars = (
-        f"{count(missed) if missed else 'None'} of {several(fact.n, 'interval')} "
+        f"{count(missed) if missed else 'None'} of {plural(fact.n, 'interval')} "
         f"{'misses' if missed == 1 else 'miss'} the actual value; about {about(0.05 * fact.n)} should."
     )
     if r2 is None:
@@ -148,7 +137,7 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time
 def calibration_sentence(fact: Uniformity) -> str:
     """What the PIT histogram shows."""
     if fact.n < _FEW:
-        return f"{several(fact.n, 'row')} are too few to judge calibration."
+        return f"{plural(fact.n, 'row')} are too few to judge calibration."
     test = f"chi-square test, {p_value(fact.bars.p)}"
     signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
     if abs(fact.bias) > ALARM_Z:
@@ -159,7 +148,7 @@ def calibration_sentence(fact: Uniformity) -> str:
             f"distributions, so predictions tend to be too {verdict}"
         )
     if not signs and fact.is_flat:
-        return f"No sign of miscalibration in {several(fact.n, 'row')} ({test})."
+        return f"No sign of miscalibration in {plural(fact.n, 'row')} ({test})."
     signs = signs or [f"the bars are less even than chance allows ({test})"]
     points = 100 * fact.distance
     close = ", too little to matter for most uses" if points < 2 else ""
@@ -194,7 +183,7 @@ def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, use
     half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
     trend = residual_trend(mean, residual)
     if trend is None:
-        few = f"{several(len(y), 'row')} are too few" if len(y) < TREND_ROWS else "The distinct predictions are too few"
+        few = f"{plural(len(y), 'row')} are too few" if len(y) < TREND_ROWS else "The distinct predictions are too few"
         return f"{few} to show a pattern. {half}"
     signs = _mean_signs(trend, useful=useful)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -282,7 +271,7 @@ def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> li
     early, late = (float(np.sqrt(np.mean(squares[part]))) for part in np.array_split(every, 2))
     some = f" The last {count(_MAX_TIMES)} rows are drawn." if len(rows) > _MAX_TIMES else ""
     how = (
-        f"The first {several(len(frame) - len(rows), 'row')} were used for training only. Each later block (dashed "
+        f"The first {plural(len(frame) - len(rows), 'row')} were used for training only. Each later block (dashed "
         "lines) was predicted from the rows before it."
         if blocks
         else "Each row was predicted from other rows, earlier and later ones."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.wording import about, count, listing, number, percent, spelled, whole_percent
 from credo.plots import shorten
 from credo.plots._bars import draw_bars, name_rows, remark
 from credo.plots._inclusion import LEFT, draw_entrances
@@ -23,18 +24,7 @@ from credo.study.report._inclusions import (
     Inclusions,
     Prior,
 )
-from credo.study.report._numbers import (
-    MAX_BARS,
-    Figure,
-    about,
-    count,
-    figure,
-    listing,
-    number,
-    percent,
-    spelled,
-    whole_percent,
-)
+from credo.study.report._numbers import MAX_BARS, Figure, figure
 
 # How many inputs a part of the sentence names; more than the second number of irrelevant ones are only counted.
 _NAMED, _NAMED_OUT = 6, 4
@@ -180,22 +170,14 @@ def prior_sentence(fact: Inclusions) -> str:
 
 
 def chance(value: float) -> str:
-    """A probability in whole per cent, with a decimal if rounding would lift it to a boundary.
-
-    >>> chance(0.434), chance(0.247), chance(0.2499), chance(0.25)
-    ('43 %', '24.7 %', '24.9 %', '25 %')
-    """
+    """A probability in whole per cent, with a decimal if rounding would lift it to a boundary."""
     text = whole_percent(value)
     is_below = any(value < end and text == whole_percent(end) for end in (IMPROBABLE, PROBABLE, CERTAIN))
     return f"{math.floor(1000 * value) / 10:.1f} %" if is_below else text
 
 
 def _with_odds(share: float, factor: float) -> float:
-    """The probability whose odds are `factor` times those of another.
-
-    >>> round(_with_odds(0.25, 4.0), 4)
-    0.5714
-    """
+    """The probability whose odds are `factor` times those of another."""
     return factor * share / (1 - share + factor * share)
 
 
@@ -216,10 +198,7 @@ def _listed(names: Sequence[str], fact: Inclusions) -> str:
 
 
 def _with_copies(name: str, group: Copies | None) -> str:
-    """
-    >>> _with_copies("warmth", Copies(("warmth", "fahrenheit")))
-    'warmth (or its copy fahrenheit)'
-    """
+    """ """
     if group is None:
         return shorten(name)
     others = [shorten(other) for other in group.names[1:]]

@@ -85,9 +85,6 @@ class Prior:
         """From `prior_inclusion` of a model, and the input that each prepared column was made of.
 
         The prior of k out of d columns is of the same kind: an input of k columns is excluded if all of them are.
-
-        >>> Prior.of("beta-binomial", ["soil", "soil", "wind"]).shares.round(4)
-        array([0.6667, 0.5   ])
         """
         subsets = ModelPrior.of(inclusion, len(origins))
         out = [float(ModelPrior(k, subsets.inclusion).log_prob(0)) for k in Counter(origins).values()]
@@ -192,11 +189,6 @@ def alike(
 
     An input of several prepared columns is a copy of another if each of its columns is one. Only inputs of a single
     column count as parts of a linear combination.
-
-    >>> a, b = np.random.default_rng(0).normal(size=(2, 20))
-    >>> copies, sums = alike(np.column_stack([a, b, 32 + 1.8 * a, a - b]), ["a", "b", "fahrenheit", "difference"])
-    >>> copies[0].names, sums[0]
-    (('a', 'fahrenheit'), Sums(names=('a', 'b', 'difference'), rank=2))
     """
     standard = Standard.of(rows, np.ones(len(rows)))
     if not len(standard.kept):

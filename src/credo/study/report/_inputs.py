@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import is_sparse
+from credo.core.wording import capital, listing, number, plural, spelled
 from credo.metrics import Influence, final_step
 from credo.metrics import influence as influence_of
 from credo.plots import shorten
-from credo.study.report._numbers import Figure, bar_figure, capital, listing, number, several, spelled
+from credo.study.report._numbers import Figure, bar_figure
 from credo.tables.errors import pandas
 
 # Limits beyond which influences aren't computed: columns of the table, and cells of the prepared table. Of more rows
@@ -103,11 +104,7 @@ def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
 
 
 def _entry(members: Sequence[str]) -> str:
-    """An input; of correlated ones the first, with the other or their number.
-
-    >>> _entry(["froude"]), _entry(["wall", "roof"]), _entry(["wall", "roof", "height"])
-    ('froude', 'wall (with roof)', 'wall (with two correlated inputs)')
-    """
+    """An input; of correlated ones the first, with the other or their number."""
     first = shorten(members[0])
     if len(members) == 2:
         return f"{first} (with {shorten(members[1])})"
@@ -140,7 +137,7 @@ def influence_figure(
     """How much each column of the table changes the predictions."""
     order = np.array([i for i in influence.order if influence.values[i] > 0], dtype=np.intp)
     zero = len(influence.members) - len(order)
-    rest = f" Not shown: {several(zero, 'input', spell=True)} without influence." if zero else ""
+    rest = f" Not shown: {plural(zero, 'input', spell=True)} without influence." if zero else ""
     grouped = " Correlated inputs share one bar, for taking the values of another row." if influence.together else ""
     return bar_figure(
         "influences",

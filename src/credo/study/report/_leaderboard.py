@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from credo.core.wording import aligned, capital, fixed, number, percent, spelled
 from credo.metrics._calibration import class_calibration
 from credo.selection import BASELINE, MEASURES, Comparison, Gap, HeldOut, Measure, Score
 from credo.study.report._held_out import Predicted
-from credo.study.report._numbers import aligned, capital, fixed, number, percent, spelled
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,7 @@ def _texts(values: Sequence[float | None], measure: Measure) -> list[str]:
 
 
 def _share(value: float) -> str:
-    """In per cent with one decimal, or more if that would round to 100.
-
-    >>> _share(0.93), _share(0.9996), _share(1.0)
-    ('93.0 %', '99.96 %', '100.0 %')
-    """
+    """In per cent with one decimal, or more if that would round to 100."""
     text = percent(value)
     return text if "." in text else f"{text.removesuffix(' %')}.0 %"
 

@@ -24,12 +24,12 @@ from sklearn.base import is_classifier
 
 from credo._version import __version__
 from credo.core.notices import collected
+from credo.core.wording import capital, count, datum, percent, plural, whole_percent
 from credo.plots import shorten
 from credo.selection import BASELINE, Comparison
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._answer import Choice
 from credo.study.report._effects import untransformed
-from credo.study.report._numbers import capital, count, datum, percent, several, whole_percent
 from credo.study.report._results import classification, regression
 from credo.study.report._surprises import Listing
 from credo.tables.columns import as_frame, numbers, present_mask
@@ -68,11 +68,7 @@ def lines(columns: Sequence[Any], frame: Any) -> list[Line]:
 
 
 def histogram(values: NDArray[np.float64]) -> str:
-    """The SVG path of a histogram in a box of 108 × 22; empty if the values don't differ.
-
-    >>> histogram(np.array([1.0, 1.0]))
-    ''
-    """
+    """The SVG path of a histogram in a box of 108 × 22; empty if the values don't differ."""
     values = values[np.isfinite(values)]
     # A range that overflows, or is lost in rounding, can't be divided into bins.
     with np.errstate(over="ignore"):
@@ -251,7 +247,7 @@ def render(
         title=shorten(title, width=_TITLE),
         source=None if source is None else shorten(source, width=_TITLE),
         style=Markup(_source("style.css")),
-        size=[several(len(values), "row"), several(len(columns), "column"), f"target {shorten(target)}"],
+        size=[plural(len(values), "row"), plural(len(columns), "column"), f"target {shorten(target)}"],
         date=date,
         classes=classes,
         **found,
@@ -350,11 +346,7 @@ def _kind(step: Any) -> str:
 
 
 def _words(name: str) -> str:
-    """The words of a class name.
-
-    >>> _words("BayesianLinearRegression"), _words("LMSRegression")
-    ('Bayesian linear regression', 'LMS regression')
-    """
+    """The words of a class name."""
     kept = {"Bayesian", "Gaussian", "Lasso"}
     parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|\d+", name)
     return " ".join(part if part in kept or part.isupper() else part.lower() for part in parts)

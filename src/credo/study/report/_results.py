@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.wording import count, datum, number, percent, plural
 from credo.metrics._calibration import class_calibration
 from credo.plots._classes import color, dashes, mark
 from credo.selection import BASELINE, NAIVE, Comparison, gap
@@ -35,7 +36,7 @@ from credo.study.report._held_out import (
 )
 from credo.study.report._inclusion_figure import inclusion_figure
 from credo.study.report._inputs import influence_figure, influence_sentence, nonlinearity_figure, process_sentence
-from credo.study.report._numbers import Figure, count, datum, number, percent, several
+from credo.study.report._numbers import Figure
 from credo.study.report._surprises import largest_errors, least_probable, row_label
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
@@ -106,7 +107,7 @@ def _tiles(
     """Three numbers, each with its label and a detail."""
     covered = held.coverage
     made = [(number(rmse), "RMSE", "on held-out rows" if guess is None else f"baseline: {number(guess)}")]
-    rows = f"{count(covered.inside)} of {several(covered.n, 'held-out row')}"
+    rows = f"{count(covered.inside)} of {plural(covered.n, 'held-out row')}"
     made.append((percent(covered.inside / covered.n), "inside the 95 % interval", rows))
     if found.effects is not None:
         clear = f"{count(int(found.effects.is_clear.sum()))} of {count(len(found.effects.names))}"

@@ -22,7 +22,8 @@ from secrets import token_hex
 from typing import Any, BinaryIO, Self
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from credo.tables.errors import ModelFileError, plural
+from credo.core.wording import plural
+from credo.tables.errors import ModelFileError
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock

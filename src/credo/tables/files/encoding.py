@@ -22,17 +22,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from credo.core.fields import check
 from credo.tables.errors import ModelFileError
-from credo.tables.files.archive import MAX_JSON_VALUES
-from credo.tables.files.classes import (
-    Serializable,
-    check,
-    class_name,
-    class_named,
-    fitted_state,
-    is_state_name,
-    private_state,
-)
+from credo.tables.files.classes import Serializable, class_name, class_named, fitted_state, is_state_name, private_state
 
 # Deeper than any model, and far from Python's own limit.
 MAX_DEPTH = 100
@@ -53,8 +45,6 @@ class Encoder:
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
-        # How many values the records hold that are not in the JSON.
-        self.n_cells = 0
         self._numbers: dict[int, int] = {}
         self._open: list[int] = []
 
@@ -93,8 +83,6 @@ class Encoder:
 
     def _container(self, value: Any, *, where: str) -> Any:
         kind = type(value)
-        if kind is list and _are_records(value):
-            return self._records(value, where=where)
         if kind is list:
             return [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]
         if kind is tuple:
@@ -108,47 +96,19 @@ class Encoder:
         if isinstance(value, BaseEstimator):
             return self._estimator(value, where=where)
         if is_dataclass(kind):
-            return self._value(value, {f.name: getattr(value, f.name) for f in fields(value)}, where=where)
+            # Defaults are left out: a wide table has thousands of columns, each with several values.
+            members = {f.name: held for f in fields(value) if not _is_same(held := getattr(value, f.name), f.default)}
+            return self._value(value, members, where=where)
         if isinstance(value, Serializable):
             return self._value(value, value.to_fields(), where=where)
         raise ModelFileError(f"{where} can't be saved in a model file: {_reason(value)}")
 
     def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
         if all(type(key) is str for key in value):
-            if _are_records(items := list(value.values())):
-                return {"named": [list(value), self._records(items, where=where)]}
             return {"dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}}
         keys = [self.encode(key, where=f"a key of {where}") for key in value]
         items = [self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()]
         return {"pairs": [list(pair) for pair in zip(keys, items, strict=True)]}
-
-    def _records(self, values: list[Any], *, where: str) -> Any:
-        """Dataclasses column by column: a wide table has thousands, whose fields as JSON would be too many values."""
-        places: dict[type, list[int]] = {}
-        for place, value in enumerate(values):
-            places.setdefault(type(value), []).append(place)
-        groups = []
-        for kind, own in places.items():
-            columns = {
-                field.name: self._column([getattr(values[place], field.name) for place in own], where=where)
-                for field in fields(kind)
-            }
-            self.n_cells += n_cells(len(own), columns)
-            for place in own:
-                _check(values[place], where=f"{where}[{place}]")
-            order = self._array(np.array(own, dtype=np.int64), where=where)
-            groups.append([_class_name(values[own[0]], where=where), order, columns])
-        return {"records": groups}
-
-    def _column(self, values: list[Any], *, where: str) -> Any:
-        """The node of one field: {"same": …} for equal simple values, an array of numbers, or a list."""
-        first, kinds = values[0], set(map(type, values))
-        simple = first is None or type(first) in (bool, int, str) or (type(first) is tuple and not first)
-        if len(kinds) == 1 and simple and all(value == first for value in values):
-            return {"same": self.encode(first, where=where)}
-        if kinds in ({float}, {bool}) or (kinds == {int} and max(map(abs, values)) < _SAFE_INTEGER):
-            return self._array(np.array(values), where=where)
-        return [self.encode(value, where=f"{where}[{i}]") for i, value in enumerate(values)]
 
     def _estimator(self, value: BaseEstimator, *, where: str) -> Any:
         name = _class_name(value, where=where)
@@ -195,14 +155,10 @@ def _check(value: Any, *, where: str) -> None:
         raise ModelFileError(f"{where} can't be saved, because its file could not be loaded: {error}") from None
 
 
-def n_cells(count: int, columns: dict[str, Any]) -> int:
-    """How many values records take as much memory as: four for itself, and those of its fields that differ."""
-    return count * (4 + sum(not (isinstance(column, dict) and "same" in column) for column in columns.values()))
-
-
-def _are_records(values: list[Any]) -> bool:
-    kinds = set(map(type, values))
-    return len(values) > 1 and all(is_dataclass(kind) and not issubclass(kind, BaseEstimator) for kind in kinds)
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether a value is the default of a field, bit for bit."""
+    simple = value is None or type(value) in (bool, int, str) or (type(value) is tuple and not value)
+    return simple and type(value) is type(default) and bool(value == default)
 
 
 def npy(array: NDArray[Any]) -> bytes:
@@ -265,7 +221,7 @@ class Decoder:
     def __init__(self, member: Callable[[int], bytes]) -> None:
         self._member = member
         self._arrays: dict[int, NDArray[Any]] = {}
-        self._depth = self._n_cells = 0
+        self._depth = 0
         # Whether a class of scikit-learn's was met, whose attributes may change their meaning with its version.
         self.met_sklearn = False
 
@@ -365,39 +321,6 @@ class Decoder:
         check(made)
         return made
 
-    def _records(self, content: list[Any]) -> list[Any]:
-        found: dict[int, Any] = {}
-        count = 0
-        for name, node, columns in _list(content):
-            kind, places = class_named(_string(name)), _places(self.decode(node))
-            if not is_dataclass(kind) or issubclass(kind, BaseEstimator):
-                raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
-            count += len(places)
-            self._n_cells += n_cells(len(places), columns)
-            if self._n_cells > MAX_JSON_VALUES:
-                raise ModelFileError(f"its state holds more than {MAX_JSON_VALUES:,} values, more than any model needs")
-            cells = [self._cells(column, len(places)) for column in columns.values()]
-            rows = zip(*cells, strict=True) if cells else [()] * len(places)
-            for place, row in zip(places, rows, strict=True):
-                found[place] = made = _dataclass(kind, dict(zip(columns, row, strict=True)), name=name)
-                check(made)
-        if sorted(found) != list(range(count)):
-            raise ModelFileError("its state is damaged (records without a place)")
-        return [found[place] for place in range(count)]
-
-    def _cells(self, node: Any, count: int) -> list[Any]:
-        """One field of each of the records."""
-        if isinstance(node, dict) and "same" in node:
-            return [self.decode(node["same"])] * count
-        values = self.decode(node)
-        return values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else _list(values)
-
-    def _named(self, content: list[Any]) -> dict[str, Any]:
-        names, node = content
-        if len(set(_list(names))) < len(names) or not all(isinstance(name, str) for name in names):
-            raise ModelFileError("its state is damaged (names that aren't distinct words)")
-        return dict(zip(names, _list(self.decode(node)), strict=True))
-
     def _estimator(self, content: list[Any]) -> BaseEstimator:
         name, parameters, state = content
         kind = class_named(_string(name))
@@ -424,7 +347,7 @@ class Decoder:
 
 
 _TAGS = frozenset(
-    ("array", "dict", "dtype", "estimator", "float", "int", "named", "objects", "pairs", "records", "scalar",
+    ("array", "dict", "dtype", "estimator", "float", "int", "objects", "pairs", "scalar",
      "slice", "sparse", "text", "tuple", "type", "value")
 )  # fmt: skip
 
@@ -518,13 +441,6 @@ def _shape(node: Any) -> tuple[int, ...]:
     if not isinstance(node, list) or not all(type(length) is int and 0 <= length < 2**62 for length in node):
         raise ModelFileError("its state is damaged (a shape is no list of lengths)")
     return tuple(node)
-
-
-def _places(node: Any) -> list[int]:
-    if not isinstance(node, np.ndarray) or node.ndim != 1 or node.dtype.kind not in "iu":
-        raise ModelFileError("its state is damaged (records without places)")
-    places: list[int] = node.tolist()
-    return places
 
 
 def _list(node: Any) -> list[Any]:

@@ -101,7 +101,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         raise ModelFileError(f"save needs a model; got a {type(model).__qualname__}")
     encoder = Encoder()
     state = to_bytes(encoder.encode(model, where=type(model).__name__))
-    sizes = len(encoder.arrays) + 2, len(state), n_values(state) + encoder.n_cells
+    sizes = len(encoder.arrays) + 2, len(state), n_values(state)
     if any(size > most for size, most in zip(sizes, (MAX_MEMBERS, MAX_JSON_BYTES, MAX_JSON_VALUES), strict=True)):
         raise ModelFileError(
             f"the model holds {sizes[0] - 2:,} arrays and {sizes[2]:,} other values in {sizes[1]:,} bytes; a file can "

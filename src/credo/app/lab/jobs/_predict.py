@@ -13,10 +13,11 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from credo.core.notices import collected
+from credo.core.wording import plural, shown
 from credo.metrics import predictive
 from credo.study._large import large_table
 from credo.tables import Days, Levels, Numbers, TableModel, Texts, load, read_table
-from credo.tables.errors import pandas, plural, shown
+from credo.tables.errors import pandas
 from credo.tables.predictions import distribution_frame, table_predictions
 
 LEVEL = 0.95

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from credo.tables.errors import plural
+from credo.core.wording import plural
 
 # What the names of the folders with the files of a server begin with.
 FOLDER = "credo-lab-"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.wording import quoted, shown
 from credo.study._large import large_table, sample_of
 from credo.tables import ColumnError, TableError, read_table, target_task, time_column
-from credo.tables.errors import quoted, shown
 from credo.tables.kinds import Profile, kind_of, profile, timestamps
 
 # The kinds as the page names them.
