@@ -225,7 +225,6 @@ def test_more_bases():
         ),
         "hyperparameters: maximised": BayesianLinearRegression("evidence", noise_precision=1.0, fit_intercept=False),
         FLAT: BayesianLinearRegression(noise_precision=1.0),
-        f"{JEFFREYS}; hyperparameters: maximised": SpikeSlabRegressor(slab="g", g="empirical"),
     }
     for base, model in bases.items():
         assert model.fit(X, y).evidence_base_ == base

@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit
 from tests.reference.twins import Twin
 
 from credo.sparse._models import ModelPrior
-from credo.sparse.logistic import _laplace_jit, _sampler_jit
+from credo.sparse.logistic import _laplace_jit
 
 
 def laplace(ZT, members, y, weight, level_precision, precision, theta, L):
@@ -102,16 +102,16 @@ def posterior(inclusion, n=40, d=5):
     rng = np.random.default_rng(4)
     Z, weight = rng.normal(size=(n, d)), rng.integers(1, 4, size=n) * 1.0
     y = (Z[:, 0] + rng.logistic(size=n) > 0).astype(float)
-    return _sampler_jit.Posterior(Z.T.copy(), y, weight, 0.01, 0.5, ModelPrior(d, inclusion).log_prob(np.arange(d + 1)))
+    return _laplace_jit.Posterior(Z.T.copy(), y, weight, 0.01, 0.5, ModelPrior(d, inclusion).log_prob(np.arange(d + 1)))
 
 
 def steps(inclusion, n_steps=120):
     data, rng = posterior(inclusion), np.random.default_rng(3)
     keys, inside = rng.integers(0, 2**64, size=5, dtype=np.uint64), np.isin(np.arange(5), [1, 2])
     # Room for all 32 models in a table that is half full.
-    cache = _sampler_jit.Cache(np.zeros(64, dtype=np.uint64), np.full(64, -1), np.empty(32), np.empty((32, 5)))
+    cache = _laplace_jit.Cache(np.zeros(64, dtype=np.uint64), np.full(64, -1), np.empty(32), np.empty((32, 5)))
     rest = rng.random((n_steps, 4)), np.zeros(5), np.empty((n_steps, 2), dtype=np.int64), np.empty(n_steps)
-    return data, cache, _sampler_jit.State(inside, np.zeros(6), keys), 0, 0.05, 0.25, *rest
+    return data, cache, _laplace_jit.State(inside, np.zeros(6), keys), 0, 0.05, 0.25, *rest
 
 
 DATA, MODELS = posterior((1.0, 1.0)), [np.array(m, dtype=np.int64) for m in ((), (0,), (4, 1, 2), (0, 1, 2, 3, 4))]
@@ -130,5 +130,5 @@ TWINS = [
         rtol=1e-6,
     ),
     # What is cached, and from where modes are searched, isn't compared.
-    Twin(_sampler_jit.run_steps, run_steps, [steps(0.3), steps((1.0, 1.0))], rtol=1e-5, ignore=(1, 2)),
+    Twin(_laplace_jit.run_steps, run_steps, [steps(0.3), steps((1.0, 1.0))], rtol=1e-5, ignore=(1, 2)),
 ]

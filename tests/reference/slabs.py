@@ -21,10 +21,6 @@ def bayes_factor(n, k, rest, g):
     return 0.5 * (n - 1 - k) * np.log1p(g) - 0.5 * (n - 1) * np.log1p(g * rest)
 
 
-def local_g(n, k, rest):
-    return max((1 - rest) / k / (rest / (n - 1 - k)) - 1, 0.0)
-
-
 def zellner_siow(n, k, rest):
     """ln BF, and the first two moments of s = g/(1 + g), on a fine grid of ln g."""
     t = np.linspace(-30.0, 100.0, 40_001)
@@ -46,7 +42,7 @@ def log_evidence(name, n, yy, k, rest, logdet, *, g=None, slab_variance=None, no
         return null - 0.5 * n * np.log(rest) - 0.5 * k * np.log(n)
     if name == "zellner-siow":
         return null + zellner_siow(n, k, rest)[0]
-    return null + bayes_factor(n, k, rest, local_g(n, k, rest) if g == "empirical" else g)
+    return null + bayes_factor(n, k, rest, g)
 
 
 def shrinkage(name, n, k, rest, *, g=None, **_):
@@ -55,7 +51,6 @@ def shrinkage(name, n, k, rest, *, g=None, **_):
         return 1.0, 1.0
     if name == "zellner-siow":
         return zellner_siow(n, k, rest)[1:]
-    g = local_g(n, k, rest) if g == "empirical" else g
     return g / (1 + g), (g / (1 + g)) ** 2
 
 
@@ -77,6 +72,5 @@ def spline(coefs, x):
 
 COEFS = np.random.default_rng(0).normal(size=(3 * _slabs_jit.CELLS, 6))
 TWINS = [
-    Twin(_slabs_jit.local_g, local_g, [(25.0, 1, 0.3), (25.0, 4, 0.7), (25.0, 6, 0.97)]),
     Twin(_slabs_jit.spline, spline, [(COEFS, x) for x in (0.0, 0.51, 2.99, 3.1)]),
 ]

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from tests.sparse.oracle import posterior, subsets
 from tests.sparse.tables import attitude, hald, uscrime
 
-from credo.sparse import _enumerate
+from credo.sparse import spike_slab
 from credo.sparse._design import Design
-from credo.sparse._enumerate import enumerate_models
 from credo.sparse._models import ModelPrior
 from credo.sparse._slabs import slab_of
+from credo.sparse.spike_slab import enumerate_models
 
 SLABS = {
     "bic": {},
@@ -78,13 +78,13 @@ def test_attitude_is_reproduced():
 def test_parts_and_threads_give_the_same(monkeypatch):
     X, y = data(40, 13)
     one = search(X, y, "zellner-siow", 0.2)
-    monkeypatch.setattr(_enumerate, "_FEW", 99)
+    monkeypatch.setattr(spike_slab, "_PARALLEL_COLUMNS", 99)
     whole = search(X, y, "zellner-siow", 0.2)
     assert_allclose(one.inclusion, whole.inclusion, rtol=1e-12)
-    assert_allclose(one.coef_cov, whole.coef_cov, rtol=1e-9, atol=1e-14)
+    assert_allclose(one.moments.cov, whole.moments.cov, rtol=1e-9, atol=1e-14)
     assert one.models[:50] == whole.models[:50] and one.best_by_size == whole.best_by_size
     monkeypatch.setattr("credo.core.linalg.threads.n_threads", lambda: 1)
-    monkeypatch.setattr(_enumerate, "_FEW", 12)
+    monkeypatch.setattr(spike_slab, "_PARALLEL_COLUMNS", 12)
     alone = search(X, y, "zellner-siow", 0.2)
     np.testing.assert_array_equal(one.inclusion, alone.inclusion)
     np.testing.assert_array_equal(one.probability, alone.probability)
@@ -158,7 +158,7 @@ def test_more_columns_than_rows():
         found = search(X, y, name, 0.2, n_models=5000)
         assert max(map(len, found.models)) == 6
         assert_allclose(found.size_probability.sum(), 1.0)
-        assert np.isfinite(found.coef_mean).all()
+        assert np.isfinite(found.moments.mean).all()
     proper = search(X, y, "normal", 0.2, slab_variance=1.0, noise_variance=1.0, n_models=5000)
     assert max(map(len, proper.models)) == 12
     assert_allclose(proper.probability.sum(), 1.0)

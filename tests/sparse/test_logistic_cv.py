@@ -13,7 +13,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import credo
 from credo.core.estimator import ConvergenceWarning, FitWarning
-from credo.sparse import SparseLogisticRegression, SparseLogisticRegressionCV, cross_validation
+from credo.sparse import SparseLogisticRegression, SparseLogisticRegressionCV
+from credo.sparse import cross_validation as lasso_cv
 
 
 def table(n=90, p=8, n_classes=2, seed=0):
@@ -98,7 +99,7 @@ def test_random_state_shuffles_the_folds():
 def test_threads_change_nothing(monkeypatch):
     X, y = table(n_classes=3)
     alone = SparseLogisticRegressionCV(n_alphas=8).fit(X, y)
-    monkeypatch.setattr(cross_validation, "_PARALLEL_ENTRIES", 0)
+    monkeypatch.setattr(lasso_cv, "_PARALLEL_ENTRIES", 0)
     monkeypatch.setattr("credo.core.linalg.threads.n_threads", lambda: 3)
     together = SparseLogisticRegressionCV(n_alphas=8).fit(X, y)
     np.testing.assert_allclose(together.log_loss_path_, alone.log_loss_path_, rtol=1e-9)

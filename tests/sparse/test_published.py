@@ -31,7 +31,6 @@ SLABS = {
     "bic": {},
     "g": {},
     "g-max": {"slab": "g", "g": "max"},
-    "g-empirical": {"slab": "g", "g": "empirical"},
     "zellner-siow": {},
     "normal": {},
 }
@@ -65,6 +64,5 @@ def test_the_sampler_agrees_with_all_subsets(table, slab):
     error = sampled.posterior_.diagnostics["inclusion_error"]
     gap = np.abs(sampled.inclusion_probabilities_ - exact.inclusion_probabilities_)
     assert (gap <= 4 * error + 1e-3).all() and error.max() < 0.05
-    told = sampled.log_evidence_error_
-    assert sampled.log_evidence_ == pytest.approx(exact.log_evidence_, abs=4 * told) and told < 0.05
+    assert exact.log_evidence_ - 0.05 < sampled.log_evidence_ < exact.log_evidence_ + 1e-6
     assert sampled.map_model_ == exact.map_model_

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.sparse._tables import short_name
+from credo.sparse.spike_slab import short_name
 
 NAMES = [f"measurement_{j}" for j in range(12)]
 

@@ -9,18 +9,16 @@ from scipy.special import logsumexp
 from tests.reference.sampler import enumerated
 
 from credo.core.estimator import FitWarning
-from credo.sparse._enumerate import enumerate_models
 from credo.sparse._models import ModelPrior
 from credo.sparse._slabs import slab_of
 from credo.sparse.sampler import sample_models
-from credo.sparse.sampler._chain import adapted, first_ladder
-from credo.sparse.sampler._convergence import summarize_chains
-from credo.sparse.sampler._trace import Trace, inclusion, missed, r_hat_and_ess, visits
+from credo.sparse.sampler._convergence import Trace, inclusion, missed, r_hat_and_ess, summarize_chains, visits
+from credo.sparse.sampler._sample import adapted, first_ladder
+from credo.sparse.spike_slab import enumerate_models
 
 SLABS = {
     "bic": {},
     "g": {},
-    "g-empirical": {"g": "empirical"},
     "zellner-siow": {},
     "normal": {"slab_variance": 0.5},
     "normal-known": {"slab_variance": 0.5, "noise_variance": 1.2},
@@ -40,7 +38,7 @@ def data(seed=0, n=35, d=8):
 
 
 def slab_named(name, y, d):
-    return slab_of(name.split("-e")[0].split("-k")[0], len(y), float(y @ y), d, **SLABS[name])
+    return slab_of(name.split("-k")[0], len(y), float(y @ y), d, **SLABS[name])
 
 
 @pytest.mark.parametrize(("name", "prior"), zip(SLABS, cycle([0.3, (1.0, 1.0)]), strict=False), ids=str)
@@ -52,7 +50,7 @@ def test_agrees_with_enumeration_within_its_own_error(name, prior):
     error = found.diagnostics["inclusion_error"]
     # Eight columns in six cases: four standard errors, and an error that is itself worth telling.
     assert (np.abs(found.inclusion - expected) <= 4 * error + 1e-3).all() and error.max() < 0.03
-    assert found.log_mass == pytest.approx(mass, abs=0.02)
+    assert mass - 0.02 < found.log_mass < mass + 1e-9
     assert found.models[0] == max(heights, key=heights.get)
     for model, log_evidence, share in zip(found.models[:20], found.log_evidence, found.probability, strict=False):
         assert log_evidence + prior.log_prob(len(model)) == pytest.approx(heights[model], abs=1e-8)
@@ -144,8 +142,8 @@ def test_more_than_a_thousand_columns_of_which_rows_are_made_when_asked(monkeypa
     X, y = centred(rng.normal(size=(30, 1200)), rng.normal(size=30))
     slab, prior = slab_named("g", y, 1200), ModelPrior(1200, 1 / 1200)
     kept = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
-    monkeypatch.setattr("credo.sparse.sampler._chain._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.sparse.sampler._chain._ROWS_KEPT", 20_000)
+    monkeypatch.setattr("credo.sparse.sampler._sample._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.sparse.sampler._sample._ROWS_KEPT", 20_000)
     made = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
     assert kept.models == made.models
     np.testing.assert_allclose(kept.inclusion, made.inclusion, rtol=1e-8)
@@ -166,7 +164,7 @@ def check_beside_enumeration(X, y, slab, prior, *, n_draws=1500):
     expected = enumerate_models(X, y, slab, prior)
     error = found.diagnostics["inclusion_error"]
     assert (np.abs(found.inclusion - expected.inclusion) <= 4 * error + 1e-3).all() and error.max() < 0.1
-    assert found.log_mass == pytest.approx(expected.log_mass, abs=0.1)
+    assert expected.log_mass - 0.1 < found.log_mass < expected.log_mass + 1e-6
     assert found.diagnostics["missed"] < 0.1
     known = dict(zip(expected.models, expected.log_evidence, strict=True))
     for model, value in zip(found.models[:20], found.log_evidence, strict=False):
@@ -280,7 +278,7 @@ def test_diagnostics():
     told = sample_models(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3), n_draws=2000, random_state=0).diagnostics
     assert told["converged"] and "4 chains of 2000 steps agree" in told["message"]
     assert 0.99 < told["r_hat"] < 1.05 and told["ess"] > 50
-    assert told["inclusion_error"].shape == (8,) and 0.9 < told["share_visited"] <= 1.0
+    assert told["inclusion_error"].shape == (8,) and 0.9 < told["revisited"] <= 1.0
     assert told["n_visited"] <= 2**8
 
 
@@ -297,7 +295,7 @@ def test_an_error_in_one_chain_ends_the_others(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("credo.sparse.sampler._chain.Chain.run", fail)
+    monkeypatch.setattr("credo.sparse.sampler._sample.Chain.run", fail)
     with pytest.raises(RuntimeError, match="broken"):
         sample_models(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3))
 
@@ -320,7 +318,9 @@ def test_gathering_weighs_chains_by_their_time():
     mean, error = inclusion([path(1.0, 0.6), path(1e-12, 0.1)])
     assert mean[0] == pytest.approx(0.6) and error[0] == pytest.approx(0.25)
     seen = visits([path(1.0, 0.75)] * 2, np.zeros(2))
-    assert seen.log_mass == pytest.approx(np.log(4.0)) and seen.models == [(0,), ()] and seen.share == pytest.approx(1)
+    assert (
+        seen.log_mass == pytest.approx(np.log(4.0)) and seen.models == [(0,), ()] and seen.revisited == pytest.approx(1)
+    )
 
 
 def steady(model):
@@ -341,9 +341,9 @@ def test_what_chains_do_not_know_of_each_other_is_told():
     seen = visits([one, one], np.zeros(2))
     assert missed([one, one], seen) == 0.0 and r_hat_and_ess([one, one], seen)[0] == 1.0
     apart = visits([one, two], np.zeros(2))
-    assert apart.share == 0.0 and r_hat_and_ess([one, two], apart)[0] == np.inf
+    assert apart.revisited == 0.0 and r_hat_and_ess([one, two], apart)[0] == np.inf
     unsettled = summarize_chains([one, two], np.zeros(2), n_models=5).diagnostics
-    assert not unsettled["converged"] and unsettled["log_mass_error"] == np.inf
+    assert not unsettled["converged"]
     # One of two chains has found a model that is three times as likely.
     better = replace(steady((0,)), models=[(0,), (1,)], log_evidence=np.log([1.0, 3.0]), rest=np.ones(2))
     better.steps[5:] = 1

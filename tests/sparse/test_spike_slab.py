@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,12 +19,12 @@ from credo.core.estimator import FitWarning
 from credo.distributions import Normal, StudentT
 from credo.sparse._models import ModelPrior
 from credo.sparse.spike_slab import SpikeSlabRegressor
+from credo.sparse.spike_slab_classifier import SpikeSlabClassifier
 from credo.tables import ModelFileError
 
 SLABS = [
     {"slab": "bic"},
     {"slab": "g"},
-    {"slab": "g", "g": "empirical"},
     {"slab": "zellner-siow"},
     {"slab": "normal"},
     {"slab": "normal", "slab_variance": 0.5, "noise_variance": 0.6},
@@ -51,7 +52,7 @@ def test_predictive_density_is_a_ratio_of_evidences(noise_variance):
             assert_allclose(got, more.log_evidence_ - model.log_evidence_, atol=1e-9)
 
 
-@pytest.mark.parametrize("options", [SLABS[0], {"slab": "g", "g": 7.0}, SLABS[3], SLABS[5]], ids=str)
+@pytest.mark.parametrize("options", [SLABS[0], {"slab": "g", "g": 7.0}, SLABS[2], SLABS[4]], ids=str)
 def test_brute_force_averages_agree(options):
     X, y = data(14, 4)
     model = SpikeSlabRegressor("beta-binomial", **options).fit(X, y)
@@ -327,7 +328,7 @@ def test_predictions_are_calibrated_where_the_model_is_true():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("prior", "mprior"), [(0.5, "uniform"), ("beta-binomial", "random")])
-@pytest.mark.parametrize(("g", "named"), [("n", "UIP"), ("max", "BRIC"), ("empirical", "EBL")])
+@pytest.mark.parametrize(("g", "named"), [("n", "UIP"), ("max", "BRIC")])
 def test_bms_of_r_agrees(prior, mprior, g, named):
     """R's package BMS (Zeugner & Feldkircher 2015) on `attitude`."""
     if shutil.which("Rscript") is None:
@@ -404,14 +405,14 @@ def test_the_bic_speaks_of_more_columns_than_rows_before_it_searches(n, d, monke
 
 
 @pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
-def test_the_evidence_of_a_sampler_has_an_error():
+@pytest.mark.parametrize("kind", [SpikeSlabRegressor, partial(SpikeSlabClassifier, slab_variance=1.0)])
+def test_the_evidence_of_a_sampler_is_a_lower_bound(kind):
     X, y = np.random.default_rng(0).normal(size=(2, 60, 8))
-    every, some = (
-        SpikeSlabRegressor(search=search, random_state=0).fit(X, y[:, 0]) for search in ("enumerate", "gibbs")
-    )
-    assert every.log_evidence_error_ == 0.0 < some.log_evidence_error_ < 0.2
-    assert some.log_evidence_ == pytest.approx(every.log_evidence_, abs=4 * some.log_evidence_error_)
-    assert "±" not in str(every.summary()) and f"± {some.log_evidence_error_:.1g} (bic)" in str(some.summary())
+    target = y[:, 0] if kind is SpikeSlabRegressor else y[:, 0] > 0
+    every, some = (kind(search=search, random_state=0).fit(X, target) for search in ("enumerate", "gibbs"))
+    assert every.log_evidence_ - 0.05 < some.log_evidence_ <= every.log_evidence_ + 1e-9
+    assert "evidence at least" not in str(every.summary()) and "evidence at least" in str(some.summary())
+    assert "visited models" in str(some.models_) and "visited models" not in str(every.models_)
 
 
 @pytest.mark.parametrize("search", ["enumerate", "gibbs"])
@@ -433,7 +434,6 @@ def test_files_with_impossible_attributes_are_refused(search, tmp_path):
         "best_subsets_": [((-1,),)],
         "search_": ["none", 3],
         "prior_inclusion_": [2.0, "none"],
-        "log_evidence_error_": ["large"],
     }
     for name, values in forged.items():
         before = getattr(model, name)

@@ -1,6 +1,4 @@
-"""The coefficients of a subset, and their moments over many subsets.
-
-Coefficients, draws and predictions, averaged over models.
+"""Coefficients, draws and predictions, averaged over models.
 
 Given a subset, β ~ t(s·A⁻¹b, noise·s·A⁻¹) and f(x) = ȳ + (x − x̄)ᵀβ + ε̄ with ε̄ ~ noise/n, for one or several values of
 s (`CoefficientPosterior`). A prediction is a mixture over the most probable subsets, with one more component for all
@@ -17,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from credo.core.estimator import check_positive, check_shapes
 from credo.core.linalg import one_blas_thread
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
 from credo.sparse._dependence import is_dependent, lengths
 from credo.sparse._design import Design
-from credo.sparse._models import Model, ModelPosterior
+from credo.sparse._models import Model, ModelPosterior, Moments
 from credo.sparse._slabs import CoefficientPosterior, Slab
 from credo.sparse._slabs_jit import FLOOR
 
@@ -43,20 +40,6 @@ class Fit:
     coef: Array
     root: Array
     parts: Sequence[CoefficientPosterior]
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Inclusion, mean and covariance of coefficients over all models; and the variance of the noise."""
-
-    inclusion: Array
-    mean: Array
-    cov: Array
-    noise: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, inclusion="r", mean="r", cov="r r", noise="")
-        check_positive(self, "inclusion", "noise", zero=True)
 
 
 def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
@@ -135,14 +118,13 @@ def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp
     return Moments(inclusion, middle + shift, square - np.outer(shift, shift), noise)
 
 
-def summed_moments(design: Design, slab: Slab, found: ModelPosterior) -> Moments:
-    """The moments over all subsets of an enumeration; for close fits, those of the stored models."""
-    assert found.coef_mean is not None and found.coef_cov is not None and found.noise_variance is not None
-    mean, cov = found.coef_mean / design.unit, found.coef_cov / np.outer(design.unit, design.unit)
+def summed_moments(design: Design, slab: Slab, moments: Moments, posterior: ModelPosterior) -> Moments:
+    """The moments over all subsets of an enumeration, in the units of the table; of close fits, of stored models."""
+    mean, cov = moments.mean / design.unit, moments.cov / np.outer(design.unit, design.unit)
     if (np.diag(cov) > _CLOSE * mean**2).all():
-        return Moments(found.inclusion, mean, cov, found.noise_variance)
-    stored = moments_of(fits_of(design, slab, found.models), found.probability, design.kept)
-    return replace(stored, inclusion=found.inclusion)
+        return replace(moments, mean=mean, cov=cov)
+    stored = moments_of(fits_of(design, slab, posterior.models), posterior.probability, design.kept)
+    return replace(stored, inclusion=moments.inclusion)
 
 
 # Components of a mixture beside the one for the rest, for predictions and for a single coefficient.
@@ -152,7 +134,7 @@ _NEGLIGIBLE = 1e-9
 
 
 @dataclass
-class Blend:
+class MixtureBuilder:
     """A mixture in the making, row by row: components (df, loc, scale) about a `center`, with their weights."""
 
     center: Array
@@ -213,7 +195,7 @@ class Average:
     def predictive(self, X: Array, *, latent: bool) -> Mixture:
         """The mixture over models, at rows of the table."""
         rows, level = self._centred(X), 1.0 / self.design.n + (0.0 if latent else 1.0)
-        blend, ones = Blend(np.full(len(X), self.design.y_mean), [], []), np.ones(len(X))
+        blend, ones = MixtureBuilder(np.full(len(X), self.design.y_mean), [], []), np.ones(len(X))
         for weight, fit in self._likely(_MOST_COMPONENTS):
             columns = rows[:, self.design.places(fit.columns)]
             fitted, quadratic = columns @ fit.coef, np.square(columns @ fit.root).sum(axis=1)
@@ -229,30 +211,21 @@ class Average:
         shared = rows @ self.moments.cov @ rows.T + self.moments.noise / self.design.n
         return shared + self.moments.noise * np.eye(len(X))
 
-    def slabs(self, columns: NDArray[np.intp]) -> Mixture:
-        """The distribution of each coefficient given that its column is in, a row for each; all are in some model."""
-        at = self.design.places(columns)
+    def coefficient(self, column: int) -> Mixture:
+        """The distribution of a coefficient given that its column is in, which it is in some model; of one row."""
+        at = self.design.places([column])
+        blend = MixtureBuilder(np.zeros(1), [], [])
+        for weight, fit in zip(self._probability.tolist(), self.fits(len(self._models)), strict=True):
+            j = np.flatnonzero(fit.columns == column)
+            if not len(j) or len(blend.weights) >= _MOST_SLABS:
+                continue
+            scale = np.linalg.norm(fit.root[j], axis=1)
+            for part in fit.parts:
+                mass, df = np.array([weight * part.weight]), np.array([part.df])
+                blend.add(mass, df, part.shrink * fit.coef[j], math.sqrt(part.noise * part.shrink) * scale)
         share = self.moments.inclusion[at]
-        per_row: list[list[tuple[float, float, float, float]]] = [[] for _ in columns]
-        fits = self.fits(len(self._models))
-        for weight, fit in zip(self._probability.tolist(), fits, strict=True):
-            scale = np.linalg.norm(fit.root, axis=1)
-            for i, column in enumerate(columns.tolist()):
-                j = np.searchsorted(fit.columns, column)
-                if j == len(fit.columns) or fit.columns[j] != column or len(per_row[i]) >= _MOST_SLABS:
-                    continue
-                per_row[i] += [(weight * part.weight, part.df, part.shrink * fit.coef[j],
-                                math.sqrt(part.noise * part.shrink) * scale[j]) for part in fit.parts]  # fmt: skip
-        table = np.zeros((max(map(len, per_row)), 4, len(columns)))
-        table[:, 1], table[:, 3] = fits[0].parts[0].df, 1.0
-        for i, entries in enumerate(per_row):
-            if entries:
-                table[: len(entries), :, i] = entries
         mean = self.moments.mean[at] / share
         square = (np.diag(self.moments.cov)[at] + self.moments.mean[at] ** 2) / share
-        blend = Blend(np.zeros(len(columns)), [], [])
-        for row in table:
-            blend.add(*row)
         return blend.finish(mean, square - mean**2, mass=share)
 
     def draws(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -26,8 +26,8 @@ DEPENDENT = 1e-9
 _NEAR = 0.999
 # Smaller weights of a combination, relative to the largest, are rounding errors.
 _WEIGHTLESS = 1e-6
-# Columns that are compared at once, in single precision: a block of 16 MB.
-_BLOCK = 2048
+# Columns that are compared with all others at once, in single precision.
+_BLOCK = 512
 # Groups that messages list, and names of each.
 _GROUPS, _NAMED = 3, 5
 # Inclusion probabilities that differ only by rounding are equal.
@@ -41,13 +41,13 @@ class Dependence:
 
     `copies` are identical up to offset and scale; `near` have a correlation of at least ±0.999 with the first of the
     group; of `combinations` any one is a linear combination of the others. With at least as many columns as dimensions
-    (`crowded`) every column is a combination of others, and these aren't listed.
+    (`underdetermined`) every column is a combination of others, and these aren't listed.
     """
 
     copies: Groups
     near: Groups
     combinations: Groups
-    crowded: bool
+    underdetermined: bool
 
     def messages(self, names: Sequence[str], *, proper: bool) -> list[str]:
         """A sentence for each kind of group.
@@ -81,15 +81,7 @@ class Dependence:
 
 
 def dependence_of(X: Array, *, least: Array | float = DEPENDENT) -> Dependence:
-    """Groups of dependent columns; X is centred, in any units and orthonormal coordinates, and no column is zero.
-
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(20, 4))
-    >>> X -= X.mean(axis=0)
-    >>> found = dependence_of(np.column_stack([X, -2 * X[:, 1], X[:, 0] + X[:, 2]]))
-    >>> found.copies, found.combinations
-    (((1, 4),), ((0, 2, 5),))
-    """
+    """Groups of dependent columns; X is centred, in any units and orthonormal coordinates, and no column is zero."""
     d = X.shape[1]
     U, least = unit_columns(X), np.broadcast_to(np.asarray(least, dtype=np.float64), (d,))
     copies, near = [], []
@@ -97,9 +89,9 @@ def dependence_of(X: Array, *, least: Array | float = DEPENDENT) -> Dependence:
         kinds = _kinds(U[:, group], least[group])
         copies += [tuple(group[i] for i in kind) for kind in kinds if len(kind) > 1]
         near += [tuple(group)] if len(kinds) > 1 else []
-    crowded = d >= len(X)
-    combinations = () if crowded else _combinations(U, least, {j for group in copies for j in group[1:]})
-    return Dependence(tuple(sorted(copies)), tuple(sorted(near)), combinations, crowded)
+    underdetermined = d >= len(X)
+    combinations = () if underdetermined else _combinations(U, least, {j for group in copies for j in group[1:]})
+    return Dependence(tuple(sorted(copies)), tuple(sorted(near)), combinations, underdetermined)
 
 
 def median_model(
@@ -143,7 +135,7 @@ def lengths(X: Array) -> Array:
     return np.asarray(finest * np.linalg.norm(X / finest, axis=0))
 
 
-def what_is_left(R: Array) -> Array:
+def residual_norms(R: Array) -> Array:
     """The length left of each column of a regular triangle given the others."""
     inverse = solve_triangular(R, np.eye(len(R)), check_finite=False) if len(R) else R
     return np.asarray(1.0 / np.linalg.norm(inverse, axis=1))
@@ -156,7 +148,7 @@ def is_dependent(R: Array, least: Array) -> bool:
     if R.shape[0] < R.shape[1]:
         return True
     floor = float(least.max(initial=0.0))
-    return not ((np.abs(np.diag(R)) > floor).all() and (what_is_left(R) > floor).all())
+    return not ((np.abs(np.diag(R)) > floor).all() and (residual_norms(R) > floor).all())
 
 
 def _kinds(U: Array, least: Array) -> list[list[int]]:
@@ -177,27 +169,17 @@ def _kinds(U: Array, least: Array) -> list[list[int]]:
 def _near(U: Array) -> list[list[int]]:
     """Groups of near copies: each column joins the first earlier column that it is close to and that leads a group."""
     # Single precision has correlations to 1e-6, and is twice as fast.
-    single, level = np.ascontiguousarray(U, dtype=np.float32), np.float32(_NEAR)
-    leaders: list[int] = []
-    groups: dict[int, list[int]] = {}
+    single, groups, followers = np.ascontiguousarray(U, dtype=np.float32), dict[int, list[int]](), set[int]()
     for start in range(0, U.shape[1], _BLOCK):
         block = single[:, start : start + _BLOCK]
-        taken = np.full(block.shape[1], -1)
-        for first in range(0, len(leaders), _BLOCK):
-            part = leaders[first : first + _BLOCK]
-            like = np.abs(single[:, part].T @ block) >= level
-            at = np.flatnonzero(like.any(axis=0) & (taken < 0))
-            taken[at] = np.array(part)[like[:, at].argmax(axis=0)]
-        like = np.triu(np.abs(block.T @ block) >= level, 1)
-        for j in np.flatnonzero(like.any(axis=0) & (taken < 0)).tolist():
-            heads = np.flatnonzero(like[:, j] & (taken < 0))
-            if len(heads):
-                taken[j] = start + heads[0]
-        for j, head in enumerate(taken.tolist()):
-            if head >= 0:
-                groups.setdefault(head, [head]).append(start + j)
-        leaders += (start + np.flatnonzero(taken < 0)).tolist()
-    return [groups[head] for head in sorted(groups)]
+        like = np.abs(single[:, : start + _BLOCK].T @ block) >= np.float32(_NEAR)
+        like = np.triu(like, 1 - start)
+        for j in np.flatnonzero(like.any(axis=0)).tolist():
+            leaders = [i for i in np.flatnonzero(like[:, j]).tolist() if i not in followers]
+            if leaders:
+                groups.setdefault(leaders[0], leaders[:1]).append(start + j)
+                followers.add(start + j)
+    return [groups[leader] for leader in sorted(groups)]
 
 
 def _combinations(U: Array, least: Array, copies: set[int]) -> Groups:

@@ -10,7 +10,7 @@ import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
 from credo.core.estimator import check_places, check_positive, check_shapes
-from credo.core.parts import RowSummary
+from credo.core.parts import RowSummary, row_summary
 from credo.sparse._dependence import DEPENDENT, lengths, unit_columns
 
 Array = NDArray[np.float64]
@@ -68,49 +68,25 @@ class Design:
     @classmethod
     def of(cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length") -> Design:
         """From rows, targets and positive weights; columns of unit "length", unit "variance", or "as given"."""
-        total = float(len(y) if weight is None else weight.sum())
-        _require_observations(len(y), total)
-        root = np.ones(len(y)) if weight is None else np.sqrt(weight)
-        size = np.abs(X).max(axis=0, initial=0.0)
-        (x_mean, rows), (y_mean, target) = _centred(X, weight), _centred(y[:, None], weight)
-        rows, target = rows * root[:, None], target[:, 0] * root
-        level = _rounding(float(np.abs(y).max()), total)
-        mean = np.append(x_mean, y_mean)
-        design = cls._of_centred(rows, target, mean, total, size=size, level=level, unit=unit)
-        if _rest(design.X, design.y, design.yy) < EXACT:
-            return replace(design, n_rows=float(len(np.unique(X[:, design.kept], axis=0))))
-        return design
+        design = cls.of_summary(row_summary(X, y, weight), unit=unit)
+        if np.isinf(design.n_rows):
+            return design
+        return replace(design, n_rows=float(len(np.unique(X[:, design.kept], axis=0))))
 
     @classmethod
     def of_summary(cls, summary: RowSummary, *, unit: str = "length") -> Design:
         """The same from a summary of the rows, whose factor has their inner products."""
         summary = summary.for_intercept(True)
-        total, factor = summary.weight, summary.factor
-        _require_observations(summary.n_rows, total)
-        spread = lengths(factor) / np.sqrt(total)
-        size = np.abs(summary.mean) + spread
-        level = _rounding(float(size[-1]), total)
-        rows, target = factor[:, :-1], factor[:, -1].copy()
-        design = cls._of_centred(
-            rows, target, summary.mean, total, size=size[:-1], level=level, unit=unit
-        )  # fmt: skip
-        exact = _rest(design.X, design.y, design.yy) < EXACT
-        return replace(design, n_rows=float(summary.n_rows)) if exact else design
-
-    @classmethod
-    def _of_centred(
-        cls,
-        rows: Array,
-        target: Array,
-        mean: Array,
-        total: float,
-        *,
-        size: Array,
-        level: float,
-        unit: str,
-    ) -> Design:
-        """From centred, weighted rows; `size` is that of the numbers in each column, `level` the target's rounding."""
-        scale, rounding, n_features = lengths(rows), 8 * _EPS * np.sqrt(total), rows.shape[1]
+        total, mean = summary.weight, summary.mean
+        if not total > 1:
+            raise ValueError(
+                f"n_samples={summary.n_rows} with a total weight of {total:g} is too few: a mean and its noise need "
+                "more than one observation"
+            )
+        rows, target = summary.factor[:, :-1], summary.factor[:, -1].copy()
+        scale, rounding = lengths(rows), 8 * _EPS * np.sqrt(total)
+        # The size of the numbers in each column.
+        size = np.abs(mean) + lengths(summary.factor) / np.sqrt(total)
         # Columns that vary no more than the rounding error of their mean are constant.
         kept = np.flatnonzero(scale > rounding * np.abs(mean[:-1]))
         length, least = scale[kept], np.clip(rounding * size[kept] / scale[kept], DEPENDENT, 1.0)
@@ -120,8 +96,10 @@ class Design:
             # The triangular factor has the inner products of the rows.
             R = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
             rows, target = np.ascontiguousarray(R[:, :-1]), R[:, -1].copy()
-        yy = max(float(target @ target), level)
-        return cls(rows, target, kept, scale, mean[kept], least, yy, float(mean[-1]), total, n_features, np.inf)
+        # At least the squared length of the rounding errors of the target.
+        yy = max(float(target @ target), total * (256 * _EPS * size[-1]) ** 2, _NOTHING)
+        n_rows = float(summary.n_rows) if _rest(rows, target, yy) < EXACT else np.inf
+        return cls(rows, target, kept, scale, mean[kept], least, yy, float(mean[-1]), total, summary.n_features, n_rows)
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -151,27 +129,6 @@ class Design:
     def rest(self, places: ArrayLike) -> float:
         """The share of the target that columns, by their places in X, leave unexplained; they may be dependent."""
         return _rest(self.X[:, np.asarray(places, dtype=np.intp)], self.y, self.yy)
-
-
-def _centred(X: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Weighted means and centred columns; centred twice, because a mean is rounded."""
-    mean = np.average(X, axis=0, weights=weight)
-    rest = X - mean
-    more = np.average(rest, axis=0, weights=weight)
-    return mean + more, rest - more
-
-
-def _require_observations(n_rows: int, total: float) -> None:
-    if not total > 1:
-        raise ValueError(
-            f"n_samples={n_rows} with a total weight of {total:g} is too few: a mean and its noise need more than "
-            "one observation"
-        )
-
-
-def _rounding(size: float, total: float) -> float:
-    """The squared length of the rounding errors of a centred target, of this `size` before it was centred."""
-    return max(total * (256 * _EPS * size) ** 2, _NOTHING)
 
 
 def _rest(X: Array, y: Array, yy: float) -> float:

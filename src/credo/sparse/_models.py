@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln, softmax
 
+from credo.core.estimator import check_positive, check_shapes
+
 Array = NDArray[np.float64]
 Model = tuple[int, ...]
 
@@ -20,15 +22,8 @@ Model = tuple[int, ...]
 class ModelPrior:
     """p(γ) of a subset of d columns: each is in with probability π₀, or π₀ itself has a beta distribution.
 
-        Bernoulli:       p(γ) = π₀ᵏ (1 − π₀)ᵈ⁻ᵏ
-        beta-binomial:   p(γ) = B(a + k, b + d − k) / B(a, b)        (Scott & Berger 2010)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> prior = ModelPrior(3, (1.0, 1.0))
-    >>> np.exp(prior.log_prob([0, 1, 2, 3])).round(4)
-    array([0.25  , 0.0833, 0.0833, 0.25  ])
+    Bernoulli:       p(γ) = π₀ᵏ (1 − π₀)ᵈ⁻ᵏ
+    beta-binomial:   p(γ) = B(a + k, b + d − k) / B(a, b)        (Scott & Berger 2010)
     """
 
     d: int
@@ -91,6 +86,20 @@ def recommended_prior(d: int, n: float) -> str:
 
 
 @dataclass(frozen=True)
+class Moments:
+    """Inclusion, mean and covariance of coefficients over all models; and the variance of the noise."""
+
+    inclusion: Array
+    mean: Array
+    cov: Array
+    noise: float
+
+    def _check_state(self) -> None:
+        check_shapes(self, inclusion="r", mean="r", cov="r r", noise="")
+        check_positive(self, "inclusion", "noise", zero=True)
+
+
+@dataclass(frozen=True)
 class ModelPosterior:
     """p(γ | y): inclusion probabilities, the most probable models, and the evidence of them all.
 
@@ -100,15 +109,15 @@ class ModelPosterior:
         p(γⱼ = 1 | y).
     models : tuple of tuples of column indices, most probable first
     probability, log_evidence : arrays of shape (len(models),)
-        p(γ | y), which may sum to less than one, and ln p(y | γ).
+        p(γ | y), which may sum to less than one (after sampling, relative to the visited models), and ln p(y | γ).
     log_mass : float
-        ln Σ p(γ) p(y | γ) over all models.
+        ln Σ p(γ) p(y | γ) over all models; after sampling over those that were visited, a lower bound.
     size_probability : array of shape (d + 1,)
         The posterior of the number of columns.
     best_by_size : tuple of models
         For every visited size the subset with the smallest residual.
-    coef_mean, coef_cov, noise_variance : arrays of shape (d,) and (d, d), and float; or None
-        Moments over all models, after an enumeration.
+    moments : Moments or None
+        Of the coefficients over all models, after an enumeration.
     sample, sample_weight : tuple of models, and array of shape (len(sample),)
         Posterior draws, where `models` have too little of the probability to represent all.
     diagnostics : mapping
@@ -122,9 +131,7 @@ class ModelPosterior:
     log_mass: float
     size_probability: Array = field(default_factory=lambda: np.empty(0))
     best_by_size: tuple[Model, ...] = ()
-    coef_mean: Array | None = None
-    coef_cov: Array | None = None
-    noise_variance: float | None = None
+    moments: Moments | None = None
     sample: tuple[Model, ...] = ()
     sample_weight: Array = field(default_factory=lambda: np.empty(0))
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
@@ -161,7 +168,7 @@ class ModelPosterior:
             tuple(in_table(model, kept) for model in part) for part in (self.models, self.sample, self.best_by_size)
         )
         return replace(
-            self, inclusion=inclusion, models=models, sample=sample, best_by_size=best, coef_mean=None, coef_cov=None,
+            self, inclusion=inclusion, models=models, sample=sample, best_by_size=best, moments=None,
             diagnostics=diagnostics,
         )  # fmt: skip
 

@@ -11,7 +11,7 @@ The intercept has a flat prior and an unknown σ² the prior 1/σ². With them t
 and a model's evidence is that times its Bayes factor, for which the BIC is an approximation. With σ² known it is
 ∫ p(y | μ) dμ. A slab gives the parameters of one formula; the formulas themselves are in `_slabs_jit`.
 
-Zellner & Siow's prior of g: the evidence and the shrinkage by exact quadrature.
+Zellner & Siow's prior of g is integrated by quadrature:
 
     g ~ InvGamma(½, n/2),    BF(k, R²) = ∫ (1+g)^((n−1−k)/2) (1 + g(1−R²))^(−(n−1)/2) p(g) dg
 
@@ -33,11 +33,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.special import expit, gammaln
 
-from credo.core.estimator import FLAT, JEFFREYS, MAXIMISED, evidence_base, positive
+from credo.core.estimator import FLAT, JEFFREYS, evidence_base, positive
 from credo.core.learning.integration import gauss_nodes
 from credo.distributions import t_variance
-from credo.sparse import _slabs_jit
-from credo.sparse._slabs_jit import CELLS, FLOOR, LINEAR, LOCAL, LOG, TABLE, Formula
+from credo.sparse._slabs_jit import CELLS, FLOOR, LINEAR, LOG, TABLE, Formula, log_evidences
 
 Array = NDArray[np.float64]
 
@@ -65,7 +64,7 @@ class Slab:
     Parameters
     ----------
     n, yy : the number of observations or their total weight, and the squared length of the centred target
-    form : {LOG, LINEAR, LOCAL, TABLE}
+    form : {LOG, LINEAR, TABLE}
     start, per_column : the log Bayes factor has the constant start + per_column·k
     slope, shift, factor, volume, lost : see `_slabs_jit.Formula`
     ridge : what is added to the diagonal of XᵀX; a proper prior if it is positive
@@ -112,7 +111,7 @@ class Slab:
         out = np.empty(k.size)
         if k.size:
             formula = self.formula(int(k.max()), rest=float(rest.min()))
-            _slabs_jit.log_evidences(formula, k.ravel(), rest.ravel(), logdet.ravel().astype(np.float64), out)
+            log_evidences(formula, k.ravel(), rest.ravel(), logdet.ravel().astype(np.float64), out)
         return out.reshape(k.shape)
 
     def formula(self, d: int, *, rest: float = FLOOR) -> Formula:
@@ -124,7 +123,7 @@ class Slab:
         table = np.zeros((3, 1, 1, 6))
         if self.form == TABLE:
             reach = reach_of(-math.log(max(rest, FLOOR)))
-            table = np.stack([spline(self.n, int(size), reach) for size in known], axis=1)
+            table = np.stack([shrinkage_spline(self.n, int(size), reach) for size in known], axis=1)
         return Formula(
             self.form, base, scale * t_variance(df), self.slope, self.shift, self.factor, self.volume, self.lost,
             float(self.n), np.ascontiguousarray(table),
@@ -133,22 +132,19 @@ class Slab:
     def posteriors(self, k: ArrayLike, rest: ArrayLike) -> list[list[CoefficientPosterior]]:
         """For each subset the posterior of its coefficients: one distribution, or a mixture of several."""
         sizes, shares = np.atleast_1d(k).astype(np.int64), np.clip(np.atleast_1d(rest), FLOOR, 1.0)
+        df, scale = (values.tolist() for values in self._noise(sizes))
+        found = []
+        # Weights and values of 1 − s.
+        rules = [(np.ones(1), np.array([self.lost if size else 0.0])) for size in sizes]
         if self.form == TABLE:
-            lost, weights = rule(self.n, sizes, -np.log(shares))
-            lost = np.where(sizes[:, None] == 0, 0.0, lost)
-        else:
-            formula = self.formula(int(sizes.max(initial=0)))
-            pairs = zip(sizes.tolist(), shares.tolist(), strict=True)
-            lost = np.array([_slabs_jit.shrinkage(formula, size, left)[:1] for size, left in pairs]).reshape(-1, 1)
-            weights = np.ones_like(lost)
-        df, scale = self._noise(sizes)
-        noise = scale[:, None] * (1.0 if self.form == LINEAR else lost + (1.0 - lost) * shares[:, None])
-        squares = np.broadcast_to(noise, lost.shape).tolist()
-        rows = zip(weights.tolist(), lost.tolist(), df.tolist(), squares, strict=True)
-        return [
-            [CoefficientPosterior(w, 1.0 - u, nu, v) for w, u, v in zip(weight, part, square, strict=True)]
-            for weight, part, nu, square in rows
-        ]
+            at = np.flatnonzero(sizes)
+            for i, lost, weights in zip(at, *shrinkage_rules(self.n, sizes[at], -np.log(shares[at])), strict=True):
+                rules[i] = (weights, lost)
+        for (weights, lost), nu, square, share in zip(rules, df, scale, shares.tolist(), strict=True):
+            noise = square * (np.ones_like(lost) if self.form == LINEAR else lost + (1.0 - lost) * share)
+            rows = zip(weights.tolist(), lost.tolist(), noise.tolist(), strict=True)
+            found.append([CoefficientPosterior(weight, 1.0 - u, nu, v) for weight, u, v in rows])
+        return found
 
     def _noise(self, k: NDArray[Any]) -> tuple[Array, Array]:
         """Degrees of freedom, and the squared scale of the noise at R² = 0."""
@@ -195,49 +191,28 @@ def normal_slab(n: float, yy: float, variance: float, noise: float | None) -> Sl
     return replace(slab, form=LINEAR, start=fit, slope=-fit, noise=noise, base=base)
 
 
-def slab_arguments(name: Any, *, g: Any, slab_variance: Any, noise_variance: Any) -> dict[str, Any]:
-    """An estimator's arguments as `slab_of` takes them; refuses those that don't go together."""
-    if name != "g" and g is not None:
-        raise ValueError(f'g is an argument of slab="g"; the slab is {name!r}')
-    if name != "normal" and not (slab_variance is None and noise_variance is None):
-        raise ValueError(f'slab_variance and noise_variance are arguments of slab="normal"; it is {name!r}')
-    if slab_variance is None:
-        slab_variance = 1.0 if noise_variance is None else noise_variance
-    return {"name": name, "g": g, "slab_variance": slab_variance, "noise_variance": noise_variance}
-
-
 def slab_of(
     name: Any, n: float, yy: float, d: int, *, g: Any = None, slab_variance: float = 1.0, noise_variance: Any = None,
     n_rows: float = math.inf
 ) -> Slab:  # fmt: skip
-    """The slab that an estimator's arguments specify; d is the number of columns, for g = max(n, d²).
-
-    >>> slab = slab_of("g", 30, 12.0, 6)
-    >>> (slab.score(2, 0.5) - slab.score(0, 1.0)).round(3)
-    np.float64(6.156)
-    """
-    return replace(_slab(name, float(n), float(yy), d, g, slab_variance, noise_variance), n_rows=n_rows)
-
-
-def _slab(name: Any, n: float, yy: float, d: int, g: Any, slab_variance: Any, noise_variance: Any) -> Slab:
+    """The slab that an estimator's arguments specify; d is the number of columns, for g = max(n, d²)."""
+    n, yy = float(n), float(yy)
     if name == "bic":
-        return bic_slab(n, yy)
-    if name == "zellner-siow":
+        slab = bic_slab(n, yy)
+    elif name == "zellner-siow":
         # Zellner's prior with g ~ InvGamma(½, n/2), a Cauchy prior of the coefficients.
-        return Slab(n, yy, form=TABLE)
-    if name == "normal":
+        slab = Slab(n, yy, form=TABLE)
+    elif name == "normal":
         noise = None if noise_variance is None else positive("noise_variance", noise_variance)
-        return normal_slab(n, yy, positive("slab_variance", slab_variance), noise)
-    if name != "g":
+        slab = normal_slab(n, yy, positive("slab_variance", slab_variance), noise)
+    elif name == "g":
+        named = {"n": n, "max": max(n, float(d * d))}
+        if isinstance(g, str) and g not in named:
+            raise ValueError(f'g must be "n", "max" or a positive number; got {g!r}')
+        slab = g_slab(n, yy, n if g is None else named[g] if isinstance(g, str) else positive("g", g))
+    else:
         raise ValueError(f'slab must be one of "bic", "g", "zellner-siow", "normal"; got {name!r}')
-    if g is not None and not isinstance(g, str):
-        return g_slab(n, yy, positive("g", g))
-    if g == "empirical":
-        base = evidence_base(intercept=FLAT, noise=JEFFREYS, hyperparameters=MAXIMISED)
-        return Slab(n, yy, form=LOCAL, base=base)
-    if g not in (None, "n", "max"):
-        raise ValueError(f'g must be "n", "max", "empirical" or a positive number; got {g!r}')
-    return g_slab(n, yy, float(max(n, d * d) if g == "max" else n))
+    return replace(slab, n_rows=n_rows)
 
 
 # Beyond this the integrand is below e^-50 of its peak.
@@ -246,9 +221,9 @@ _STEPS = 60
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
-def moments(n: float, k: float, x: Array) -> Array:
+def shrinkage_moments(n: float, k: float, x: Array) -> Array:
     """ln BF − x(n−1)/2, E[s] and E[s²] of the shrinkage s = g/(1+g), shape (3, len(x)), by quadrature."""
-    t, log_weight = posterior(n, k, x)
+    t, log_weight = g_posterior(n, k, x)
     peak = log_weight.max(axis=0)
     weight = np.exp(log_weight - peak)
     total = weight.sum(axis=0)
@@ -256,7 +231,7 @@ def moments(n: float, k: float, x: Array) -> Array:
     return np.stack([peak + np.log(total), (weight * s).sum(axis=0) / total, (weight * s * s).sum(axis=0) / total])
 
 
-def posterior(n: float, k: float | Array, x: Array) -> tuple[Array, Array]:
+def g_posterior(n: float, k: float | Array, x: Array) -> tuple[Array, Array]:
     """Nodes t = ln g and the logs of their masses, each of shape (n_nodes, len(x)).
 
     The masses sum to BF·e^(−x(n−1)/2).
@@ -272,10 +247,10 @@ def posterior(n: float, k: float | Array, x: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=4096)
-def spline(n: float, k: int, reach: int) -> Array:
-    """Spline coefficients of `moments` on 0 ≤ x ≤ reach: shape (3, cells, 6), for `_slabs_jit.spline`."""
+def shrinkage_spline(n: float, k: int, reach: int) -> Array:
+    """Spline coefficients of `shrinkage_moments` on 0 ≤ x ≤ reach: shape (3, cells, 6), for `_slabs_jit.spline`."""
     x = np.linspace(0.0, reach, CELLS * reach + 1)
-    values = moments(n, k, x)
+    values = shrinkage_moments(n, k, x)
     pieces = make_interp_spline(CELLS * x, values.T, k=5)
     nodes = np.arange(CELLS * reach, dtype=np.float64)
     # Four derivatives are continuous at the nodes, the fifth is constant between them.
@@ -285,7 +260,7 @@ def spline(n: float, k: int, reach: int) -> Array:
 
 
 def reach_of(x: float) -> int:
-    """The power of two up to which a spline reaches, so that few are needed."""
+    """The power of two up to which a shrinkage_spline reaches, so that few are needed."""
     return int(2 ** np.ceil(np.log2(max(x, 1.0))))
 
 
@@ -315,12 +290,12 @@ def _between(low: Array, high: Array) -> Array:
     return 0.5 * (low + high) + 0.5 * (high - low) * _NODES[:, None]
 
 
-def rule(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
-    """Three values of u = 1 − s = 1/(1+g), with weights, that have the first five posterior moments of u.
+def shrinkage_rules(n: float, k: NDArray[np.intp], x: Array) -> tuple[Array, Array]:
+    """For each subset three values of u = 1 − s = 1/(1+g), with weights, that have the first five moments of u.
 
     Each of shape (len(x), 3): the Gauss rule of the discrete distribution on the nodes of the quadrature.
     """
-    t, log_weight = posterior(n, np.asarray(k, dtype=np.float64), x)
+    t, log_weight = g_posterior(n, np.asarray(k, dtype=np.float64), x)
     weight = np.exp(log_weight - log_weight.max(axis=0))
     nodes, weights = gauss_nodes(expit(-t).T, (weight / weight.sum(axis=0)).T, 3)
     return np.clip(nodes, 0.0, 1.0), weights

@@ -1,7 +1,4 @@
-"""Selecting a penalty by cross-validation: the folds, the losses on held-out rows, and the selection rule.
-
-The lasso with the penalty selected by cross-validation.
-"""
+"""Penalties selected by cross-validation: the folds, the losses on held-out rows, the selection rule; and the lasso."""
 
 from __future__ import annotations
 

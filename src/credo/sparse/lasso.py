@@ -1,9 +1,4 @@
-"""Soft and hard thresholding.
-
-Least squares with a penalty on the absolute values of the coefficients: lasso and elastic net.
-
-The lasso along a grid of penalties, each fit started from the one before.
-"""
+"""Least squares with a penalty on the absolute values of the coefficients: lasso and elastic net."""
 
 from __future__ import annotations
 
@@ -30,55 +25,6 @@ from credo.core.learning.coordinate import Rows, Solution, WorkingSet, elastic_n
 from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.distributions import Distribution, Normal
-
-
-def soft_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
-    """``S(a, δ) = sign(a) max(|a| − δ, 0)``, the w that minimises ``½(w − a)² + δ|w|``.
-
-    Parameters
-    ----------
-    a : array
-    delta : array that broadcasts with a
-        The thresholds, not negative.
-
-    Examples
-    --------
-    >>> from credo.sparse import soft_threshold
-    >>> soft_threshold([-3.0, 0.5, 2.0], 1.0)
-    array([-2.,  0.,  1.])
-    """
-    values, width = _arrays(a, delta)
-    return np.sign(values) * np.maximum(np.abs(values) - width, 0.0)
-
-
-def hard_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
-    """``H(a, δ) = a`` where ``|a| > δ`` and 0 elsewhere, the w that minimises ½(w − a)² + ½δ²·[w ≠ 0].
-
-    Parameters
-    ----------
-    a : array
-    delta : array that broadcasts with a
-        The thresholds, not negative.
-
-    Examples
-    --------
-    >>> from credo.sparse import hard_threshold
-    >>> hard_threshold([-3.0, 0.5, 2.0], 1.0)
-    array([-3.,  0.,  2.])
-    """
-    values, width = _arrays(a, delta)
-    # NaN stays what it is, as in `soft_threshold`.
-    return np.where(np.abs(values) <= width, 0.0, values)
-
-
-def _arrays(a: ArrayLike, delta: ArrayLike) -> tuple[Any, Any]:
-    values, width = np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64)
-    if not (width >= 0).all():
-        raise ValueError(f"a threshold delta must not be negative (nor NaN); got {delta!r}")
-    if (np.isinf(values) & np.isinf(width)).any():
-        raise ValueError("a and delta are infinite at the same place, so the result is undefined")
-    return values, width
-
 
 Array = NDArray[np.float64]
 
@@ -146,8 +92,7 @@ class PenalizedRegression(Regressor):
         names, estimate = [features[j] for j in shown], self.coef_[shown]
         if self.fit_intercept:
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-        columns: dict[str, Any] = {"parameter": names, "estimate": list(estimate), "sd": [None] * len(names)}
-        return Table(self._title, columns, notes=self._notes())
+        return Table.of_estimates(self._title, zip(names, estimate, strict=True), notes=self._notes())
 
     def _notes(self) -> tuple[str, ...]:
         n_features, n_nonzero = len(self.coef_), np.count_nonzero(self.coef_)
@@ -527,3 +472,51 @@ def fit_path(
         coefs[:, k], gaps[k] = solution.w, solution.gap
         missed += not solution.converged
     return coefs, gaps, missed
+
+
+def soft_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
+    """``S(a, δ) = sign(a) max(|a| − δ, 0)``, the w that minimises ``½(w − a)² + δ|w|``.
+
+    Parameters
+    ----------
+    a : array
+    delta : array that broadcasts with a
+        The thresholds, not negative.
+
+    Examples
+    --------
+    >>> from credo.sparse import soft_threshold
+    >>> soft_threshold([-3.0, 0.5, 2.0], 1.0)
+    array([-2.,  0.,  1.])
+    """
+    values, width = _arrays(a, delta)
+    return np.sign(values) * np.maximum(np.abs(values) - width, 0.0)
+
+
+def hard_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
+    """``H(a, δ) = a`` where ``|a| > δ`` and 0 elsewhere, the w that minimises ½(w − a)² + ½δ²·[w ≠ 0].
+
+    Parameters
+    ----------
+    a : array
+    delta : array that broadcasts with a
+        The thresholds, not negative.
+
+    Examples
+    --------
+    >>> from credo.sparse import hard_threshold
+    >>> hard_threshold([-3.0, 0.5, 2.0], 1.0)
+    array([-3.,  0.,  2.])
+    """
+    values, width = _arrays(a, delta)
+    # NaN stays what it is, as in `soft_threshold`.
+    return np.where(np.abs(values) <= width, 0.0, values)
+
+
+def _arrays(a: ArrayLike, delta: ArrayLike) -> tuple[Any, Any]:
+    values, width = np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64)
+    if not (width >= 0).all():
+        raise ValueError(f"a threshold delta must not be negative (nor NaN); got {delta!r}")
+    if (np.isinf(values) & np.isinf(width)).any():
+        raise ValueError("a and delta are infinite at the same place, so the result is undefined")
+    return values, width

@@ -1,7 +1,4 @@
-"""Logistic regression with an ℓ₁ penalty.
-
-Sparse logistic regression with the penalty selected by cross-validation.
-"""
+"""Logistic regression with an ℓ₁ penalty."""
 
 from __future__ import annotations
 
@@ -59,8 +56,7 @@ class PenalizedClassifier(LinearClassifier):
             names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
         if len(self.classes_) > 2:
             names = [f"{label}: {name}" for label in self.classes_ for name in names]
-        columns: dict[str, Any] = {"parameter": names, "estimate": list(table.ravel()), "sd": [None] * len(names)}
-        return Table(self._title, columns, notes=self._notes())
+        return Table.of_estimates(self._title, zip(names, table.ravel(), strict=True), notes=self._notes())
 
     def _notes(self) -> tuple[str, ...]:
         n_features = self.coef_.shape[1]

@@ -1,13 +1,13 @@
 """What regression and classification over subsets have in common, and the posterior of one coefficient.
 
-Spike-and-slab regression: the posterior over all subsets of the columns.
+Spike-and-slab regression: the posterior over all subsets of the columns, by enumeration or sampling.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -16,29 +16,208 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import Estimator, Regressor, Result, check_shapes, choice, interval_level, positive_integer
+from credo.core.estimator import (
+    Estimator,
+    FitWarning,
+    Regressor,
+    Result,
+    check_shapes,
+    choice,
+    interval_level,
+    positive_integer,
+)
 from credo.core.frames import Table
+from credo.core.linalg import parallel_map
+from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Mixture
-from credo.sparse._average import Average, Moments, fits_of, log_evidences, moments_of, summed_moments
-from credo.sparse._dependence import Dependence, dependence_of, median_model, named
-from credo.sparse._design import Design
-from credo.sparse._enumerate import enumerate_models, members
-from credo.sparse._models import Model, ModelPosterior, ModelPrior, in_table
-from credo.sparse._slabs import Slab, slab_arguments, slab_of
-from credo.sparse._tables import (
-    best_table,
-    design_messages,
-    models_table,
-    search_messages,
-    size_messages,
-    summary_table,
-    warn_of,
-)
+from credo.sparse import _enumerate_jit
+from credo.sparse._average import Average, fits_of, log_evidences, moments_of, summed_moments
+from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, lengths, median_model, named
+from credo.sparse._design import EXACT, Design
+from credo.sparse._enumerate_jit import Problem, Sums
+from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
+from credo.sparse._slabs import LEAST_DF, Slab, bic, bic_slab, slab_of
 from credo.sparse.sampler import sample_models
 
 Array = NDArray[np.float64]
+
+# Rows of a printed table.
+_SHOWN = 50
+# Characters of a printed subset, and how many of its column indices; and characters beside size, R² and BIC, so that
+# lines have 80 characters.
+_WIDTH, _PLACES, _NARROW = 60, 8, 48
+# Compared to a column of unit length, the square of this is lost to rounding.
+_ROUNDING = 1e-13
+
+
+class _Places(tuple[int, ...]):
+    """The column indices of a subset, abbreviated in print."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        if len(self) <= _PLACES:
+            return super().__str__()
+        return f"({', '.join(map(str, self[: _PLACES - 1]))}, … {len(self)} in all)"
+
+
+class _Subset(str):
+    """A subset by the names of its columns, abbreviated in print."""
+
+    short: str
+
+    def __str__(self) -> str:
+        return self.short
+
+    @classmethod
+    def of(cls, model: Model, names: Sequence[str], *, width: int) -> Self:
+        subset = cls(subset_name(model, names))
+        subset.short = short_name(model, names, width=width)
+        return subset
+
+
+def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
+    """The most probable models."""
+    models = posterior.models
+    whole = "the visited models' probability" if "revisited" in posterior.diagnostics else "the posterior probability"
+    shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of {whole}"
+    subsets = [_Subset.of(model, names, width=_WIDTH) for model in models]
+    return Table(
+        "Most probable models",
+        {
+            "model": subsets,
+            "probability": posterior.probability.tolist(),
+            "log evidence": posterior.log_evidence.tolist(),
+            "size": [len(model) for model in models],
+            "columns": [_Places(model) for model in models],
+        },
+        notes=(f"{len(models)} models with {shown}", *_abbreviated(subsets)),
+        most=12,
+    )
+
+
+def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) -> Table:
+    """The best subset of each size, with R² and BIC."""
+    slab = bic_slab(design.n, design.yy)
+    bare = [model for model in posterior.best_by_size if set(model) <= set(design.kept.tolist())]
+    rests = [design.rest(design.places(model)) for model in bare]
+    subsets = [_Subset.of(model, names, width=_NARROW) for model in bare]
+    return Table(
+        "Best subset of each size",
+        {
+            "size": [len(model) for model in bare],
+            "subset": subsets,
+            "R2": [1.0 - rest for rest in rests],
+            "BIC": [float(bic(slab, len(model), rest)) for model, rest in zip(bare, rests, strict=True)],
+        },
+        notes=_abbreviated(subsets),
+    )
+
+
+def _abbreviated(subsets: Sequence[_Subset]) -> list[str]:
+    cut = any(subset.short != subset for subset in subsets)
+    return ["long subsets are abbreviated; to_frame() has them in full"] if cut else []
+
+
+def subset_name(model: Model, names: Sequence[str]) -> str:
+    """A subset by the names of its columns."""
+    return " + ".join(names[j] for j in model) if model else "(none)"
+
+
+def short_name(model: Model, names: Sequence[str], *, width: int = _WIDTH) -> str:
+    """A subset by the first of its names, if all of them are too long for a line."""
+    words = subset_name(model, names)
+    if len(words) <= width:
+        return words
+    room = width - len(f" and {len(model)} more" if len(model) > 1 else "")
+    ends = np.cumsum([len(names[j]) + len(" + ") for j in model]) - len(" + ")
+    shown = max(int(np.count_nonzero(ends <= room)), 1)
+    first = subset_name(model[:shown], names)
+    first = first if len(first) <= room else f"{first[: room - 1]}…"
+    return f"{first} and {len(model) - shown} more" if shown < len(model) else first
+
+
+def constant_messages(flat: Sequence[int], names: Sequence[str]) -> list[str]:
+    """About constant columns."""
+    if not flat:
+        return []
+    verb = "is constant" if len(flat) == 1 else "are constant"
+    return [f"{named(flat, names)} {verb} and confounded with the intercept: excluded from all models"]
+
+
+def design_messages(design: Design, dependence: Dependence, slab: Slab, names: Sequence[str]) -> list[str]:
+    """About columns and target, before the search."""
+    messages = constant_messages(design.flat, names)
+    if len(design.kept) and slab.max_size > 0:
+        messages += dependence.messages([names[j] for j in design.kept], proper=slab.ridge > 0)
+        longest = float(lengths(design.X).max())
+        if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (_ROUNDING * longest) ** 2:
+            messages.append(
+                "slab_variance is so large that rounding errors decide between these columns: decrease it, or remove "
+                "columns"
+            )
+    if slab.method == "bic" and len(design.kept) >= design.n:
+        messages.append(f"{len(design.kept)} columns and {design.n:g} rows: {_bic_message(design)}")
+    return messages + target_messages(design)
+
+
+def _bic_message(design: Design) -> str:
+    return (
+        'the BIC is valid only for many more rows than columns, and overfits otherwise. Use slab="g" or "zellner-siow" '
+        f"with {recommended_prior(len(design.kept), design.n)}"
+    )
+
+
+def target_messages(design: Design) -> list[str]:
+    """About a constant target."""
+    if not design.constant:
+        return []
+    return [
+        f"y is constant ({design.y_mean:.6g} up to rounding): there is nothing to explain, and the results reflect "
+        "only the priors"
+    ]
+
+
+def size_messages(design: Design, slab: Slab) -> list[str]:
+    """About models that are too large."""
+    if len(design.kept) <= slab.max_size:
+        return []
+    return [
+        f"{len(design.kept)} column{'s' * (len(design.kept) > 1)} and {min(design.n, design.n_rows):g} rows: models of "
+        f"more than {slab.max_size:g} column{'s' * (slab.max_size != 1)} have no evidence and are excluded"
+    ]
+
+
+def search_messages(found: ModelPosterior, slab: Slab, design: Design, names: Sequence[str]) -> list[str]:
+    """About the models that were found, in terms of the columns of the design."""
+    messages, sizes = [], found.size_probability
+    best = list(found.map_model)
+    if 0 < len(best) <= design.n - 2 and design.rest(best) < EXACT:
+        messages.append(
+            f"{named(design.kept[best].tolist(), names)} {'reproduces' if len(best) == 1 else 'reproduce'} "
+            "y exactly, up to rounding, so the noise can't be estimated: check that they weren't computed from y"
+        )
+    if design.n - 1 < LEAST_DF and math.isfinite(slab.posteriors(0, 1.0)[0][0].df):
+        messages.append(
+            f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
+            f"intervals use {LEAST_DF:g}, so that their width is finite, and are too narrow"
+        )
+    large = np.arange(len(sizes)) >= min(design.n / 2, slab.max_size)
+    # With more columns than rows this was said before the search.
+    if slab.method == "bic" and len(design.kept) < design.n and len(sizes) and sizes[large].sum() > 0.1:
+        messages.append(
+            f"models with at least half as many columns as rows have {100 * sizes[large].sum():.3g} % of the posterior "
+            f"probability: {_bic_message(design)}"
+        )
+    return messages
+
+
+def warn_of(messages: Sequence[str]) -> None:
+    """Issue the messages as warnings at the line that called `fit`."""
+    for message in messages:
+        warn(message, FitWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)
@@ -71,7 +250,11 @@ class Coefficient:
         levels = np.asarray(q, dtype=np.float64)
         if self.slab is None:
             return np.zeros_like(levels)
-        return quantiles(np.array([self.spike]), self.slab, levels.ravel())[0].reshape(levels.shape)
+        share = max(1.0 - self.spike, 1e-300)
+        below = share * float(self.slab.cdf(np.zeros(1))[0])
+        inside = np.clip(np.where(levels < below, levels, levels - self.spike) / share, 0.0, 1.0)
+        values = self.slab.quantile(inside.ravel())[0].reshape(levels.shape)
+        return np.where((levels >= below) & (levels <= below + self.spike), 0.0, values)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """The central interval of spike and slab together."""
@@ -80,20 +263,10 @@ class Coefficient:
         return float(lower), float(upper)
 
 
-def quantiles(spike: Array, slabs: Mixture, q: Array) -> Array:
-    """Quantiles of spike and slab together, a row for each coefficient and a column for each level."""
-    share = np.maximum(1.0 - spike, 1e-300)[:, None]
-    below = share * slabs.cdf(np.zeros(len(spike)))[:, None]
-    inside = np.clip(np.where(q < below, q, q - spike[:, None]) / share, 0.0, 1.0)
-    # A mixture computes the same levels for all rows: all of them, of which each row needs its own.
-    rows, columns = np.indices(inside.shape)
-    values = slabs.quantile(inside.ravel())[rows, columns + len(q) * rows]
-    return np.where((q >= below) & (q <= below + spike[:, None]), 0.0, values)
-
-
 class SubsetEstimator(Estimator):
     """Beside an estimator's base class: the posterior over models, and what is read off it."""
 
+    _title: str
     posterior_: ModelPosterior
     inclusion_probabilities_: Array
     map_model_: tuple[int, ...]
@@ -104,7 +277,6 @@ class SubsetEstimator(Estimator):
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-    log_evidence_error_: float
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -120,6 +292,50 @@ class SubsetEstimator(Estimator):
     def models_(self) -> Table:
         check_is_fitted(self)
         return models_table(self.posterior_, self._feature_names())
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Posterior mean, standard deviation, inclusion probability and interval of each coefficient over all models.
+
+        Intervals include the probability of a zero coefficient. With more than 50 columns the 50 most probable are
+        shown.
+        """
+        check_is_fitted(self)
+        level = interval_level(level)
+        names, inclusion = self._feature_names(), self.inclusion_probabilities_
+        order = np.arange(len(names)) if len(names) <= _SHOWN else np.argsort(-inclusion, kind="stable")[:_SHOWN]
+        # A coefficient that is hardly ever in has an interval of zero.
+        lower, upper = zip(
+            *(self.coefficient(j).interval(level) if inclusion[j] > (1.0 - level) / 2 else (0.0, 0.0) for j in order),
+            strict=True,
+        )
+        estimate = np.append(self.intercept_, np.ravel(self.coef_)[order])
+        std = np.append(self.intercept_std_, np.ravel(self.coef_std_)[order])
+        median = ", ".join(names[j] for j in self.median_model_[:_SHOWN]) or "none"
+        bound = "at least " if self.search_ == "gibbs" else ""
+        shown = [f"the {len(order)} most probable of {len(names)} columns"] if len(order) < len(names) else []
+        return Table(
+            self._title,
+            {
+                "parameter": ["intercept", *(names[j] for j in order)],
+                "estimate": estimate.tolist(),
+                "sd": std.tolist(),
+                "inclusion": [1.0, *inclusion[order].tolist()],
+                "lower": [None, *lower],
+                "upper": [None, *upper],
+            },
+            notes=(
+                f"intervals at {100 * level:g} %, with the probability of a zero coefficient included",
+                *shown,
+                f"median probability model (inclusion probability of at least 0.5): {median}",
+                f"log evidence {bound}{self.log_evidence_:.2f} ({self.evidence_method_})",
+                *self._notes(),
+                self.result_.message,
+            ),
+        )
+
+    def _notes(self) -> list[str]:
+        """Further notes of the summary."""
+        return []
 
     def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
         """Draws of f (of log odds, for classes) at the rows, shape (n, n_samples); each is linear, of one subset."""
@@ -148,15 +364,135 @@ class SubsetEstimator(Estimator):
         return sorted({self._place(column) for column in given})
 
     def _store(
-        self, found: ModelPosterior, *, median: Model, copies: Sequence[Model], method: str, base: str
+        self, found: ModelPosterior, dependence: Dependence, X: Array, kept: NDArray[np.intp], *, least: Array | float,
+        proper: bool, method: str, base: str,
     ) -> None:  # fmt: skip
-        """Set the fitted attributes that follow from the posterior, in terms of the table's columns."""
-        self.posterior_ = found
-        self.inclusion_probabilities_ = found.inclusion
-        self.map_model_, self.median_model_, self.best_subsets_ = found.map_model, median, found.best_by_size
-        self.copies_ = tuple(copies)
+        """Set the fitted attributes that follow from the posterior, in terms of the table's columns.
+
+        X are the columns that vary, whose places in the table are `kept`.
+        """
+        self.posterior_ = found.in_table(kept, self.n_features_in_)
+        self.inclusion_probabilities_ = self.posterior_.inclusion
+        self.map_model_, self.best_subsets_ = self.posterior_.map_model, self.posterior_.best_by_size
+        self.median_model_ = in_table(median_model(found, dependence, X, least=least, proper=proper), kept)
+        self.copies_ = tuple(in_table(group, kept) for group in dependence.copies)
         self.log_evidence_, self.evidence_method_, self.evidence_base_ = found.log_mass, method, base
-        self.log_evidence_error_ = float(found.diagnostics.get("log_mass_error", 0.0))
+
+
+_MAX_COLUMNS = 30
+# The scores of all subsets are stored for up to this many columns.
+_ALL_SCORES = 20
+# From so many columns on, the outcomes of the first decisions are distributed to threads. Their number is fixed, so
+# that sums have the same digits on every machine.
+_PARALLEL_COLUMNS, _PARALLEL_DEPTH = 12, 6
+
+
+def enumerate_models(
+    X: Array, y: Array, slab: Slab, prior: ModelPrior, *, least: Array | float = DEPENDENT, n_models: int = 1000,
+    all_scores: bool = False,
+) -> ModelPosterior:  # fmt: skip
+    """The exact posterior over all subsets of the columns.
+
+    Parameters
+    ----------
+    X, y : arrays of shape (m, d) and (m,)
+        Centred, multiplied by the square roots of weights.
+    slab, prior : the evidence of a model, and its prior probability; the prior may be that of more columns, which
+        are then in no model
+    least : array of shape (d,) or float
+        The share of a column's length that must be left given others, unless the slab has a ridge.
+    n_models : int, default 1000
+        How many of the most probable models to store.
+    all_scores : bool, default False
+        Store ln p(γ)p(y | γ) of every subset in ``diagnostics["scores"]``, by its number; up to 20 columns.
+    """
+    d = X.shape[1]
+    if d > _MAX_COLUMNS:
+        raise ValueError(
+            f'search="enumerate" would visit 2^{d} models; it goes up to {_MAX_COLUMNS} columns. Use search="gibbs", '
+            "or credo.sparse.forward_selection to thin the columns first"
+        )
+    scale = lengths(X)
+    scale = np.where(scale > 0, scale, 1.0)
+    floor = np.zeros(d) if slab.ridge > 0 else np.ones(d) * least
+    problem = _problem(X / scale, y, slab, prior, scale, floor)
+    scores = np.full(2**d if all_scores and d <= _ALL_SCORES else 0, -np.inf)
+    null, n_models = float(problem.log_prior[0] + slab.log_null), min(n_models, 2**d)
+    depth = 0 if d < _PARALLEL_COLUMNS else _PARALLEL_DEPTH
+
+    def explore(prefix: int) -> tuple[float, Sums]:
+        T = np.zeros((d + 1, d + 1, d + 1))
+        T[0] = problem.R
+        sums = Sums(
+            counts=np.zeros((2, d + 1)), masses=np.zeros((2, d + 1, 5)), means=np.zeros((2, d + 1, 2, d)),
+            squares=np.zeros((2, d + 1, d, d)), top=np.full(n_models, -np.inf),
+            top_place=np.full(n_models, -1, dtype=np.int64), best=np.full(d + 1, np.inf),
+            best_place=np.full(d + 1, -1, dtype=np.int64), scores=scores,
+        )  # fmt: skip
+        return _enumerate_jit.explore(prefix, depth, T, problem, null, sums), sums
+
+    parts = parallel_map(explore, range(2**depth))
+    return _combined(parts, problem.log_prior, n_models, scale, math.sqrt(slab.yy))
+
+
+def _problem(U: Array, y: Array, slab: Slab, prior: ModelPrior, scale: Array, least: Array) -> Problem:
+    """From columns of unit length and their original lengths."""
+    d = U.shape[1]
+    rows = np.column_stack([U, y / math.sqrt(slab.yy)])
+    if slab.ridge > 0:
+        rows = np.vstack([rows, np.eye(d, d + 1) * (math.sqrt(slab.ridge) / scale)[:, None]])
+    R = np.zeros((d + 1, d + 1))
+    triangle = np.linalg.qr(rows, mode="r")
+    R[: len(triangle)] = triangle
+    # A target that is constant up to rounding isn't explained by any subset.
+    R[d, d] = math.sqrt(R[d, d] ** 2 + max(slab.yy - float(y @ y), 0.0) / slab.yy)
+    formula = slab.formula(d, rest=float(R[d, d] ** 2))
+    # Coefficients and noise come in units of the target's length.
+    formula = formula._replace(width=formula.width / slab.yy)
+    return Problem(R, least, 2.0 * np.log(scale), formula, prior.log_prob(np.arange(d + 1)))
+
+
+def _combined(
+    parts: list[tuple[float, Sums]], log_prior: Array, n_models: int, scale: Array, y_scale: float
+) -> ModelPosterior:  # fmt: skip
+    d, units, sums = len(scale), np.array([unit for unit, _ in parts]), [part for _, part in parts]
+    shares = np.exp(units - units.max())
+
+    def total(arrays: list[Array]) -> Array:
+        return np.asarray(sum(share * array for share, array in zip(shares, arrays, strict=True)))
+
+    counts, masses = total([part.counts for part in sums]), total([part.masses[0, 0] for part in sums])
+    means, squares = total([part.means[0, 0, 0] for part in sums]), total([part.squares[0, 0] for part in sums])
+    mass, unit = masses[0], y_scale / scale
+    log_mass = units.max() + math.log(mass)
+    tops, places = np.concatenate([part.top for part in sums]), np.concatenate([part.top_place for part in sums])
+    stored = np.argsort(-tops, kind="stable")[:n_models]
+    stored = stored[tops[stored] > -np.inf]
+    models = [members(place, d) for place in places[stored].tolist()]
+    # Smaller models first among equals.
+    ranks = sorted(range(len(models)), key=lambda i: (-tops[stored[i]], len(models[i]), models[i]))
+    order, chosen = stored[ranks], tuple(models[i] for i in ranks)
+    winner = np.argmin([part.best for part in sums], axis=0)
+    best = [int(sums[winner[k]].best_place[k]) for k in range(d + 1)]
+    mean = means / mass * unit
+    square = (squares + np.tril(squares, -1).T) / mass * np.outer(unit, unit)
+    inclusion = np.minimum(counts[0, :d] / mass, 1.0)
+    return ModelPosterior(
+        inclusion=inclusion,
+        models=chosen,
+        probability=np.exp(tops[order] - log_mass),
+        log_evidence=tops[order] - log_prior[[len(model) for model in chosen]],
+        log_mass=float(log_mass),
+        size_probability=counts[1] / mass,
+        best_by_size=tuple(members(place, d) for place in best if place >= 0),
+        moments=Moments(inclusion, mean, square - np.outer(mean, mean), float(masses[4] / mass) * y_scale**2),
+        diagnostics={"converged": True, "n_visited": 2**d, "scores": sums[0].scores},
+    )
+
+
+def members(place: int, d: int) -> Model:
+    """The columns of a subset by its number."""
+    return tuple(j for j in range(d) if place >> (d - 1 - j) & 1)
 
 
 # `search="auto"` enumerates the subsets of up to so many columns.
@@ -183,9 +519,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         InvGamma(½, n/2), exactly. "normal" is N(0, slab_variance) for each coefficient.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
         Enumerate all subsets, or sample them by MCMC; "auto" enumerates up to 20 columns.
-    g : None, "n", "max", "empirical" or a number, default None
-        For slab="g": n (the default), max(n, d²), a number, or for each subset the g that maximizes its evidence, which
-        is max(F − 1, 0) with its F statistic (local empirical Bayes).
+    g : None, "n", "max" or a number, default None
+        For slab="g": n (the default), max(n, d²), or a number.
     slab_variance : float, optional
         For slab="normal", in the units of the columns as given: the variance of a coefficient where noise_variance is
         given, else its multiple of σ². By default the information of one observation, σ² over the column's variance.
@@ -211,9 +546,9 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     best_subsets_ : for each size the visited subset with the smallest residual sum of squares, as tuples of indices
         (under "normal" with the slab's shrinkage); see `best_subsets_table()`
     coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
-    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset
+    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset. After
+        sampling, the sum is over the visited subsets: a lower bound
     evidence_base_ : what the evidence conditions on: the flat intercept, and 1/σ² where the noise is unknown
-    log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     posterior_ : the posterior over models
     result_ : convergence of the search, and notes about the columns
 
@@ -242,6 +577,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     >>> model.map_model_
     (0, 3)
     """
+
+    _title = "Spike and slab regression"
 
     intercept_std_: float
 
@@ -277,7 +614,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         *,
         slab: Literal["bic", "g", "zellner-siow", "normal"] = "bic",
         search: Literal["auto", "enumerate", "gibbs"] = "auto",
-        g: float | Literal["n", "max", "empirical"] | None = None,
+        g: float | Literal["n", "max"] | None = None,
         slab_variance: float | None = None,
         noise_variance: float | None = None,
         n_models: int = 1000,
@@ -318,7 +655,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         messages += [] if self.slab == "bic" else prior.messages(design.n)
         warn_of(messages)
         found = self._search(design, slab, prior)
-        self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
+        self.search_ = "enumerate" if found.moments is not None else "gibbs"
         self._learn(design, dependence, slab, found)
         self._fits = None
         self._fits = self._average
@@ -341,7 +678,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         """
         place = self._place(column)
         spike = 1.0 - float(self.inclusion_probabilities_[place])
-        slab = self._average.slabs(np.array([place])) if self._inside()[place] > 0 else None
+        slab = self._average.coefficient(place) if self._inside()[place] > 0 else None
         return Coefficient(self._feature_names()[place], spike, slab)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
@@ -429,27 +766,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         check_is_fitted(self)
         return best_table(self.posterior_, self.design_, self._feature_names())
 
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Posterior mean, standard deviation, inclusion probability and interval of each coefficient over all models.
-
-        Intervals include the probability of a zero coefficient. With more than 50 columns the 50 most probable are
-        shown.
-        """
-        check_is_fitted(self)
-        noise = f"noise sd {math.sqrt(self.moments_.noise):.4g}"
-        return summary_table(
-            self, title="Spike and slab regression", level=level, intervals=self._intervals, notes=[noise]
-        )
-
-    def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
-        """Central intervals of coefficients, spike and slab together; zero for those that are hardly ever in."""
-        tail, ends = (1.0 - level) / 2, np.zeros((len(columns), 2))
-        spike = 1.0 - self.inclusion_probabilities_[columns]
-        seen = (1.0 - spike > tail) & (self._inside()[columns] > 0)
-        if seen.any():
-            slabs = self._average.slabs(columns[seen])
-            ends[seen] = quantiles(spike[seen], slabs, np.array([tail, 1.0 - tail]))
-        return ends
+    def _notes(self) -> list[str]:
+        return [f"noise sd {math.sqrt(self.moments_.noise):.4g}"]
 
     def _inside(self) -> Array:
         """Inclusion probabilities among the models that the moments are of."""
@@ -479,8 +797,14 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         return self._fits
 
     def _slab_arguments(self) -> dict[str, Any]:
-        """What `slab_of` needs besides the data."""
-        return slab_arguments(self.slab, g=self.g, slab_variance=self.slab_variance, noise_variance=self.noise_variance)
+        """What `slab_of` needs besides the data; refuses arguments that don't go together."""
+        if self.slab != "g" and self.g is not None:
+            raise ValueError(f'g is an argument of slab="g"; the slab is {self.slab!r}')
+        variance, noise = self.slab_variance, self.noise_variance
+        if self.slab != "normal" and not (variance is None and noise is None):
+            raise ValueError(f'slab_variance and noise_variance are arguments of slab="normal"; it is {self.slab!r}')
+        variance = variance if variance is not None else 1.0 if noise is None else noise
+        return {"name": self.slab, "g": self.g, "slab_variance": variance, "noise_variance": noise}
 
     def _unit(self) -> str:
         """The unit of the design's columns; checks the arguments."""
@@ -509,19 +833,19 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
 
     def _learn(self, design: Design, dependence: Dependence, slab: Slab, found: ModelPosterior) -> None:
         """Set the fitted attributes, in terms of the table's columns."""
-        posterior = found.in_table(design.kept, design.n_features)
-        median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
-        copies = [in_table(group, design.kept) for group in dependence.copies]
-        self._store(posterior, median=in_table(median, design.kept), copies=copies, method=slab.method, base=slab.base)
+        self._store(
+            found, dependence, design.X, design.kept, least=design.least, proper=slab.ridge > 0, method=slab.method,
+            base=slab.base,
+        )  # fmt: skip
         self.slab_ = {**self._slab_arguments(), **design.sizes}
         self.prior_inclusion_ = self.prior_inclusion
-        if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
-            averaged, weight = posterior.averaged
-            used = np.unique([j for model in (*posterior.models, *averaged) for j in model]).astype(np.intp)
+        if found.moments is None:
+            averaged, weight = self.posterior_.averaged
+            used = np.unique([j for model in (*self.posterior_.models, *averaged) for j in model]).astype(np.intp)
             design = design.restrict(used)
             self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
         else:
-            self.moments_ = summed_moments(design, slab, replace(found, models=posterior.models))
+            self.moments_ = summed_moments(design, slab, found.moments, self.posterior_)
         self.design_ = design
         self.coef_, self.coef_std_ = np.zeros(design.n_features), np.zeros(design.n_features)
         self.coef_[design.kept] = self.moments_.mean

@@ -1,13 +1,23 @@
-"""Logistic regression averaged over all subsets of its columns."""
+"""Logistic regression averaged over all subsets of its columns.
+
+The variance v of the slab has a grid of values, each with its posterior over the subsets:
+
+    p(γ | y) = Σ_v p(v | y) p(γ | y, v),    p(v | y) ∝ p(v) Σ_γ p(γ) p(y | γ, v)
+
+The prior of v is the half-Cauchy density of the standard deviation √v at the points of the grid, with scale 2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,31 +27,228 @@ from credo.core.estimator import (
     FitWarning,
     Result,
     check_places,
+    check_positive,
     check_shapes,
     choice,
     evidence_base,
     positive,
     positive_integer,
 )
-from credo.core.frames import Table
+from credo.core.linalg import Factor
 from credo.core.notices import warn
 from credo.core.seeds import generator
-from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, median_model
-from credo.sparse._models import ModelPosterior, ModelPrior, in_table, recommended_prior
-from credo.sparse._tables import constant_messages, summary_table
-from credo.sparse.logistic import (
-    ClassAverage,
-    Dataset,
-    SlabAverage,
-    Standard,
-    enumerate_logistic,
-    given_slab,
-    learned_slab,
-    sample_logistic,
-)
-from credo.sparse.spike_slab import Coefficient, SubsetEstimator
+from credo.distributions import Distribution, Mixture, Normal
+from credo.likelihoods.bernoulli import expected_sigmoid_fast
+from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of
+from credo.sparse._models import Model, ModelPosterior, ModelPrior, recommended_prior
+from credo.sparse.logistic._laplace import Dataset, Mode, Standard, enumerate_logistic, sample_logistic
+from credo.sparse.spike_slab import Coefficient, SubsetEstimator, constant_messages
 
 Array = NDArray[np.float64]
+
+# Powers of the ratio that are the grid, and the scale of the standard deviation.
+_POWERS, _RATIO, _SCALE = range(-1, 5), 8.0, 2.0
+# The grid is followed until the log evidence has fallen by this.
+_FALL = 4.0
+# Steps of the short chains that find the variance where models are sampled.
+_PILOT = 500
+
+Search = Callable[[Dataset, int | None], ModelPosterior]
+
+
+@dataclass(frozen=True)
+class SlabAverage:
+    """The posterior over subsets averaged over slab variances, and the parts that it is averaged over."""
+
+    found: ModelPosterior
+    parts: list[tuple[Dataset, ModelPosterior]]
+    weights: Array
+
+    @property
+    def variance(self) -> float:
+        """The most probable variance of the slab."""
+        return self.parts[int(np.argmax(self.weights))][0].variance
+
+    def modes(self, enough: float) -> tuple[list[Mode], Array]:
+        """The modes of the most probable pairs of subset and variance, up to this total probability."""
+        pairs = [
+            (share * weight, data, model)
+            for share, (data, found) in zip(self.weights, self.parts, strict=True)
+            for model, weight in zip(*found.averaged, strict=True)
+        ]
+        pairs.sort(key=lambda pair: -pair[0])
+        weights = np.array([pair[0] for pair in pairs])
+        stop = int(np.searchsorted(np.cumsum(weights), enough)) + 1
+        return [data.mode(model) for _, data, model in pairs[:stop]], weights[:stop]
+
+
+def average_slabs(data: Dataset, search: Search, *, learn: bool, n_models: int, sampled: bool) -> SlabAverage:
+    """The posterior at one variance or averaged over the grid.
+
+    Sampled models are those at the best variance, found by short chains.
+    """
+    if not learn:
+        found = search(data, None)
+        return SlabAverage(found, [(data, found)], np.ones(1))
+    known: dict[int, ModelPosterior] = {}
+    joint: dict[int, float] = {}
+    priors = dict(zip(_POWERS, _log_prior(), strict=True))
+
+    def visit(k: int) -> float:
+        known[k] = search(replace(data, variance=_RATIO**k), _PILOT if sampled else None)
+        joint[k] = known[k].log_mass + priors[k]
+        return joint[k]
+
+    visit(0)
+    for side in (1, -1):
+        k = side
+        while k in _POWERS and visit(k) > max(joint.values()) - _FALL:
+            k += side
+    if sampled:
+        best = max(joint, key=joint.__getitem__)
+        at = replace(data, variance=_RATIO**best)
+        found = search(at, None)
+        joint[best] = found.log_mass + priors[best]
+        total = float(logsumexp(list(joint.values())))
+        return SlabAverage(replace(found, log_mass=total), [(at, found)], np.ones(1))
+    powers = sorted(joint)
+    logs = np.array([joint[k] for k in powers])
+    weights = np.exp(logs - logsumexp(logs))
+    parts = [(replace(data, variance=_RATIO**k), known[k]) for k in powers]
+    return SlabAverage(
+        _merged(parts, weights, float(logsumexp(logs)), [priors[k] for k in powers], n_models), parts, weights
+    )
+
+
+def _log_prior() -> Array:
+    """ln p(v) on the grid: √v/(4 + v) up to a factor."""
+    x = 0.5 * np.log(_RATIO) * np.array(_POWERS) - math.log(_SCALE)
+    logs = -np.logaddexp(x, -x)
+    return logs - logsumexp(logs)
+
+
+def _merged(
+    parts: list[tuple[Dataset, ModelPosterior]], weights: Array, log_mass: float, priors: list[float], n_models: int
+) -> ModelPosterior:
+    """Probabilities averaged over the variances; ln p(y | γ) = ln Σ p(v) p(y | γ, v)."""
+    probability: dict[Model, float] = {}
+    logs: dict[Model, float] = {}
+    for (_, found), weight, prior in zip(parts, weights.tolist(), priors, strict=True):
+        for model, share, height in zip(found.models, found.probability, found.log_evidence, strict=True):
+            probability[model] = probability.get(model, 0.0) + weight * float(share)
+            logs[model] = float(np.logaddexp(logs.get(model, -np.inf), prior + float(height)))
+    models = sorted(probability, key=lambda model: -probability[model])[:n_models]
+    top = parts[int(np.argmax(weights))][1]
+    return replace(
+        top,
+        inclusion=np.minimum(sum(w * found.inclusion for w, (_, found) in zip(weights, parts, strict=True)), 1.0),
+        models=tuple(models),
+        probability=np.array([probability[model] for model in models]),
+        log_evidence=np.array([logs[model] for model in models]),
+        log_mass=log_mass,
+        size_probability=np.asarray(
+            sum(w * found.size_probability for w, (_, found) in zip(weights, parts, strict=True))
+        ),
+        diagnostics={
+            **top.diagnostics,
+            "converged": all(found.diagnostics["converged"] for _, found in parts),
+            "message": f"{top.diagnostics['message']}, with {len(parts)} slab variances each",
+        },
+    )
+
+
+# Components of a mixture.
+_MOST_COMPONENTS = 100
+
+
+@dataclass(frozen=True)
+class ClassAverage:
+    """Models with the Gaussian approximation of the posterior of their weights.
+
+    Parameters
+    ----------
+    probability : array of shape (m,)
+        Of the models; they sum to one.
+    columns, theta : arrays of shape (m, k) and (m, k + 1)
+        The columns of each, filled up with −1; levels and weights of standardized columns, filled up with zeros.
+    root : array of shape (m, k + 1, k + 1)
+        W with WᵀW the covariance of θ.
+    """
+
+    probability: Array
+    columns: NDArray[np.int64]
+    theta: Array
+    root: Array
+
+    def _check_state(self) -> None:
+        sizes = {"r": self.theta.shape[-1] - 1}
+        sizes = check_shapes(self, sizes, probability="m", columns="m r", theta="m r+1", root="m r+1 r+1")
+        check_positive(self, "probability", zero=True)
+
+    @classmethod
+    def of(cls, modes: Sequence[Mode], probability: Array) -> ClassAverage:
+        """From the modes of models, and their probabilities up to a factor."""
+        widest = max(len(mode.model) for mode in modes)
+        columns = np.full((len(modes), widest), -1, dtype=np.int64)
+        theta, root = np.zeros((len(modes), widest + 1)), np.zeros((len(modes), widest + 1, widest + 1))
+        for place, mode in enumerate(modes):
+            k = len(mode.model)
+            columns[place, :k], theta[place, : k + 1] = mode.model, mode.theta
+            root[place, : k + 1, : k + 1] = Factor(mode.L).half_solve(np.eye(k + 1))
+        return cls(probability / probability.sum(), columns, theta, root)
+
+    def moments(self, x_mean: Array, scale: Array) -> tuple[Array, Array, float, float]:
+        """Means and standard deviations of weights and intercept, for columns of these means and scales."""
+        d = len(scale)
+        first, second, level = np.zeros(d), np.zeros(d), np.zeros(2)
+        for share, used, theta, root in self._models():
+            # The intercept is the level minus the weights times the means.
+            lean = np.append(1.0, -x_mean[used] / scale[used])
+            mean, var = theta[1:], np.square(root[:, 1:]).sum(axis=0)
+            first[used] += share * mean
+            second[used] += share * (var + mean**2)
+            intercept = float(lean @ theta)
+            level += share * np.array([intercept, np.square(root @ lean).sum() + intercept**2])
+        std, wide = np.sqrt(np.maximum(second - first**2, 0.0)), math.sqrt(max(level[1] - level[0] ** 2, 0.0))
+        return first / scale, std / scale, float(level[0]), wide
+
+    def slab(self, column: int, *, unit: float) -> Mixture | None:
+        """The distribution of a weight, divided by `unit`, given that its column is in."""
+        parts: list[Distribution] = []
+        shares: list[float] = []
+        for share, used, theta, root in self._models():
+            at = np.flatnonzero(used == column)
+            if len(at) and len(parts) < _MOST_COMPONENTS:
+                parts.append(Normal(theta[1 + at] / unit, np.linalg.norm(root[:, 1 + at], axis=0) / unit))
+                shares.append(share)
+        return Mixture(parts, np.array(shares) / sum(shares)) if shares and sum(shares) > 0 else None
+
+    def draws(self, n: int, rng: np.random.Generator, d: int) -> tuple[Array, Array]:
+        """Weights (n, d) of standardized columns, zero outside the drawn model, and levels (n,)."""
+        weights, levels = np.zeros((n, d)), np.zeros(n)
+        chosen = rng.choice(len(self.probability), size=n, p=self.probability)
+        for place, (_, used, theta, root) in enumerate(self._models()):
+            at = np.flatnonzero(chosen == place)
+            drawn = theta + rng.normal(size=(len(at), len(theta))) @ root
+            weights[np.ix_(at, used)], levels[at] = drawn[:, 1:], drawn[:, 0]
+        return weights, levels
+
+    def probabilities(self, Z: Array) -> Array:
+        """p(y = 1) of standardized rows."""
+        total = np.zeros(len(Z))
+        for share, used, theta, root in self._models():
+            phi = np.column_stack([np.ones(len(Z)), Z[:, used]])
+            half = phi @ root.T
+            total += share * expected_sigmoid_fast(phi @ theta, np.einsum("ij,ij->i", half, half))
+        return np.clip(total, 0.0, 1.0)
+
+    def _models(self) -> Iterator[tuple[float, NDArray[np.int64], Array, Array]]:
+        """Probability, columns, θ and root of each model."""
+        for share, places, theta, root in zip(self.probability, self.columns, self.theta, self.root, strict=True):
+            used = places[places >= 0]
+            k = len(used) + 1
+            yield float(share), used, theta[:k], root[:k, :k]
+
 
 # Enumeration visits 2ᵈ models: up to this many columns on request, and by default while rows × models are few.
 _MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
@@ -100,9 +307,9 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
         Posterior means over all subsets, in the units of the columns.
     coef_std_, intercept_std_ : their standard deviations
-    log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset
+    log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset; after sampling, the sum is
+        over the visited subsets: a lower bound
     evidence_base_ : what the evidence conditions on: nothing, all priors being proper, unless classes are weighted
-    log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
     slab_variance_ : the slab variance as given, or the most probable one
     posterior_ : the posterior over subsets, with `diagnostics`
     average_, standard_ : the subsets that predictions are averaged over, with the posterior of their coefficients; and
@@ -129,6 +336,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     >>> model.median_model_
     (1, 3)
     """
+
+    _title = "Spike and slab classification"
 
     slab_variance_: float
     average_: ClassAverage
@@ -199,7 +408,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         messages = [*self._column_messages(dependence), *prior.messages(float(weight.sum()), beta=True)]
         for message in messages:
             warn(message, FitWarning, stacklevel=2)
-        slab = self._average_slabs(data, prior) if learns else given_slab(data, partial(self._search, prior))
+        n_models, sampled = positive_integer("n_models", self.n_models), not self._enumerates(data)
+        slab = average_slabs(data, partial(self._search, prior), learn=learns, n_models=n_models, sampled=sampled)
         self._learn(data, dependence, slab)
         diagnostics = slab.found.diagnostics
         if not diagnostics["converged"]:
@@ -250,29 +460,9 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         coefs[:, self.standard_.kept] = theta / self.standard_.scale
         return coefs, levels - coefs[:, self.standard_.kept] @ self.standard_.mean
 
-    def summary(self, *, level: float = 0.95) -> Table:
-        """Posterior mean, standard deviation, inclusion probability and interval of each weight over all subsets.
-
-        Intervals include the probability of a zero weight. With more than 50 columns the 50 most probable are shown.
-        """
-        check_is_fitted(self)
-        return summary_table(self, title="Spike and slab classification", level=level, intervals=self._intervals)
-
-    def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
-        """Central intervals of weights, spike and slab together; zero for those that are hardly ever in."""
-        ends = np.zeros((len(columns), 2))
-        for row, column in enumerate(columns.tolist()):
-            if self.inclusion_probabilities_[column] > (1.0 - level) / 2:
-                ends[row] = self.coefficient(column).interval(level)
-        return ends
-
     def _probabilities(self, rows: Array) -> Array:
         probs = self.average_.probabilities(self.standard_.columns(rows))
         return np.column_stack([1.0 - probs, probs])
-
-    def _average_slabs(self, data: Dataset, prior: ModelPrior) -> SlabAverage:
-        n_models, sampled = positive_integer("n_models", self.n_models), not self._enumerates(data)
-        return learned_slab(data, partial(self._search, prior), n_models=n_models, sampled=sampled)
 
     def _enumerates(self, data: Dataset) -> bool:
         d = data.n_columns
@@ -281,7 +471,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     def _search(self, prior: ModelPrior, data: Dataset, pilot: int | None) -> ModelPosterior:
         """The posterior over subsets at one slab variance; by short chains of `pilot` steps, if models are sampled."""
-        n_models, d = positive_integer("n_models", self.n_models), data.n_columns
+        n_models, d = self.n_models, data.n_columns
         if self.search == "enumerate" and d > _MOST_COLUMNS:
             raise ValueError(
                 f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
@@ -308,10 +498,10 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         standard, d, found = self.standard_, self.n_features_in_, slab.found
         self.slab_variance_ = slab.variance
         self.average_ = ClassAverage.of(*slab.modes(_ENOUGH))
-        median = median_model(found, dependence, data.ZT.T, least=DEPENDENT, proper=True)
-        copies = [in_table(group, standard.kept) for group in dependence.copies]
-        base, posterior = evidence_base(class_weight=self.class_weight), found.in_table(standard.kept, d)
-        self._store(posterior, median=in_table(median, standard.kept), copies=copies, method="laplace", base=base)
+        base = evidence_base(class_weight=self.class_weight)
+        self._store(
+            found, dependence, data.ZT.T, standard.kept, least=DEPENDENT, proper=True, method="laplace", base=base
+        )
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
         coef, coef_std, intercept, intercept_std = self.average_.moments(standard.mean, standard.scale)
         self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = coef, coef_std

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -65,18 +64,11 @@ def _facts(fitted: Any) -> dict[str, Any]:
         "target": getattr(fitted, "target", None),
         "classes": _classes(inner),
         "log_evidence": getattr(inner, "log_evidence_", None),
-        "log_evidence_error": _error(inner),
         "evidence_method": getattr(inner, "evidence_method_", None),
         "evidence_base": getattr(inner, "evidence_base_", None),
         "noise_sd": _noise(inner),
         "fit": getattr(getattr(inner, "result_", None), "message", None),
     }
-
-
-def _error(inner: Any) -> float | None:
-    """The standard error of the log evidence where it was estimated by sampling."""
-    error = float(getattr(inner, "log_evidence_error_", 0.0))
-    return error if 0.0 < error < math.inf else None
 
 
 def _classes(inner: Any) -> list[Any] | None:
@@ -88,8 +80,6 @@ def _text(name: str, value: Any) -> str:
     """A fact as text."""
     if name == "log_evidence":
         return f"{value:.2f}"
-    if name == "log_evidence_error":
-        return f"± {value:.1g}"
     if name == "noise_sd":
         return f"{value:.4g}"
     if name == "classes":

@@ -10,8 +10,8 @@ information, either can leave and the other take its place.
 Modes that differ by several columns are connected by parallel tempering (Geyer 1991): replicas sample p_β(γ), which
 has the likelihood to a power β between one and zero, and swap.
 
-`_factors_jit` updates the QR factor of a model, `_neighbours_jit` evaluates all its neighbours, `_gibbs_jit` takes the
-steps, `Chain` runs them; `_trace` and `_convergence` combine several chains, also those over logistic models.
+`_factors_jit` updates the QR factor of a model, `_gibbs_jit` evaluates all its neighbours and takes the
+steps, `Chain` runs them; `_convergence` combines several chains, including those over logistic models.
 """
 
 from credo.sparse.sampler._sample import sample_models

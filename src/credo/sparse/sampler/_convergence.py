@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +13,196 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from credo.core.estimator import positive_integer
+from credo.core.learning.sampling import extra
 from credo.core.linalg import one_blas_thread, parallel_map
 from credo.sparse._models import Model, ModelPosterior, size_distribution
-from credo.sparse.sampler._trace import (
-    Trace,
-    contradiction,
-    draws,
-    inclusion,
-    missed,
-    r_hat_and_ess,
-    size_probability,
-    visits,
-)
 
 Array = NDArray[np.float64]
+
+# Points in time at which chains are compared.
+_MOMENTS = 1000
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The record of a chain.
+
+    `models` are those it visited, each with its `log_evidence` and `rest`, the share of variation it leaves
+    unexplained; `steps` are their numbers, step by step, each with its `weight`: the time that a chain in continuous
+    time would stay. `included` (n_batches, d) and `batch_weight` (n_batches,) are sums over batches of steps, of
+    weight × conditional inclusion probability and of weight.
+    """
+
+    models: list[Model]
+    log_evidence: Array
+    rest: Array
+    steps: NDArray[np.intp]
+    weight: Array
+    included: Array
+    batch_weight: Array
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """The number of columns at each step."""
+        return np.array([len(model) for model in self.models], dtype=np.intp)[self.steps]
+
+    def joined(self, further: Trace) -> Trace:
+        """With as many further steps of the same chain; batches become twice as long."""
+        numbers = {model: number for number, model in enumerate(self.models)}
+        places = np.array([numbers.setdefault(model, len(numbers)) for model in further.models], dtype=np.intp)
+        new = places >= len(self.models)
+        return replace(
+            further,
+            models=list(numbers),
+            log_evidence=np.append(self.log_evidence, further.log_evidence[new]),
+            rest=np.append(self.rest, further.rest[new]),
+            steps=np.append(self.steps, places[further.steps]),
+            weight=np.append(self.weight, further.weight),
+            included=_in_pairs(self.included, further.included),
+            batch_weight=_in_pairs(self.batch_weight, further.batch_weight),
+        )
+
+    def thinned(self, n: int) -> NDArray[np.intp]:
+        """The numbers of the models at n evenly spaced points in time, which are draws from the posterior."""
+        clock = np.cumsum(self.weight)
+        steps = np.searchsorted(clock, clock[-1] * (np.arange(n) + 0.5) / n)
+        return self.steps[np.minimum(steps, len(self.steps) - 1)]
+
+
+@dataclass(frozen=True)
+class Visits:
+    """The models that chains visited, most probable first.
+
+    `log_joint` is ln p(γ)p(y | γ) and `log_mass` the logarithm of its sum: a lower bound of the sum over all models.
+    `revisited` is the share of the chains' time at models that more than one of them visited: near one where the chains
+    know nearly all of the posterior, near zero in a diffuse posterior or if each stays in a mode of its own.
+    """
+
+    models: list[Model]
+    log_evidence: Array
+    log_joint: Array
+    log_mass: float
+    revisited: float
+    best_by_size: tuple[Model, ...]
+
+
+def visited(models: Iterable[Model]) -> tuple[list[Model], NDArray[np.intp], NDArray[np.intp]]:
+    """The distinct models of a sequence, the number of each step's model, and the first step of each model."""
+    listed = list(models)
+    numbers = {model: number for number, model in enumerate(dict.fromkeys(listed))}
+    steps = np.array([numbers[model] for model in listed], dtype=np.intp)
+    return list(numbers), steps, np.unique(steps, return_index=True)[1]
+
+
+def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
+    """All models that the chains visited."""
+    known: dict[Model, tuple[float, float]] = {}
+    for trace in traces:
+        pairs = zip(trace.log_evidence.tolist(), trace.rest.tolist(), strict=True)
+        known.update(zip(trace.models, pairs, strict=True))
+    models, (logs, rest) = list(known), np.array(list(known.values())).T
+    joint = logs + log_prior[[len(model) for model in models]]
+    # Smaller models first among equals, whichever chain visited them first.
+    order = sorted(range(len(models)), key=lambda place: (-joint[place], len(models[place]), models[place]))
+    best = {len(models[place]): place for place in np.argsort(rest, kind="stable")[::-1].tolist()}
+    return Visits(
+        models=[models[place] for place in order],
+        log_evidence=logs[order],
+        log_joint=joint[order],
+        log_mass=float(logsumexp(joint)),
+        revisited=_revisited(traces),
+        best_by_size=tuple(models[best[size]] for size in sorted(best)),
+    )
+
+
+def _revisited(traces: Sequence[Trace]) -> float:
+    """The share of the chains' time at models that more than one of them visited."""
+    chains = Counter(model for trace in traces for model in trace.models)
+    shared = [np.array([chains[model] > 1 for model in trace.models])[trace.steps] for trace in traces]
+    time = sum(float(trace.weight @ known) for trace, known in zip(traces, shared, strict=True))
+    return time / sum(float(trace.weight.sum()) for trace in traces)
+
+
+def inclusion(traces: Sequence[Trace]) -> tuple[Array, Array]:
+    """Inclusion probabilities, means over time, and their Monte Carlo standard errors.
+
+    The error is that of a ratio by linearization: from batches or from whole chains, whichever is larger, because
+    chains stuck in different modes agree with themselves. Nor is it smaller than the scatter of the chains' own
+    estimates: where large models are left sooner than small ones, a chain stuck at them has no weight.
+    """
+    sums, time = np.stack([trace.included for trace in traces]), np.stack([trace.batch_weight for trace in traces])
+    total = float(time.sum())
+    mean = sums.sum(axis=(0, 1)) / total
+    rests = sums - time[..., None] * mean
+    errors = [np.sqrt(len(rest) / (len(rest) - 1)) * np.linalg.norm(rest, axis=0) / total
+              for rest in (rests.reshape(-1, rests.shape[-1]), rests.sum(axis=1)) if len(rest) > 1]  # fmt: skip
+    alone = sums.sum(axis=1) / time.sum(axis=1, keepdims=True)
+    if len(alone) > 1:
+        errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)))
+    return np.clip(mean, 0.0, 1.0), np.max(errors, axis=0)
+
+
+def missed(traces: Sequence[Trace], seen: Visits) -> float:
+    """The largest probability, among visited models, of one that not all chains visited."""
+    common = set(traces[0].models).intersection(*(trace.models for trace in traces[1:]))
+    best = next(
+        (value for model, value in zip(seen.models, seen.log_joint, strict=True) if model not in common), -np.inf
+    )
+    return float(np.exp(best - seen.log_mass))
+
+
+def contradiction(seen: Visits, probability: Array, n_models: int) -> Array:
+    """How far inclusion probabilities are outside the bounds given by the most probable models.
+
+    A column is in with at least the probability of the models that contain it, and out with that of those that don't.
+    Their probabilities are those among visited models, times `revisited`.
+    """
+    shares = seen.revisited * np.exp(seen.log_joint[:n_models] - seen.log_mass)
+    least = np.zeros_like(probability)
+    for model, share in zip(seen.models[:n_models], shares.tolist(), strict=False):
+        least[list(model)] += share
+    most = 1.0 - (shares.sum() - least)
+    return np.maximum(np.maximum(least - probability, probability - most), 0.0)
+
+
+def draws(traces: Sequence[Trace], n: int) -> tuple[tuple[Model, ...], Array]:
+    """About n posterior draws of all chains: the distinct models, most frequent first, and their shares."""
+    counts: Counter[Model] = Counter()
+    for trace in traces:
+        counts.update(trace.models[place] for place in trace.thinned(-(-n // len(traces))))
+    ordered = counts.most_common()
+    return tuple(model for model, _ in ordered), np.array([count for _, count in ordered]) / counts.total()
+
+
+def r_hat_and_ess(traces: Sequence[Trace], seen: Visits) -> tuple[float, float]:
+    """The larger R-hat and the smaller effective sample size of two quantities: size and log posterior of the models.
+
+    NaN where arviz-stats isn't installed.
+    """
+    # One number for each model, whichever chain it is from: R-hat ranks even rounding errors.
+    heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
+    n = min(_MOMENTS, *(len(trace.steps) for trace in traces))
+    values = np.stack([
+        np.array([[len(model), heights[model]] for model in trace.models])[trace.thinned(n)] for trace in traces
+    ])  # fmt: skip
+    try:
+        stats = extra("arviz_stats.base", "comparing chains").array_stats
+    except ImportError:
+        return np.nan, np.nan
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    # A chain that never moves has no variance to divide by: bad, unless all chains are at the same model.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat, ess = np.asarray(stats.rhat(values, **axes)), np.asarray(stats.ess(values, **axes))
+    together = np.ptp(values, axis=(0, 1)) == 0.0
+    r_hat = np.where(together, 1.0, np.where(np.isnan(r_hat), np.inf, r_hat))
+    return float(r_hat.max()), float(np.min(ess))
+
+
+def _in_pairs(before: Array, after: Array) -> Array:
+    """Sums of neighbours in a row of batches."""
+    whole = np.concatenate([before, after])
+    return np.asarray(whole[::2] + whole[1::2])
+
 
 _N_BATCHES = 10
 # Steps of a chain unless they are given: so many, doubled until the chains agree, up to the most, or to what takes so
@@ -46,6 +224,33 @@ _HANDFUL = 10
 _MISSED = 0.1
 # Stored models of this total probability represent the posterior.
 _NEARLY_ALL = 0.9
+
+
+class ModelChain:
+    """A chain over subsets of `n_columns` columns, which other threads may have `stopped`."""
+
+    n_columns: int
+    stopped = False
+
+    def run(self, *, n_draws: int, n_burn_in: int, n_batches: int) -> Trace:
+        """Take steps, and record those after the burn-in."""
+        if n_burn_in:
+            self.burn_in(n_burn_in)
+        included = np.zeros((n_batches, self.n_columns))
+        batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
+        parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
+        models, steps, first = visited(model for _, part in parts for model in part)
+        evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
+        time = np.array([record[:, 2].sum() for record, _ in parts])
+        return Trace(models, evidence[first], rest[first], steps, weight, included, time)
+
+    def burn_in(self, n_steps: int) -> None:
+        """Take steps that aren't recorded."""
+        self.advance(n_steps, np.zeros(self.n_columns))
+
+    def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
+        """Log evidence, 1 − R² and weight of each step, and its model; adds to `included`."""
+        raise NotImplementedError
 
 
 def check_length(n_draws: int | None, n_chains: int) -> None:
@@ -137,13 +342,14 @@ def summarize_chains(
     unknown = min(1.0 / (looks + 2.0), _AGREED)
     error = np.maximum(np.maximum(error, unknown), contradiction(seen, probability, n_models))
     hidden, n_draws = missed(traces, seen), len(traces[0].steps)
+    sizes = np.sum([np.bincount(trace.sizes, trace.weight, len(probability) + 1) for trace in traces], axis=0)
     complaint = _complaint(error, r_hat, hidden)
     message = f"{complaint}: {_remedy(log_prior, traces[0])}" if complaint else (
         f"converged; {len(traces)} chains of {n_draws} steps agree, inclusion probabilities are accurate to "
         f"±{error.max():.2g}" + (" (R-hat was not computed: pip install 'credo[mcmc]')" if np.isnan(r_hat) else "")
     )  # fmt: skip
-    # Averages over the stored models are right only where the chains have converged and know the total mass.
-    listed = float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass)) if seen.share > 0 else 0.0
+    # Averages over the stored models are right only if the chains have converged and know nearly all of the posterior.
+    listed = seen.revisited * float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass))
     enough = listed >= _NEARLY_ALL and not complaint
     sample, sample_weight = ((), np.empty(0)) if enough else draws(traces, n_models)
     return ModelPosterior(
@@ -152,7 +358,7 @@ def summarize_chains(
         probability=np.exp(seen.log_joint[:n_models] - seen.log_mass),
         log_evidence=seen.log_evidence[:n_models],
         log_mass=seen.log_mass,
-        size_probability=size_probability(traces, len(probability)),
+        size_probability=sizes / sizes.sum(),
         best_by_size=seen.best_by_size,
         sample=sample,
         sample_weight=sample_weight,
@@ -165,9 +371,8 @@ def summarize_chains(
             "ess": ess,
             "inclusion_error": error,
             "n_visited": len(seen.models),
-            "share_visited": seen.share,
+            "revisited": seen.revisited,
             "missed": hidden,
-            "log_mass_error": float(np.maximum(np.nan_to_num(seen.log_mass_error, nan=np.inf), unknown)),
             "round_trips": looks,
         },
     )

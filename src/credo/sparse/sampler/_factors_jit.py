@@ -211,7 +211,7 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
     place = 0
     while m.members[place] != j:
         place += 1
-    cosines, sines = np.empty(k), np.empty(k)
+    cosines, sines, loads = np.empty(k), np.empty(k), np.empty(k)
     for column in range(place, k - 1):
         for t in range(k):
             R[t, column] = R[t, column + 1]
@@ -227,8 +227,21 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
     for t in range(place, k - 1):
         a, b = u[t], u[t + 1]
         u[t], u[t + 1] = cosines[t] * a + sines[t] * b, cosines[t] * b - sines[t] * a
-    _rotate(m.Q, cosines, sines, place, k)
-    _shift(c, m, m.Q[k - 1], _unborder(m, cosines, sines, place), u[k - 1], 1.0)
+    # The members' weights in the direction that is removed: the last row of T, rotated.
+    weights = m.T[place].copy()
+    for t in range(place, k - 1):
+        upper, lower = m.Q[t], m.Q[t + 1]
+        for i in range(len(upper)):
+            a, b = upper[i], lower[i]
+            upper[i] = cosines[t] * a + sines[t] * b
+            lower[i] = cosines[t] * b - sines[t] * a
+        for i in range(k):
+            weights[i] = cosines[t] * m.T[t + 1, i] - sines[t] * weights[i]
+    _shift(c, m, m.Q[k - 1], weights, u[k - 1], 1.0)
+    for column in range(place, k - 1):
+        for t in range(column):
+            loads[t] = R[t, column]
+        _border(m.T, loads, R[column, column], column)
     for t in range(place, k - 1):
         m.members[t] = m.members[t + 1]
     # The rows of the ridge are in the order of the columns.
@@ -237,43 +250,6 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
             m.Q[t, i] = m.Q[t, i + 1]
         m.Q[t, n + k - 1] = 0.0
     m.inside[j], m.size[0] = False, k - 1
-
-
-@njit(cache=True, nogil=True)
-def _unborder(m: Replicas, cosines: Array, sines: Array, place: int) -> Array:
-    """Update T = R⁻ᵀ after a removal, by the same rotations; from scratch where that would lose digits.
-
-    Returns the members' weights in the direction that was removed; infinite where they aren't known.
-    """
-    k, R, T, length, weights = m.size[0], m.R, m.T, 0.0, np.full(m.size[0], np.inf)
-    for b in range(place, k):
-        length += T[b, place] * T[b, place]
-    if length * GOOD > 1.0:
-        loads = np.empty(k)
-        for column in range(k - 1):
-            for t in range(column):
-                loads[t] = R[t, column]
-            _border(T, loads, R[column, column], column)
-    else:
-        _rotate(T, cosines, sines, place, k)
-        for t in range(k):
-            weights[t] = T[k - 1, t]
-        for b in range(place, k - 1):
-            for t in range(place, b + 1):
-                T[b, t] = T[b, t + 1]
-            T[b, b + 1] = 0.0
-    return weights
-
-
-@njit(cache=True, nogil=True)
-def _rotate(rows: Array, cosines: Array, sines: Array, place: int, k: int) -> None:
-    for t in range(place, k - 1):
-        upper, lower = rows[t], rows[t + 1]
-        c, z = cosines[t], sines[t]
-        for i in range(len(upper)):
-            a, b = upper[i], lower[i]
-            upper[i] = c * a + z * b
-            lower[i] = c * b - z * a
 
 
 @njit(cache=True, nogil=True)

@@ -3,6 +3,11 @@
 A replica at inverse temperature β samples p_β(γ) by weighted tempered Gibbs steps (Zanella & Roberts 2019). Replicas at
 neighbouring temperatures swap (parallel tempering, Geyer 1991), even and odd pairs in turn (Okabe et al. 2001; Syed,
 Bouchard-Côté, Deligiannidis & Doucet 2022).
+
+Before each step the log posteriors of all models that differ by one column are computed. Adding column i takes r²_i/s_i
+from eᵀe, e = y − Qu, and multiplies |A|, A = RᵀR, by s_i. If these differences of squares have lost digits, they are
+recomputed from the vectors. A column that is linearly dependent on the model's can't enter. Removing a column is read
+off T = R⁻ᵀ.
 """
 
 from typing import NamedTuple
@@ -11,11 +16,118 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.numba import njit
-from credo.sparse._slabs_jit import exps
-from credo.sparse.sampler._factors_jit import Columns, Replicas, build, insert, remove, replica
-from credo.sparse.sampler._neighbours_jit import BLOCK, Target, neighbours
+from credo.sparse._slabs_jit import Formula, log_evidence
+from credo.sparse.sampler._factors_jit import GOOD, Columns, Replicas, build, dot, insert, remainder, remove, replica
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Target(NamedTuple):
+    """The posterior: ln p(γ) by size and the slab's evidence; and by size ln p₀(γ), the density at β = 0.
+
+    ln p_β(γ) = (1 − β) ln p₀(γ) + β ln p(γ)p(y | γ)
+    """
+
+    log_prior: Array
+    log_reference: Array
+    formula: Formula
+
+
+@njit(cache=True, nogil=True)
+def neighbours(c: Columns, target: Target, m: Replicas) -> None:
+    """Fill `log_joint` of all models that differ by one column, and `here` of the model itself."""
+    n, k, e = len(c.X), m.size[0], m.e
+    logdet, extent, inverse = 0.0, n + k, np.empty(k)
+    for i in range(extent):
+        e[i] = c.y[i] if i < n else 0.0
+    for t in range(k):
+        logdet += 2.0 * np.log(m.R[t, t]) + c.scale[m.members[t]]
+        for i in range(extent):
+            e[i] -= m.u[t] * m.Q[t, i]
+    rest = dot(e, e, extent) + c.slack
+    m.here[1], m.here[2] = log_evidence(target.formula, k, rest, logdet), rest
+    m.here[0] = m.here[1] + target.log_prior[k]
+    _leaving(c, target, m, rest, logdet, inverse)
+    if k + 1 < len(target.log_prior):
+        _entering(c, target, m, rest, logdet, inverse)
+    else:
+        for i in range(len(m.s)):
+            m.log_joint[i] = m.log_joint[i] if m.inside[i] else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def _leaving(c: Columns, target: Target, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
+    """Models with one column less; fills `inverse` with the diagonal of A⁻¹.
+
+    Without column t, eᵀe grows by w²/(A⁻¹)_tt, w = (A⁻¹b)_t, and |A| is multiplied by (A⁻¹)_tt. (A⁻¹)_tt is the
+    squared length of column t of R⁻ᵀ, and w its product with u.
+    """
+    k, weight = m.size[0], np.zeros(m.size[0])
+    for t in range(k):
+        inverse[t] = 0.0
+    for b in range(k):
+        row, load = m.T[b], m.u[b]
+        for t in range(b + 1):
+            inverse[t] += row[t] * row[t]
+            weight[t] += row[t] * load
+    for t in range(k):
+        i = m.members[t]
+        volume = logdet + np.log(inverse[t]) - c.scale[i]
+        value = log_evidence(target.formula, k - 1, rest + weight[t] * weight[t] / inverse[t], volume)
+        m.log_joint[i] = target.log_prior[k - 1] + value
+
+
+@njit(cache=True, nogil=True)
+def _entering(c: Columns, target: Target, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
+    """Models with one column more."""
+    k, floor, weakest, formula = m.size[0] + 1, 0.0, 1.0, target.formula
+    for t in range(k - 1):
+        floor, weakest = max(floor, c.least[m.members[t]]), min(weakest, 1.0 / inverse[t])
+    for i in range(len(m.s)):
+        if m.inside[i]:
+            continue
+        least, square = max(floor, c.least[i]), m.s[i]
+        left = rest - m.r[i] * m.r[i] / square if square > GOOD else 0.0
+        # A member with squared residual w keeps at least w·s/2 beside column i.
+        if not (left > GOOD * rest and square * weakest > 2.0 * least * least):
+            square, left = _recomputed(c, m, i, inverse, least)
+        if square > 0.0:
+            volume = np.log(square) + logdet + c.scale[i] if formula.volume != 0.0 else 0.0
+            m.log_joint[i] = target.log_prior[k] + log_evidence(formula, k, left, volume)
+        else:
+            m.log_joint[i] = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def _recomputed(c: Columns, m: Replicas, i: int, inverse: Array, least: float) -> tuple[float, float]:
+    """The squared residuals of column i, and of y given it too, from the vectors; (0, 0) if it is dependent."""
+    extent, out, loads = len(c.X) + m.size[0], np.empty(m.Q.shape[1]), np.empty(m.size[0])
+    square = remainder(c, m, i, out, loads)
+    if not square > least * least or _makes_dependent(m, square, loads, inverse, least):
+        return 0.0, 0.0
+    slope = dot(out, m.e, extent) / square
+    left = c.slack + slope * slope * c.ridge[i]
+    for t in range(extent):
+        left += (m.e[t] - slope * out[t]) ** 2
+    return square, left
+
+
+@njit(cache=True, nogil=True)
+def _makes_dependent(m: Replicas, s: float, loads: Array, inverse: Array, least: float) -> bool:
+    """Whether a column of squared residual s leaves no more than `least` of a member's length.
+
+    (A⁻¹)_tt grows by w²_t/s with w = R⁻¹Qᵀx, the weights of the members in the column. `loads`, Qᵀx, becomes w.
+    """
+    for t in range(m.size[0] - 1, -1, -1):
+        for b in range(t + 1, m.size[0]):
+            loads[t] -= m.R[t, b] * loads[b]
+        loads[t] /= m.R[t, t]
+        if (inverse[t] + loads[t] * loads[t] / s) * least * least >= 1.0:
+            return True
+    return False
+
+
 Places = NDArray[np.int64]
 
 # Sums and maxima in any order, so that the compiler can vectorize them; none of them is NaN.
@@ -37,19 +149,15 @@ class Ladder(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is stored of the steps.
+    """What is stored of the steps at β = 1.
 
-    At β = 1 `trace` has the log evidence, 1 − R² and the weight; `models` the columns, filled up with −1; `included`
-    the sums of weight × conditional inclusion probabilities. At all temperatures `tempering` (n_rounds, n_steps, 2) has
-    ln p(γ)p(y | γ)/p₀(γ) and the log weight; at β = 0 `entering` sums, by size, the weight and the weight × the number
-    of columns that can enter.
+    `trace` has the log evidence, 1 − R² and the weight; `models` the columns, filled up with −1; `included`
+    the sums of weight × conditional inclusion probabilities.
     """
 
     trace: Array
     models: Places
     included: Array
-    tempering: Array
-    entering: Array
 
 
 @njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
@@ -70,46 +178,24 @@ def flip_rates(target: Target, m: Replicas, beta: float, exploration: float, odd
         odds[i] = beta * (log_joint[i] if able else 0.0) + (leave if inside[i] else enter)
         top = odds[i] if able and odds[i] > top else top
     one = np.exp(-top)
-    for start in range(0, len(odds), BLOCK):
-        block, joints = odds[start : start + BLOCK], log_joint[start : start + BLOCK]
-        for i in range(len(block)):
-            block[i] -= top
-        exps(block)
-        for i in range(len(block)):
-            block[i] = block[i] if joints[i] > -np.inf else -1.0
-        total += _block_rate(m, odds, one, exploration, start)
+    for i in range(len(odds)):
+        odds[i] = np.exp(odds[i] - top) if log_joint[i] > -np.inf else -1.0
+        rate = (one if inside[i] else odds[i]) + exploration * (one + odds[i])
+        total += rate if odds[i] >= 0.0 else 0.0
     return total, top
-
-
-@njit(cache=True, nogil=True, fastmath=_ANY_ORDER)
-def _block_rate(m: Replicas, odds: Array, one: float, exploration: float, start: int) -> float:
-    """The sum of the rates of a block of columns."""
-    total, inside, each = 0.0, m.inside[start : start + BLOCK], odds[start : start + BLOCK]
-    for i in range(len(each)):
-        rate = (one if inside[i] else each[i]) + exploration * (one + each[i])
-        total += rate if each[i] >= 0.0 else 0.0
-    return total
 
 
 @njit(cache=True, nogil=True)
 def draw_column(m: Replicas, odds: Array, one: float, exploration: float, target: float) -> int:
     """The column at which the cumulative rate passes `target`; −1 if none can flip."""
-    found, start = -1, 0
-    while start + BLOCK < len(odds):
-        block = _block_rate(m, odds, one, exploration, start)
-        if target < block:
-            break
-        start, target = start + BLOCK, target - block
-    for i in range(start, len(odds)):
+    found = -1
+    for i in range(len(odds)):
         if odds[i] >= 0.0:
+            # By rounding, the target may lie beyond the last column that can flip.
             found = i
             target -= (one if m.inside[i] else odds[i]) + exploration * (one + odds[i])
             if target < 0.0:
-                return i
-    # By rounding, the target may lie beyond the last column that can flip.
-    for i in range(start - 1 if found < 0 else -1, -1, -1):
-        if odds[i] >= 0.0:
-            return i
+                break
     return found
 
 
@@ -164,11 +250,6 @@ def run_rounds(
                     break
                 total, top = flip_rates(target, m, ladder.betas[level], ladder.exploration, odds)
                 one = np.exp(-top)
-                log_weight = -top - np.log(total) if total > 0.0 else 0.0
-                record.tempering[number, step, 0] = m.here[0] - target.log_reference[m.size[0]]
-                record.tempering[number, step, 1] = log_weight
-                if ladder.betas[level] == 0.0:
-                    _count_entering(m, odds, np.exp(log_weight), record.entering)
                 if level == 0:
                     weight = one / total if total > 0.0 else 1.0
                     add_inclusions(m, odds, one, weight, record.included)
@@ -190,15 +271,6 @@ def _store(m: Replicas, record: Record, done: int, weight: float) -> None:
     record.trace[done, 0], record.trace[done, 1], record.trace[done, 2] = m.here[1], m.here[2], weight
     for t in range(record.models.shape[1]):
         record.models[done, t] = m.members[t] if t < m.size[0] else -1
-
-
-@njit(inline="always")
-def _count_entering(m: Replicas, odds: Array, weight: float, entering: Array) -> None:
-    able = 0
-    for i in range(len(odds)):
-        able += odds[i] >= 0.0 and not m.inside[i]
-    entering[m.size[0], 0] += weight
-    entering[m.size[0], 1] += weight * able
 
 
 @njit(inline="always")
