@@ -1,8 +1,7 @@
 """Seconds and memory against the number of rows for every method, with fitted exponents, and the page made from them.
 
 ``python -m benchmarks.scaling`` measures, writes ``docs/scaling.json``, draws ``docs/images/scaling.png`` and writes
-``docs/which-method.md``; ``--page`` makes the last two from the numbers that there are, and ``--data DIR`` also
-compares committees with inducing points on kin8nm and protein.
+``docs/which-method.md``; ``--page`` makes the last two from the numbers that there are.
 """
 
 from benchmarks.harness import Line, below

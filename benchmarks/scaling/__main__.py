@@ -5,7 +5,6 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.scaling.compare import compare
 from benchmarks.scaling.measure import Curve, Point, measure_all
 from benchmarks.scaling.page import draw, page
 
@@ -16,18 +15,15 @@ NUMBERS = DOCS / "scaling.json"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--page", action="store_true", help="write figure and page from the numbers that there are")
-    parser.add_argument("--data", type=Path, help="also compare committees with inducing points on tables in here")
     given = parser.parse_args()
-    found = json.loads(NUMBERS.read_text(encoding="utf-8")) if NUMBERS.exists() else {"comparison": []}
+    found = json.loads(NUMBERS.read_text(encoding="utf-8")) if NUMBERS.exists() else {}
     if not given.page:
         curves, found["summary_bytes"] = measure_all()
         found["curves"] = [asdict(curve) for curve in curves]
-    if given.data:
-        found["comparison"] = list(compare(given.data))
     NUMBERS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     curves = [Curve(**{**curve, "points": [Point(**p) for p in curve["points"]]}) for curve in found["curves"]]
     draw(curves, DOCS / "images" / "scaling.png")
-    text = page(curves, found["summary_bytes"], found["comparison"])
+    text = page(curves, found["summary_bytes"])
     (DOCS / "which-method.md").write_text(text, encoding="utf-8")
 
 

@@ -94,12 +94,10 @@ def _inducing_summary(X: Array, y: Array) -> Job:
 CASES = [
     Case("exact", "one evaluation", MIDDLE, 250, _evaluation("exact", _rbf), largest=8000),
     Case("inducing, 500 points", "one evaluation", MIDDLE, 1000, _evaluation("inducing", _rbf)),
-    Case("committee", "one evaluation", MIDDLE, 1000, _evaluation("committee", _rbf)),
     Case("vecchia", "one evaluation", FEW, 1000, _evaluation("vecchia", _matern)),
     Case("state space", "one evaluation", 1, 16_000, _evaluation("state_space", _matern)),
     Case("GPRegressor, exact", "Gaussian processes", MIDDLE, 250, _process("exact"), largest=8000, budget=_LONG),
     Case("GPRegressor, inducing", "Gaussian processes", MIDDLE, 1000, _process("inducing"), budget=_LONG),
-    Case("GPRegressor, committee", "Gaussian processes", MIDDLE, 1000, _process("committee"), budget=_LONG),
     Case("GPRegressor, vecchia", "Gaussian processes", FEW, 1000, _process("vecchia"), budget=_LONG),
     Case("GPRegressor, state_space", "Gaussian processes", 1, 4000, _process("state_space"), budget=_LONG),
     Case("LinearRegression", "other models", WIDE, 4000, _fit(LinearRegression()), largest=1_500_000),

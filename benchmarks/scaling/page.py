@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -46,7 +45,7 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def page(curves: Sequence[Curve], sizes: Mapping[str, float], comparison: Sequence[Mapping[str, Any]]) -> str:
+def page(curves: Sequence[Curve], sizes: Mapping[str, float]) -> str:
     """The page as Markdown."""
     by_name = {curve.name: curve for curve in curves}
     return _TEMPLATE.read_text(encoding="utf-8").format(
@@ -56,7 +55,6 @@ def page(curves: Sequence[Curve], sizes: Mapping[str, float], comparison: Sequen
             _pass(by_name[name], n_columns, sizes[name])
             for name, n_columns in (("summarize", WIDE), ("summary of inducing points", MIDDLE))
         ),
-        comparison=_lines(list(comparison[0]), [list(line.values()) for line in comparison]) if comparison else "",
     )
 
 

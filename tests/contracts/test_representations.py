@@ -68,7 +68,7 @@ def full_rank(name, rows):
 
 
 # Representations of targets with normal noise only.
-WITHOUT_SITES = {"vecchia", "committee"}
+WITHOUT_SITES = {"vecchia"}
 
 every = pytest.mark.parametrize("name", REPRESENTATIONS)
 

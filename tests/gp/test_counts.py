@@ -1,6 +1,7 @@
 """Counts: the bound is right by other routes, its gradient too, and predictions are calibrated."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -98,9 +99,8 @@ def test_methods_agree():
         assert other.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-6)
         np.testing.assert_allclose(other.predict(new), exact.predict(new), rtol=1e-5)
         np.testing.assert_allclose(other.predict_dist(new).std, exact.predict_dist(new).std, rtol=1e-5)
-    for method in ("vecchia", "committee"):
-        with pytest.raises(ValueError, match=f'noise="poisson" needs method="exact" .* got method="{method}"'):
-            fixed(X, y, method=method)
+    with pytest.raises(ValueError, match=r'noise="poisson" needs method="exact" .* got method="vecchia"'):
+        fixed(X, y, method="vecchia")
 
 
 def test_weights_are_copies_and_equal_inputs_share_a_site():
@@ -137,7 +137,7 @@ def test_predictions_are_about_counts_and_their_rate(fitted, tmp_path):
     again = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.predict_dist(X).std, dist.std)
-    again.y_train_ = again.y_train_ + 0.5
+    again.data_ = replace(again.data_, y=again.data_.y + 0.5)
     with pytest.raises(ValueError, match="needs counts"):
         again._check_state()
 

@@ -1,6 +1,8 @@
 """Exact Gaussian-process regression against densities, block formulas, brute force and linear regression."""
 
+import traceback
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from sklearn.gaussian_process import kernels
 
 import credo
 from credo.core.estimator import FitWarning
+from credo.core.linalg import threads as parallel
+from credo.core.linalg import workspace
 from credo.core.notices import collected
 from credo.distributions import MultivariateNormal
 from credo.gp import GPClassifier, GPRegressor
@@ -390,3 +394,17 @@ def test_a_target_that_is_constant_up_to_rounding_has_finite_intervals():
         warnings.simplefilter("error", RuntimeWarning)
         dist = GPRegressor(n_restarts=0).fit(X, y).predict_dist(X)
     assert np.isfinite(dist.std).all() and np.allclose(dist.mean, 1e69)
+
+
+def test_the_way_from_fit_to_the_factorization_is_short(monkeypatch):
+    depths, factor, home = [], workspace.cholesky_in_place, str(Path(credo.__file__).parent)
+
+    def counted(A):
+        depths.append(sum(frame.filename.startswith(home) for frame in traceback.extract_stack()))
+        return factor(A)
+
+    monkeypatch.setattr(workspace, "cholesky_in_place", counted)
+    monkeypatch.setattr(parallel, "n_threads", lambda: 1)
+    x = np.linspace(0, 6, 12)[:, None]
+    GPRegressor(n_restarts=0).fit(x, np.sin(x[:, 0]))
+    assert 0 < max(depths) <= 12

@@ -1,13 +1,10 @@
-"""The evidence of a Gaussian-process classifier as a function of one flat vector of hyperparameters.
-
-MCMC for a classifier of two classes: draws of latent values, and of hyperparameters on request.
-"""
+"""The evidence of a Gaussian-process classifier by its hyperparameters, and draws from their posterior."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +14,6 @@ from numpy.typing import NDArray
 from credo.core.inference import (
     Approximation,
     LatentPrior,
-    Representation,
     SoftmaxApproximation,
     annealed_evidence,
     elliptical_slice,
@@ -28,8 +24,7 @@ from credo.core.inference import (
 )
 from credo.core.inference.mcmc import elliptical_step
 from credo.core.linalg import NotPositiveDefiniteError
-from credo.core.params import ParameterTree
-from credo.gp._objective import EvidenceObjective, Hyperprior, kernel_defaults
+from credo.gp._objective import EvidenceObjective
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 
@@ -40,60 +35,39 @@ INFERENCES: dict[str, Callable[..., Approximation]] = {"laplace": laplace, "ep":
 # Tolerances during a search. The evidence is stationary where the iterations converge, so that its error is the square
 # of theirs.
 _SEARCH_TOLERANCE = {"laplace": 1e-9, "ep": 1e-6, "vi": 1e-8}
+# Steps of MCMC before the first draw, and between draws.
+_TUNE, _THIN = 200, 5
+# Steps of the latent values between two of the hyperparameters.
+_LATENT_STEPS = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassificationObjective(EvidenceObjective):
-    """Rows, their classes and weights, a kernel, and the inference that approximates the posterior.
+    """Rows, their classes (as targets) and weights, a kernel, and the inference that approximates the posterior.
 
     `n_classes` is 2 for a likelihood of one latent function; more classes are joined by the softmax, with Laplace's
-    approximation. `last` holds the sites at which the last evaluation ended, for warm starts; without it each starts
-    from scratch. `found` collects the approximation at every vector, if it is a dictionary.
+    approximation. `found` collects the approximation at every vector, if it is a dictionary.
     """
 
-    kernel: Kernel
-    representation: Representation
-    codes: NDArray[np.intp]
     n_classes: int
-    weight: Array
     likelihood: Bernoulli
     inference: str
-    hyperpriors: bool = True
-    tolerance: float = 1e-9
-    last: dict[str, Any] | None = None
     found: dict[bytes, Approximation | SoftmaxApproximation] | None = None
 
     @cached_property
-    def tree(self) -> ParameterTree:
-        return ParameterTree({"kernel": self.kernel.tree})
-
-    @cached_property
-    def hyperprior(self) -> Hyperprior:
-        return Hyperprior.of(self.tree, kernel_defaults(self.kernel, self.representation.X, self.weight))
+    def codes(self) -> NDArray[np.intp]:
+        """The places of the labels among the classes."""
+        return self.observations.Y[:, 0].astype(np.intp)
 
     @cached_property
     def labels(self) -> Array:
         """−1 and +1."""
         return np.where(self.codes == 1, 1.0, -1.0)
 
-    @property
-    def rows(self) -> Representation:
-        return self.representation
-
-    def subset(self, rows: NDArray[np.intp]) -> ClassificationObjective:
-        part = self.representation.subset(rows)
-        return replace(self, representation=part, codes=self.codes[rows], weight=self.weight[rows])
-
-    def adapted(self, vector: Array) -> ClassificationObjective:
-        return replace(self, representation=self.representation.adapted(self.kernel_at(vector)))
-
-    def started(self, vector: Array) -> ClassificationObjective:
-        return replace(self.adapted(vector), last={})
-
     def approximation(self, kernel: Kernel) -> Approximation | SoftmaxApproximation:
         """The approximate posterior of the latent values under a kernel."""
-        prior = self.representation.prior(kernel)
-        options: dict[str, Any] = {"weight": self.weight}
+        prior = self.rows.prior(kernel)
+        options: dict[str, Any] = {"weight": self.observations.weight}
         if self.last is not None:
             options |= {"start": self.last.get("start"), "tolerance": _SEARCH_TOLERANCE[self.inference]}
         found: Approximation | SoftmaxApproximation
@@ -113,11 +87,6 @@ class ClassificationObjective(EvidenceObjective):
         if not gradient:
             return found.log_evidence, np.empty(0)
         return found.log_evidence, found.gradient().by_kernel * self.tree.derivative(vector)
-
-
-_TUNE, _THIN = 200, 5
-# Steps of the latent values between two of the hyperparameters.
-_LATENT_STEPS = 5
 
 
 def sample_latent(
@@ -155,12 +124,12 @@ def sample_jointly(
     """
     log_likelihood, hyperprior = _log_likelihood(objective), objective.hyperprior.proper
     n = objective.n_rows
-    theta, prior = start.copy(), objective.representation.prior(objective.kernel_at(start))
+    theta, prior = start.copy(), objective.rows.prior(objective.kernel_at(start))
     white = np.zeros(n)
     thetas, latents = np.empty((n_draws, len(theta))), np.empty((n_draws, n))
 
     def log_density(vector: Array) -> tuple[float, LatentPrior]:
-        moved = objective.representation.prior(objective.kernel_at(vector))
+        moved = objective.rows.prior(objective.kernel_at(vector))
         own = objective.tree.log_prior(vector, jacobian=True)[0] + hyperprior.log_density(vector)[0]
         try:
             return log_likelihood(moved.color(white)) + own, moved
@@ -216,5 +185,5 @@ def _slice(
 
 
 def _log_likelihood(objective: ClassificationObjective) -> Callable[[Array], float]:
-    likelihood, labels, weight = objective.likelihood, objective.labels, objective.weight
+    likelihood, labels, weight = objective.likelihood, objective.labels, objective.observations.weight
     return lambda f: float(weight @ likelihood.log_prob(labels, f))

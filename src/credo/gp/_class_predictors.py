@@ -5,8 +5,6 @@ They are what a model file contains of a fitted classifier: arrays from which fa
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,18 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, logsumexp
 
 from credo.core.estimator import check_positive, check_shapes, choice
-from credo.core.inference import (
-    REPRESENTATIONS,
-    Dense,
-    FeatureWeights,
-    ObservedPosterior,
-    SitePosterior,
-    SiteSums,
-    representation,
-)
+from credo.core.inference import REPRESENTATIONS, Dense, ObservedPosterior, SitePosterior, representation
 from credo.core.inference.softmax import SoftmaxGaussian
-from credo.distributions import Mixture, Normal
-from credo.gp._row_sums import features_of
+from credo.distributions import Distribution, Mixture, Normal
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.likelihoods import bernoulli as moderated
@@ -38,85 +27,9 @@ LINKS = ("probit", "logit")
 _LOG2_POINTS = 10
 
 
-class _NormalPredictor(ABC):
-    """Two classes, by a latent function that is normal at each row."""
-
-    link: str
-
-    @abstractmethod
-    def latent(self, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of the latent function."""
-
-    def latent_dist(self, rows: Array) -> Normal:
-        """The distribution of the latent function at each row."""
-        mean, variance = self.latent(rows)
-        return Normal(mean, np.sqrt(variance))
-
-    def log_odds(self, rows: Array) -> Array:
-        """ln P(+1) − ln P(−1), the latent function integrated out."""
-        return Bernoulli(self.link).log_odds(*self.latent(rows))
-
-    def probabilities(self, rows: Array) -> Array:
-        """(n_rows, 2)."""
-        return _of_two(self.log_odds(rows))
-
-
 @dataclass(frozen=True, eq=False)
-class SitePredictor(_NormalPredictor):
-    """Two classes, by Gaussian sites at the training rows."""
-
-    kernel: Kernel
-    X: Array
-    precision: Array
-    location: Array
-    link: str
-    points: Array | None = None
-    method: str = "exact"
-
-    def _check_state(self) -> None:
-        check_shapes(self, X="n d", precision="n", location="n", points="m d?")
-        choice("method", self.method, tuple(REPRESENTATIONS))
-        if (self.points is None) != (self.method != "inducing"):
-            raise ValueError('inducing points belong to method="inducing", and to no other')
-        check_positive(self, "precision", zero=True)
-        choice("link", self.link, LINKS)
-
-    def latent(self, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of the latent function."""
-        return self._posterior.latent(rows)
-
-    @cached_property
-    def _posterior(self) -> SitePosterior:
-        rows = representation(self.method, self.X, self.kernel, self.points)
-        return rows.prior(self.kernel).sites(self.precision, self.location)
-
-
-@dataclass(frozen=True, eq=False)
-class SumsPredictor(_NormalPredictor):
-    """Two classes, by the sums over all rows of a table in parts; X are the inducing points."""
-
-    kernel: Kernel
-    X: Array
-    gram: Array
-    cross: Array
-    link: str
-
-    def _check_state(self) -> None:
-        check_shapes(self, X="m d", gram="m m", cross="m")
-        choice("link", self.link, LINKS)
-
-    def latent(self, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of the latent function."""
-        return self._weights.latent(rows)
-
-    @cached_property
-    def _weights(self) -> FeatureWeights:
-        return FeatureWeights.of(features_of(self.kernel, self.X), SiteSums(self.gram, self.cross))
-
-
-@dataclass(frozen=True, eq=False)
-class SiteMixturePredictor:
-    """Two classes, by Gaussian sites for each of several kernels, whose predictions are averaged."""
+class SitePredictor:
+    """Two classes, by Gaussian sites at the training rows for each of several kernels, over which it averages."""
 
     kernels: tuple[Kernel, ...]
     weights: Array
@@ -124,41 +37,32 @@ class SiteMixturePredictor:
     precision: Array
     location: Array
     link: str
-    method: str = "exact"
-
-    @classmethod
-    def of(
-        cls,
-        sites: Sequence[SitePosterior],
-        kernels: tuple[Kernel, ...],
-        weights: Array,
-        *,
-        X: Array,
-        link: str,
-        method: str,
-    ) -> SiteMixturePredictor:
-        """From one posterior for each kernel."""
-        precision, location = (np.stack([getattr(q, name) for q in sites]) for name in ("precision", "location"))
-        return cls(kernels, weights, X, precision, location, link, method)
+    points: Array | None
+    method: str
 
     def _check_state(self) -> None:
+        sizes = check_shapes(self, X="n d", precision="k n", location="k n", weights="k", points="m d?")
         choice("method", self.method, tuple(REPRESENTATIONS))
-        sizes = check_shapes(self, X="n d", precision="k n", location="k n", weights="k")
-        check_positive(self, "precision", "weights", zero=True)
         choice("link", self.link, LINKS)
+        check_positive(self, "precision", "weights", zero=True)
+        if (self.points is None) != (self.method != "inducing"):
+            raise ValueError('inducing points belong to method="inducing", and to no other')
         if len(self.kernels) != sizes["k"] or abs(self.weights.sum() - 1.0) > 1e-6:
             raise ValueError(
                 f"{sizes['k']} sets of sites belong to {len(self.kernels)} kernels, with weights that sum to 1"
             )
 
-    def latent_dist(self, rows: Array) -> Mixture:
-        """The distribution of the latent function at each row, over all kernels."""
-        return Mixture([part.latent_dist(rows) for part in self._parts], self.weights)
+    def latent_dist(self, rows: Array) -> Distribution:
+        """The distribution of the latent function at each row: normal, or a mixture over all kernels."""
+        parts = [Normal(mean, np.sqrt(variance)) for mean, variance in (each.latent(rows) for each in self._posteriors)]
+        return parts[0] if len(parts) == 1 else Mixture(parts, self.weights)
 
     def log_odds(self, rows: Array) -> Array:
-        """Log odds of the average probability over all kernels."""
-        odds = np.stack([part.log_odds(rows) for part in self._parts])
-        weights = self.weights[:, None]
+        """ln P(+1) − ln P(−1) of the average probability over all kernels, the latent function integrated out."""
+        likelihood, weights = Bernoulli(self.link), self.weights[:, None]
+        odds = np.stack([likelihood.log_odds(*each.latent(rows)) for each in self._posteriors])
+        if len(odds) == 1:
+            return odds[0]
         return logsumexp(log_expit(odds), axis=0, b=weights) - logsumexp(log_expit(-odds), axis=0, b=weights)
 
     def probabilities(self, rows: Array) -> Array:
@@ -166,11 +70,10 @@ class SiteMixturePredictor:
         return _of_two(self.log_odds(rows))
 
     @cached_property
-    def _parts(self) -> list[SitePredictor]:
-        each = zip(self.kernels, self.precision, self.location, strict=True)
+    def _posteriors(self) -> list[SitePosterior]:
         return [
-            SitePredictor(kernel, self.X, precision, location, self.link, method=self.method)
-            for kernel, precision, location in each
+            representation(self.method, self.X, kernel, self.points).prior(kernel).sites(precision, location)
+            for kernel, precision, location in zip(self.kernels, self.precision, self.location, strict=True)
         ]
 
 
@@ -213,10 +116,8 @@ class DrawsPredictor:
     X: Array
     draws: Array
     link: str
-    method: str = "auto"
 
     def _check_state(self) -> None:
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
         sizes = check_shapes(self, X="n d", draws="s n")
         choice("link", self.link, LINKS)
         if not 0 < len(self.kernels) <= sizes["s"]:

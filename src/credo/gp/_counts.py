@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credo.core.inference import Approximation, Gradient, Representation, vi
-from credo.core.params import ParameterTree
+from credo.core.inference import Approximation, Gradient, vi
 from credo.distributions import Distribution, Log, Normal, PoissonLogNormal, Transformed
-from credo.gp._objective import EvidenceObjective, Hyperprior, kernel_defaults
-from credo.gp._observations import Observations, Process
+from credo.gp._data import TrainingData
+from credo.gp._noise import FittedNoise, Found, Noise
+from credo.gp._objective import EvidenceObjective
+from credo.gp._observations import Observations, Process, TrainingRows
 from credo.gp._predictor import Predictor
 from credo.kernels import Kernel
-from credo.likelihoods import Poisson
+from credo.likelihoods import Poisson as PoissonLikelihood
 
 Array = NDArray[np.float64]
 
@@ -57,45 +58,21 @@ def require_counts(y: Array, *, mean: str) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CountObjective(EvidenceObjective):
     """The bound on the evidence of counts. `observations` has the mean count of each row and its weight.
 
-    `log_factorials` is Σ ln y! over the counts that a row stands for. `last` holds the sites at which the last
-    evaluation ended, for warm starts; without it each starts from scratch.
+    `log_factorials` is Σ ln y! over the counts that a row stands for.
     """
 
-    kernel: Kernel
-    observations: Observations
     log_factorials: Array
-    hyperpriors: bool = True
-    tolerance: float = 1e-9
-    last: dict[str, Any] | None = None
 
-    @cached_property
-    def tree(self) -> ParameterTree:
-        return ParameterTree({"kernel": self.kernel.tree})
-
-    @cached_property
-    def hyperprior(self) -> Hyperprior:
-        return Hyperprior.of(self.tree, kernel_defaults(self.kernel, self.observations.X, self.observations.weight))
-
-    @property
-    def rows(self) -> Representation:
-        return self.observations.representation
-
-    def subset(self, rows: NDArray[np.intp]) -> CountObjective:
+    def subset(self, rows: NDArray[np.intp]) -> Self:
         counts = self.observations.Y[:, 0]
         if not counts[rows].any():
             # Without any event the flat mean of the log rate has no maximum.
             rows = np.append(rows[1:], np.argmax(counts))
-        return replace(self, observations=self.observations.subset(rows), log_factorials=self.log_factorials[rows])
-
-    def adapted(self, vector: Array) -> CountObjective:
-        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
-
-    def started(self, vector: Array) -> CountObjective:
-        return replace(self.adapted(vector), last={})
+        return replace(super().subset(rows), log_factorials=self.log_factorials[rows])
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         """The bound on ln p(y), and its gradient with respect to the vector."""
@@ -128,7 +105,7 @@ class CountObjective(EvidenceObjective):
         if self.last is not None:
             options = {"start": self.last.get("start", options["start"]), "tolerance": _SEARCH_TOLERANCE}
         prior: Any = _Prior(self.observations, kernel)
-        found = vi(prior, y, Poisson(), weight=weight, **options)
+        found = vi(prior, y, PoissonLikelihood(), weight=weight, **options)
         if self.last is not None and found.converged:
             self.last["start"] = found.start
         return found
@@ -182,7 +159,11 @@ def sites_of(observations: Observations, targets: Array) -> Observations:
 
 @dataclass(frozen=True)
 class CountPredictor(Predictor):
-    """Predictions of counts, by one process for the log rate; `noise` is the smallest variance of a site."""
+    """Predictions of counts, by one process for the log rate."""
+
+    @property
+    def _least_noise(self) -> float:
+        return float(self.noise.rows.min())
 
     def mean(self, rows: Array) -> Array:
         mean, variance = self.processes[0].moments(rows)
@@ -216,3 +197,57 @@ class CountPredictor(Predictor):
     def _expected_noise(self, rows: Array, k: int) -> Any:
         """The variance of the site of one count."""
         return 1.0 / np.maximum(self.mean(rows)[:, 0], _SMALLEST)
+
+
+@dataclass(frozen=True)
+class Poisson(Noise):
+    """Counts whose log rate is the process; predictions are of counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.gp import GPRegressor, Poisson
+    >>> x = np.linspace(0, 6, 60)[:, None]
+    >>> counts = np.random.default_rng(0).poisson(np.exp(1 + np.sin(x[:, 0])))
+    >>> type(GPRegressor("rbf", noise=Poisson(), random_state=0).fit(x, counts).predict_dist(x)).__name__
+    'PoissonLogNormal'
+    """
+
+    name = "poisson"
+    predictor = CountPredictor
+    counts = True
+    title = "Gaussian process of the log rate of counts"
+
+    @property
+    def is_learned(self) -> bool:
+        return False
+
+    def require_targets(self, y: Array, *, mean: str) -> None:
+        require_counts(y, mean=mean)
+
+    def objective(self, rows: TrainingRows, kernel: Kernel) -> CountObjective:
+        data = rows.data
+        logs = data.weight * gammaln(data.y + 1.0)
+        totals = np.bincount(data.merged.index, logs, minlength=len(data.merged.Y)).astype(np.float64)
+        return CountObjective(
+            kernel=kernel,
+            observations=rows.observations(kernel),
+            log_factorials=totals,
+            hyperpriors=rows.hyperpriors,
+        )
+
+    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        sites, variances, bound, ending = objective.sites_at(theta, data.y, data.weight, data.merged.index)
+        level = float((1.0 / variances).sum() / data.weight.sum())
+        failure = "" if ending.converged else ending.message
+        return Found(FittedNoise(variances, np.array([level]), targets=sites), bound, failure)
+
+    def observations(self, rows: Observations, noise: FittedNoise) -> Observations:
+        assert noise.targets is not None
+        return sites_of(rows, noise.targets)
+
+    def entries(self, noise: FittedNoise, data: TrainingData) -> list[tuple[str, float]]:
+        return []
+
+    def evidence_base(self, base: str) -> str:
+        return base.replace("intercept", "intercept of the log rate")

@@ -28,7 +28,7 @@ from credo.core.notices import warn
 from credo.core.params import Parameter
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
-from credo.gp._search import Candidate, result, search_hyperparameters
+from credo.gp._search import Candidate, Choice, result
 from credo.kernels import (
     RBF,
     Columns,
@@ -149,18 +149,6 @@ class GaussianProcess(Estimator):
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
             )
 
-    def _has_sums(self) -> bool:
-        """Whether only sums over the training rows are kept."""
-        return False
-
-    def _need_rows(self, what: str) -> None:
-        """Raise an error where only sums over the training rows are kept."""
-        if self._has_sums():
-            raise ValueError(
-                f"{what} needs the training rows, of which a fit to a table in parts keeps sums only: fit to rows in "
-                "memory, or to a sample of them"
-            )
-
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         """The representations that can do what the arguments ask for, and what that is."""
         raise NotImplementedError
@@ -179,15 +167,14 @@ class GaussianProcess(Estimator):
         if self.method == self.method_ and {"exact", "state_space"} <= set(allowed):
             self._cost_remark = cost_remark(self.method_, self.X_train_, kernel)
         if self._cost_remark and self.hyperparameters != "fixed":
-            warn(f'{self._cost_remark}: use that, or method="auto"', FitWarning, stacklevel=5)
+            warn(f'{self._cost_remark}: use that, or method="auto"', FitWarning, stacklevel=3)
 
     def _representation_settings(self) -> tuple[str, Array | None, int | None]:
-        """Its name, with inducing points if they are chosen already, and how many may be; files of earlier versions
-        know none."""
+        """Its name, with inducing points if they are chosen already, and how many may be."""
         n_points = self._n_inducing if self.n_inducing is None else self.n_inducing
         if n_points is None and self._rows_in_parts is not None:
             n_points = default_points(self._rows_in_parts)
-        return getattr(self, "method_", "exact"), getattr(self, "inducing_points_", None), n_points
+        return self.method_, self.inducing_points_, n_points
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
         """The group of each column, where a kernel given by name has to know and some columns share one."""
@@ -237,8 +224,7 @@ class GaussianProcess(Estimator):
         return "matern52" if getattr(self, "method_", self.method) == "state_space" else "rbf"
 
     def _named_kernel(self, name: str) -> Kernel:
-        # Files of earlier versions know no groups.
-        groups = getattr(self, "column_groups_", None)
+        groups = self.column_groups_
         return _FAMILIES[name](np.ones(self.n_features_in_) if groups is None else 1.0, groups=groups)
 
     def _make_objective(self, kernel: Kernel) -> EvidenceObjective:
@@ -252,45 +238,42 @@ class GaussianProcess(Estimator):
             held = self._held_objective = self._make_objective(self._first_kernel())
         return held
 
-    def _learn(self, rng: np.random.Generator, *, from_data: bool = True, **how: Any) -> Array | None:
-        """The hyperparameters, as given or at the best maximum that the search finds; its curvature, if known."""
-        curvature = self._search(rng, from_data=from_data, **how)
+    def _is_searched(self, objective: EvidenceObjective) -> bool:
+        return self.hyperparameters != "fixed" and bool(objective.tree.names)
+
+    def _search_options(self, rng: np.random.Generator) -> dict[str, Any]:
+        return {
+            "given": isinstance(self.kernel, Kernel),
+            "n_restarts": int(self.n_restarts),
+            "max_evaluations": int(self.max_evaluations),
+            "rng": rng,
+        }
+
+    def _keep_search(self, first: EvidenceObjective, chosen: Choice | None) -> Array | None:
+        """Set `theta_`, `trace_` and `result_` from a search, or else as given; the curvature there, if known."""
+        objective, curvature = first, None
+        if chosen is None:
+            self.theta_, self.result_ = first.tree.flatten(), Result(True, 0, "hyperparameters fixed")
+            self.trace_ = self.theta_[None]
+        else:
+            objective, found = chosen.objective, chosen.found
+            self.theta_, self.trace_, curvature = found.best.vector, np.stack(found.best.trace), found.curvature
+            ending = result(found)
+            self.result_ = replace(ending, message=ending.message + chosen.message + self._remark())
+        self.theta_names_ = objective.tree.names
         # The representation that predictions use is the one for the fitted kernel.
-        self._held_objective = objective = self._objective().adapted(self.theta_)
+        self._held_objective = objective = objective.adapted(self.theta_)
         self.inducing_points_ = objective.rows.points
         if self.method_ != "exact":
             points = "" if self.inducing_points_ is None else f" with {len(self.inducing_points_)} inducing points"
             reason = f", because {self._reason}" if self._reason else ""
-            message = f'{self.result_.message}; method="{self.method_}"{points}{reason}'
-            self.result_ = replace(self.result_, message=message)
+            self._add_to_message(f'method="{self.method_}"{points}{reason}')
         if self._cost_remark:
-            self.result_ = replace(self.result_, message=f"{self.result_.message}; {self._cost_remark}")
+            self._add_to_message(self._cost_remark)
         return curvature
 
-    def _search(self, rng: np.random.Generator, *, from_data: bool, **how: Any) -> Array | None:
-        """Set the objective, `theta_`, `trace_` and `result_`; the curvature at the maximum, if known."""
-        candidates = self._candidates()
-        first = candidates[0].objective
-        if self.hyperparameters == "fixed" or not first.tree.names:
-            self._held_objective, self.theta_names_ = first, first.tree.names
-            self.theta_, self.result_ = first.tree.flatten(), Result(True, 0, "hyperparameters fixed")
-            self.trace_ = self.theta_[None]
-            return None
-        chosen = search_hyperparameters(
-            candidates,
-            from_data=from_data,
-            given=isinstance(self.kernel, Kernel),
-            n_restarts=int(self.n_restarts),
-            max_evaluations=int(self.max_evaluations),
-            rng=rng,
-            **how,
-        )
-        self._held_objective, found = chosen.objective, chosen.found
-        self.theta_names_ = chosen.objective.tree.names
-        self.theta_, self.trace_ = found.best.vector, np.stack(found.best.trace)
-        ending = result(found)
-        self.result_ = replace(ending, message=ending.message + chosen.message + self._remark())
-        return found.curvature
+    def _add_to_message(self, text: str) -> None:
+        self.result_ = replace(self.result_, message=f"{self.result_.message}; {text}")
 
     def _remark(self) -> str:
         """A note where a single length scale is used for columns of very different standard deviations."""

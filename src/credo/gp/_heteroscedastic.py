@@ -19,19 +19,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import check_positive, check_shapes, choice
-from credo.core.inference import REPRESENTATIONS, LatentPrior, Representation, SitePosterior, representation
+from credo.core.inference import REPRESENTATIONS, LatentPrior, SitePosterior, representation
 from credo.core.inference.site_updates import Mixing
 from credo.core.learning.ascent import maximize
 from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
 from credo.core.params import Parameter, ParameterTree
-from credo.gp._objective import EvidenceObjective, GaussianObjective, Hyperprior, kernel_defaults, noise_defaults
-from credo.gp._observations import Observations, Process
+from credo.gp._data import TrainingData
+from credo.gp._noise import BOUND_SUBSET, FittedNoise, Found, Noise
+from credo.gp._objective import EvidenceObjective, GaussianObjective, Hyperprior, noise_defaults
+from credo.gp._observations import Process, TrainingRows
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -42,10 +45,12 @@ _GAIN, _SEARCH_GAIN = 1e-6, 1e-7
 _SHORTEST = 1e-6
 # After a decrease by as many nats, the sites of the last evaluation may be worse than none.
 _FAR = 10.0
-# Rows of the subset on which starts are tried, and the evaluations of each, for constant noise and for this.
-BOUND_SUBSET, _TRIAL, _SHORT_TRIAL = 250, 40, 12
+# Evaluations of each start that is tried on a subset of the rows, for constant noise and for this.
+_TRIAL, _SHORT_TRIAL = 40, 12
 # Log variances of standardised targets are limited to ± this.
-MAX_LOG_VARIANCE = 60.0
+_MAX_LOG_VARIANCE = 60.0
+# Nodes of the quadrature over the log noise.
+_NODES = 9
 
 
 @dataclass(frozen=True)
@@ -60,13 +65,13 @@ class NoiseProcess:
     X: Array
     weights: Array
     precision: Array
-    method: str = "exact"
-    points: Array | None = None
+    method: str
+    points: Array | None
 
     def _check_state(self) -> None:
         check_shapes(self, X="n d", weights="n", precision="n")
         check_positive(self, "precision", zero=True)
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
+        choice("method", self.method, tuple(REPRESENTATIONS))
         check_shapes(self, {"d": self.X.shape[1]}, points="m d?")
 
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
@@ -76,9 +81,7 @@ class NoiseProcess:
 
     @cached_property
     def _posterior(self) -> SitePosterior:
-        # Files of earlier versions say "auto", which was exact.
-        method = "exact" if self.method == "auto" else self.method
-        prior = representation(method, self.X, self.kernel, self.points).prior(self.kernel)
+        prior = representation(self.method, self.X, self.kernel, self.points).prior(self.kernel)
         return _sites(prior, self.weights, self.precision)
 
 
@@ -106,22 +109,18 @@ class _Bound:
         return process.by_noise() * process.noise + 0.5 * process.observations.count - self.precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HeteroscedasticObjective(EvidenceObjective):
     """The bound on the evidence for a function's kernel, the kernel of the log noise and its level.
 
-    `last` holds the sites at which the last evaluation ended, for warm starts; without it each starts from scratch.
-    `visited` are those of every vector of a search, so that the best needs no iterations from scratch.
+    `visited` are the sites of every vector of a search, so that the best needs no iterations from scratch.
     """
 
-    kernel: Kernel
-    observations: Observations
     noise_kernel: Kernel
+    method: str
     level: float = 0.1
-    hyperpriors: bool = True
-    tolerance: float = 1e-8
-    last: dict[str, Array] | None = None
     visited: dict[bytes, Array] = field(default_factory=dict)
+    tolerance = 1e-8
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -130,24 +129,11 @@ class HeteroscedasticObjective(EvidenceObjective):
 
     @cached_property
     def hyperprior(self) -> Hyperprior:
-        own, noise_own = (
-            kernel_defaults(kernel, self.observations.X, self.observations.weight)
-            for kernel in (self.kernel, self.noise_kernel)
-        )
+        own, noise_own = map(self._defaults, (self.kernel, self.noise_kernel))
         return Hyperprior.of(self.tree, own, noise_defaults(), noise_own)
 
-    @property
-    def rows(self) -> Representation:
-        return self.observations.representation
-
-    def subset(self, rows: NDArray[np.intp]) -> HeteroscedasticObjective:
-        return replace(self, observations=self.observations.subset(rows), visited={})
-
-    def adapted(self, vector: Array) -> HeteroscedasticObjective:
-        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
-
-    def started(self, vector: Array) -> HeteroscedasticObjective:
-        return replace(self.adapted(vector), last={})
+    def subset(self, rows: NDArray[np.intp]) -> Self:
+        return replace(super().subset(rows), visited={})
 
     def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
         """The better of two after a short run on few rows: from the first, and from the best kernel for constant noise.
@@ -157,9 +143,13 @@ class HeteroscedasticObjective(EvidenceObjective):
         n, n_kernel = self.n_rows, len(self.kernel.names)
         some = self if n <= BOUND_SUBSET else self.subset(np.sort(rng.permutation(n)[:BOUND_SUBSET]))
         constant = GaussianObjective(
-            self.kernel, some.observations, noise=self.level, learns_noise=True, extra=np.zeros(some.n_rows),
+            kernel=self.kernel,
+            observations=some.observations,
+            noise=self.level,
+            learns_noise=True,
+            extra=np.zeros(some.n_rows),
             hyperpriors=self.hyperpriors,
-        )  # fmt: skip
+        )
         begins = constant.starts(first[: n_kernel + 1], n_restarts, rng)
         found = search(constant.started, begins, tolerance=1e-6, max_evaluations=_TRIAL, small=True).best.vector
         trial = partial(maximize, tolerance=1e-6, max_evaluations=_SHORT_TRIAL)
@@ -169,14 +159,14 @@ class HeteroscedasticObjective(EvidenceObjective):
             ]
         return [max(ends, key=lambda end: end.value).vector]
 
-    def noise_at(self, vector: Array, method: str) -> tuple[Array, float, NoiseProcess]:
+    def noise_at(self, vector: Array) -> tuple[Array, float, NoiseProcess]:
         """The noise variance of each row, the bound, and the distribution of the log noise at a vector."""
         noise_kernel, log_level = self._noise_parameters(vector)
         near = self.visited.get(vector.tobytes())
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level, near)
         weights = found.precision - 0.5 * self.observations.count
         rows = self.rows
-        process = NoiseProcess(noise_kernel, log_level, rows.X, weights, found.precision, method, rows.points)
+        process = NoiseProcess(noise_kernel, log_level, rows.X, weights, found.precision, self.method, rows.points)
         return found.process.noise, found.value, process
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
@@ -234,7 +224,47 @@ class HeteroscedasticObjective(EvidenceObjective):
         count = self.observations.count
         log_noise = _sites(prior, precision - 0.5 * count, precision)
         logs = log_level + log_noise.mean - 0.5 * log_noise.variance
-        noise = np.exp(np.clip(logs, -MAX_LOG_VARIANCE, MAX_LOG_VARIANCE))
+        noise = np.exp(np.clip(logs, -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE))
         process = self.observations.condition(kernel, noise)
         bound = process.log_evidence - 0.25 * float(count @ log_noise.variance) - log_noise.divergence
         return _Bound(log_noise, process, bound)
+
+
+@dataclass(frozen=True)
+class Heteroscedastic(Noise):
+    """Normal noise whose variance varies with the inputs, by a second process on its logarithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.gp import GPRegressor, Heteroscedastic
+    >>> x = np.linspace(0, 6, 80)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.2 * x[:, 0] * np.random.default_rng(0).normal(size=80)
+    >>> model = GPRegressor("rbf", noise=Heteroscedastic(), n_restarts=0, random_state=0).fit(x, y)
+    >>> bool(np.diff(model.noise_std([[1.0], [5.0]]))[0] > 0.3)
+    True
+    """
+
+    name = "heteroscedastic"
+    several_targets = True
+
+    def objective(self, rows: TrainingRows, kernel: Kernel) -> HeteroscedasticObjective:
+        return HeteroscedasticObjective(
+            kernel=kernel,
+            observations=rows.observations(kernel + rows.noise_kernel),
+            noise_kernel=rows.noise_kernel,
+            method=rows.method,
+            hyperpriors=rows.hyperpriors,
+        )
+
+    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        noise, bound, process = objective.noise_at(theta)
+        level = float(np.average(noise, weights=objective.observations.count))
+        return Found(FittedNoise(noise[data.merged.index], np.array([level]), process=process), bound)
+
+    def components(self, noise: FittedNoise, rows: Array, k: int) -> list[tuple[float, Any]]:
+        mean, variance = noise.process.log_variance(rows)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
+        logs = [np.clip(mean + node * np.sqrt(variance), -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE) for node in nodes]
+        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,60 +137,75 @@ def noise_defaults(n_entries: int = 1) -> Array:
     return np.tile([math.log(_FIRST_NOISE), _NOISE_WIDTH], (n_entries, 1))
 
 
+@dataclass(frozen=True, kw_only=True)
 class EvidenceObjective(ABC):
     """Data, a kernel and a model of the observations, whose evidence depends on a flat vector.
 
-    `hyperpriors` adds weak priors to the log evidence; `tolerance` is the relative change below which its digits are
-    rounding errors.
+    `hyperpriors` adds weak priors to the log evidence. `last` holds where the last evaluation ended, for warm starts;
+    without it each starts from scratch.
     """
 
     kernel: Kernel
-    hyperpriors: bool
-    tolerance: float
+    observations: Observations
+    hyperpriors: bool = True
+    last: dict[str, Any] | None = None
+    # The relative change of the log evidence below which its digits are rounding errors.
+    tolerance: ClassVar[float] = 1e-9
 
-    @property
-    @abstractmethod
+    @cached_property
     def tree(self) -> ParameterTree:
         """The parameters by name."""
+        return ParameterTree({"kernel": self.kernel.tree})
 
-    @property
-    @abstractmethod
+    @cached_property
     def hyperprior(self) -> Hyperprior:
         """Weak priors around data-driven values."""
+        return Hyperprior.of(self.tree, self._defaults(self.kernel))
+
+    def _defaults(self, kernel: Kernel) -> Array:
+        return kernel_defaults(kernel, self.observations.X, self.observations.weight)
 
     @property
-    @abstractmethod
     def rows(self) -> Representation:
         """The training rows."""
+        return self.observations.representation
 
     @property
     def n_rows(self) -> int:
         """Number of training rows."""
-        return len(self.rows.X)
+        return len(self.observations.Y)
 
     @abstractmethod
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        """ln p(y) of the standardised targets, and its gradient with respect to the vector."""
+        """ln p(y) of the standardised targets, or a bound, and its gradient with respect to the vector."""
 
-    @abstractmethod
     def subset(self, rows: NDArray[np.intp]) -> Self:
         """The same objective on some of the rows."""
+        return replace(self, observations=self.observations.subset(rows))
 
     def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
         """Where a search starts: the first, and others around it."""
         return [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
 
-    @abstractmethod
     def adapted(self, vector: Array) -> Self:
         """The same, with a representation for the kernel at this vector."""
+        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
 
     def started(self, vector: Array) -> Self:
         """The same for one run of an optimizer from this vector; an evaluation may use the sites of the last one."""
-        return self.adapted(vector)
+        return replace(self.adapted(vector), last={})
 
-    def __call__(self, vector: Array) -> tuple[float, Array]:
-        """Log evidence plus log priors, with the gradient; −∞ where the matrix can't be factored."""
-        return self._posterior(vector, self.hyperprior if self.hyperpriors else None, jacobian=False)
+    def __call__(self, vector: Array, *, proper: bool = False) -> tuple[float, Array]:
+        """Log evidence plus log priors, with the gradient; −∞ where the matrix can't be factored.
+
+        `proper` is the log density of the vector itself given the data: every entry has a proper prior.
+        """
+        try:
+            value, gradient = self.evidence(vector)
+        except NotPositiveDefiniteError:
+            return -math.inf, np.zeros_like(vector)
+        own, by_own = self._log_prior(vector, proper=proper)
+        return value + own, gradient + by_own
 
     def information(self, vector: Array) -> Array | None:
         """The Fisher information of the evidence, plus the curvature of the log priors; None where it isn't known."""
@@ -198,7 +213,7 @@ class EvidenceObjective(ABC):
 
     def log_posterior(self, vector: Array) -> tuple[float, Array]:
         """The log density of the vector itself given the data, up to a constant: every entry has a proper prior."""
-        return self._posterior(vector, self.hyperprior.proper, jacobian=True)
+        return self(vector, proper=True)
 
     def log_posterior_value(self, vector: Array) -> float:
         """The same without its gradient, which takes most of the time."""
@@ -206,7 +221,7 @@ class EvidenceObjective(ABC):
             value = self.evidence(vector, gradient=False)[0]
         except NotPositiveDefiniteError:
             return -math.inf
-        return value + self.tree.log_prior(vector, jacobian=True)[0] + self.hyperprior.proper.log_density(vector)[0]
+        return value + self._log_prior(vector, proper=True)[0]
 
     def kernel_at(self, vector: Array) -> Kernel:
         """The kernel at a vector."""
@@ -214,34 +229,25 @@ class EvidenceObjective(ABC):
         assert isinstance(own, ParameterTree)
         return self.kernel.with_tree(own)
 
-    def _posterior(self, vector: Array, prior: Hyperprior | None, *, jacobian: bool) -> tuple[float, Array]:
-        try:
-            value, gradient = self.evidence(vector)
-        except NotPositiveDefiniteError:
-            return -math.inf, np.zeros_like(vector)
-        own, by_own = self._log_prior(vector, prior, jacobian=jacobian)
-        return value + own, gradient + by_own
-
-    def _log_prior(self, vector: Array, prior: Hyperprior | None, *, jacobian: bool) -> tuple[float, Array]:
-        own, by_own = self.tree.log_prior(vector, jacobian=jacobian)
-        weak, by_weak = (0.0, 0.0) if prior is None else prior.log_density(vector)
+    def _log_prior(self, vector: Array, *, proper: bool = False) -> tuple[float, Array]:
+        own, by_own = self.tree.log_prior(vector, jacobian=proper)
+        if not (proper or self.hyperpriors):
+            return own, by_own
+        weak, by_weak = (self.hyperprior.proper if proper else self.hyperprior).log_density(vector)
         return own + weak, by_own + by_weak
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GaussianObjective(EvidenceObjective):
     """The evidence of targets with one noise variance for all rows, learned where `learns_noise`.
 
     `extra` are known variances that are added to the noise, one for each row.
     """
 
-    kernel: Kernel
-    observations: Observations
     noise: float
     learns_noise: bool
     extra: Array
-    hyperpriors: bool = True
-    tolerance: float = 1e-11
+    tolerance = 1e-11
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -250,18 +256,10 @@ class GaussianObjective(EvidenceObjective):
 
     @cached_property
     def hyperprior(self) -> Hyperprior:
-        own = kernel_defaults(self.kernel, self.observations.X, self.observations.weight)
-        return Hyperprior.of(self.tree, own, noise_defaults(int(self.learns_noise)))
+        return Hyperprior.of(self.tree, self._defaults(self.kernel), noise_defaults(int(self.learns_noise)))
 
-    @property
-    def rows(self) -> Representation:
-        return self.observations.representation
-
-    def subset(self, rows: NDArray[np.intp]) -> GaussianObjective:
-        return replace(self, observations=self.observations.subset(rows), extra=self.extra[rows])
-
-    def adapted(self, vector: Array) -> GaussianObjective:
-        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
+    def subset(self, rows: NDArray[np.intp]) -> Self:
+        return replace(super().subset(rows), extra=self.extra[rows])
 
     def noise_at(self, vector: Array) -> Array:
         """The noise variance of one observation at each row."""
@@ -274,9 +272,13 @@ class GaussianObjective(EvidenceObjective):
         return float(noise.value)
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        value, found = self.observations.evidence(self.kernel_at(vector), self.noise_at(vector), gradient=gradient)
-        if found is None:
+        process, value = self.observations.condition(self.kernel_at(vector), self.noise_at(vector)), 0.0
+        for _, posterior in process.parts:
+            value += posterior.log_evidence
+        value += process.copies[0]
+        if not gradient:
             return value, np.empty(0)
+        found = process.gradient()
         natural = np.append(found.by_kernel, found.by_noise.sum()) if self.learns_noise else found.by_kernel
         return value, natural * self.tree.derivative(vector)
 
@@ -285,5 +287,4 @@ class GaussianObjective(EvidenceObjective):
         if natural is None:
             return None
         n, units = len(vector), self.tree.derivative(vector)
-        prior = partial(self._log_prior, prior=self.hyperprior if self.hyperpriors else None, jacobian=False)
-        return units[:, None] * natural[:n, :n] * units + curvature_at(prior, vector)
+        return units[:, None] * natural[:n, :n] * units + curvature_at(self._log_prior, vector)

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation
-from credo.gp._data import Group, MeanBasis, groups
+from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation, representation
+from credo.gp._data import Group, MeanBasis, TrainingData, groups
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -58,12 +58,6 @@ class Observations:
             parts.append((group, part.prior(kernel).observe(Y, own, self.basis)))
         return Process(self, kernel, noise, tuple(parts))
 
-    def evidence(self, kernel: Kernel, noise: Array, *, gradient: bool = True) -> tuple[float, Gradient | None]:
-        """ln p(Y), and its derivatives by the kernel's parameters and by the noise variance of each row."""
-        process = self.condition(kernel, noise)
-        value = process.log_evidence
-        return value, process.gradient() if gradient else None
-
     @cached_property
     def _parts(self) -> tuple[tuple[Group, Representation, Array], ...]:
         """A representation, with the targets, for each pattern of missing ones."""
@@ -73,21 +67,31 @@ class Observations:
             parts.append((group, part, np.ascontiguousarray(self.Y[np.ix_(group.rows, group.columns)])))
         return tuple(parts)
 
-    def _copies(self, noise: Array) -> tuple[float, Array | float]:
-        """What k observations of scatter S add to ln p beside their mean of variance σ²/k, and its derivative by σ².
 
-        −½(k−1) ln 2πσ² − ½ ln k − S/2σ²
-        """
-        if (self.weight == 1.0).all() and not self.scatter.any():
-            return 0.0, 0.0
-        columns = self.count / self.weight
-        # Without noise, copies are a single observation.
-        noisy = noise > 0
-        columns, weight, noise = np.where(noisy, columns, 0.0), self.weight, np.where(noisy, noise, 1.0)
-        more = columns * (weight - 1.0)
-        scatter = np.where(noisy, self.scatter, 0.0) / noise
-        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(weight) + scatter).sum())
-        return value, 0.5 * (scatter - more) / noise
+@dataclass(frozen=True)
+class TrainingRows:
+    """Training data, the name of their representation, and settings of a fit, for which a `Noise` makes the objective.
+
+    Parameters
+    ----------
+    points : inducing points, if they are chosen already; n_points is how many may be.
+    noise_kernel : the kernel of noise that varies.
+    is_fixed : whether hyperparameters aren't searched for.
+    """
+
+    data: TrainingData
+    method: str
+    points: Array | None
+    n_points: int | None
+    noise_kernel: Kernel
+    is_fixed: bool = False
+    hyperpriors: bool = True
+
+    def observations(self, kernel: Kernel, *, merged: bool = True) -> Observations:
+        """The observations for a kernel: rows of equal inputs merged, or as predictions need them."""
+        rows = self.data.merged if merged else self.data.separate
+        made = representation(self.method, rows.X, kernel, self.points, n_points=self.n_points)
+        return Observations(made, rows.Y, self.data.basis, rows.weight, rows.scatter)
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,24 @@ class Process:
     @property
     def log_evidence(self) -> float:
         """ln p(Y)."""
-        return sum(posterior.log_evidence for _, posterior in self.parts) + self.observations._copies(self.noise)[0]
+        return sum(posterior.log_evidence for _, posterior in self.parts) + self.copies[0]
+
+    @cached_property
+    def copies(self) -> tuple[float, Array | float]:
+        """What k observations of scatter S add to ln p beside their mean of variance σ²/k, and its derivative by σ².
+
+        −½(k−1) ln 2πσ² − ½ ln k − S/2σ²
+        """
+        rows = self.observations
+        if (rows.weight == 1.0).all() and not rows.scatter.any():
+            return 0.0, 0.0
+        # Without noise, copies are a single observation.
+        noisy = self.noise > 0
+        columns, noise = np.where(noisy, rows.count / rows.weight, 0.0), np.where(noisy, self.noise, 1.0)
+        more = columns * (rows.weight - 1.0)
+        scatter = np.where(noisy, rows.scatter, 0.0) / noise
+        value = -0.5 * float((more * np.log(2 * math.pi * noise) + columns * np.log(rows.weight) + scatter).sum())
+        return value, 0.5 * (scatter - more) / noise
 
     def gradient(self) -> Gradient:
         """The derivatives of ln p(Y) by the kernel's parameters and by the noise variance of each row."""
@@ -116,7 +137,7 @@ class Process:
             by_kernel += found.by_kernel
             by_noise[group.rows if len(group.rows) < len(by_noise) else slice(None)] += found.by_noise
         by_noise /= self.observations.weight
-        return Gradient(by_kernel, by_noise + self.observations._copies(self.noise)[1])
+        return Gradient(by_kernel, by_noise + self.copies[1])
 
     def information(self) -> Array | None:
         """The Fisher information of the kernel's parameters and of a noise variance that all rows share.
@@ -129,7 +150,7 @@ class Process:
             if not isinstance(posterior, HasInformation):
                 return None
             total += posterior.information(1.0 / weight[group.rows])
-        # What copies of a row tell beside their mean; see `_copies`.
+        # What copies of a row tell beside their mean; see `copies`.
         noise = np.where(self.noise > 0, self.noise, np.inf)
         total[p, p] += 0.5 * float((self.observations.count * (1.0 - 1.0 / weight) / noise**2).sum())
         return total
@@ -139,7 +160,7 @@ class Process:
         by_noise = np.zeros(len(self.noise))
         for group, posterior in self.parts:
             by_noise[group.rows] += posterior.by_noise() / self.observations.weight[group.rows]
-        return by_noise + self.observations._copies(self.noise)[1]
+        return by_noise + self.copies[1]
 
     def expected_squares(self) -> Array:
         """E(y − f)² of each row, for a single target without gaps."""

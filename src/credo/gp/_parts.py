@@ -1,78 +1,119 @@
-"""Fitting a regressor to a table in parts: hyperparameters from a sample of the rows, the posterior from all."""
+"""A table in parts: hyperparameters and inducing points from a sample of its rows, the posterior from all of them.
+
+Everything that a process with inducing points needs of its rows is a sum over them (`inference.InducingSummary`), so
+that one pass over the parts, in memory O(m²) beside a part, gives the posterior that all rows in one place would give
+for the same kernel, noise and points.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from credo.core.estimator import named
-from credo.core.parts import Parts
-from credo.gp._regressor_core import RegressorCore
-from credo.gp._row_sums import RowSums, features_of, independent_points, row_sums, survey
-from credo.gp._training import known_noise
+from credo.core.estimator import check_positive, named, training_rows
+from credo.core.inference import Basis, InducingFeatures, InducingSummary, SummaryPosterior
+from credo.core.linalg import factorize
+from credo.core.parts import Chunk, Parts, RowSample
+from credo.gp._data import TrainingData
+from credo.kernels import Kernel
+
+Array = NDArray[np.float64]
 
 
-class RegressorInParts(RegressorCore):
-    """A regressor that can be fitted to a table in parts, of which it then has `row_sums_`, and a sample as rows."""
+@dataclass(frozen=True)
+class Survey:
+    """What must be known of the rows first: their number, and a sample with targets and weights."""
+
+    sample: RowSample
+    n_rows: int
+    names: tuple[str, ...] | None
+
+    def merge(self, other: Survey) -> Survey:
+        names = self.names if other.names is None else other.names
+        return Survey(self.sample.merge(other.sample), self.n_rows + other.n_rows, names)
 
     @property
-    def _accepts_parts(self) -> bool:  # type: ignore[override]
-        return not any(self._refused_in_parts().values())
+    def is_complete(self) -> bool:
+        """Whether the sample has all rows."""
+        return len(self.sample.keys) == self.n_rows
 
-    def _fit_parts(self, parts: Parts, column_groups: Any) -> None:
-        """Fit to a sample of the rows, then condition the process on all of them."""
-        caller = type(self).__name__
-        found = survey(caller, parts)
-        rows, (y, weight) = found.sample.rows, found.sample.extra
-        if found.names is not None:
-            rows = named(rows, found.names)
-        if found.is_complete:
-            self._fit_rows(rows, y, weight, column_groups)
-            return
-        self._check_in_parts(found.n_rows)
-        self._rows_in_parts = found.n_rows
-        self._fit_rows(rows, y, weight, column_groups)
-        kernel, noise, table = self._standard_kernel(), float(self.train_noise_[0]), self._table()
-        assert self.inducing_points_ is not None
-        self.inducing_points_ = independent_points(kernel, self.inducing_points_)
-        features, scale = features_of(kernel, self.inducing_points_), float(self.scale_[0])
-        self.row_sums_ = sums = row_sums(
-            caller, parts, features, table.basis, center=float(self.center_[0]), scale=scale, noise=noise
+    @property
+    def table(self) -> tuple[Any, Any, Any]:
+        """Rows, targets and weights of the sample."""
+        rows, (y, weight) = self.sample.rows, self.sample.extra
+        return rows if self.names is None else named(rows, self.names), y, weight
+
+
+def survey(caller: str, parts: Parts) -> Survey:
+    """The survey of all rows, in one pass; messages name the caller."""
+    found: Survey = parts.map_reduce(partial(_surveyed, caller), Survey.merge)
+    return found
+
+
+def _surveyed(caller: str, chunk: Chunk) -> Survey:
+    rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    weight = np.ones(len(y)) if weight is None else weight
+    sample = RowSample.of(rows, y, weight, number=chunk.number)
+    return Survey(sample, len(y), None if _plain(names) else tuple(names))
+
+
+def _plain(names: Sequence[str]) -> bool:
+    return list(names) == [f"x{i}" for i in range(len(names))]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSums:
+    """Sums over all rows: those of the inducing points, the weights, and the logarithms of the weights."""
+
+    summary: InducingSummary
+    weight: float
+    log_weight: float
+
+    def _check_state(self) -> None:
+        check_positive(self, "weight")
+
+    def merge(self, other: RowSums) -> RowSums:
+        return RowSums(
+            self.summary.merge(other.summary), self.weight + other.weight, self.log_weight + other.log_weight
         )
-        value = sums.posterior(features, table.basis).log_evidence + sums.copies(noise)
-        dimensions = sums.weight - table.basis(self.X_train_[:1]).shape[1]
-        self.log_evidence_ = value - dimensions * math.log(scale)
-        self._held_predictor = self._held_objective = None
-        message = (
-            f"{self.result_.message}; hyperparameters from a random sample of {len(y):,} rows, the posterior from all"
-        )
-        self.result_ = replace(self.result_, message=message)
 
-    def _check_in_parts(self, n_rows: int) -> None:
-        """Raise an error where the arguments need more of the rows than sums."""
-        for what, is_refused in self._refused_in_parts().items():
-            if is_refused:
-                raise ValueError(
-                    f"{what} needs all rows in memory, and the table comes in parts with {n_rows:,} rows: use "
-                    'method="inducing" with noise="learn", or fit to a sample of the rows'
-                )
+    def posterior(self, features: InducingFeatures, basis: Basis) -> SummaryPosterior:
+        """f given all rows."""
+        return SummaryPosterior(features, self.summary, 1, basis)
 
-    def _refused_in_parts(self) -> dict[str, bool]:
-        known = known_noise(self.noise)
-        return {
-            f'method="{self.method}"': self.method not in ("auto", "inducing"),
-            f'noise="{self.noise}"': self._has_bound(),
-            "a noise variance of zero, or one for each row": isinstance(known, np.ndarray) or known == 0.0,
-            "learn_additional_noise=True": self.learn_additional_noise,
-            'hyperparameters="sample"': self.hyperparameters == "sample",
-        }
+    def copies(self, noise: float) -> float:
+        """What weights w of observations with this noise add to ln p(y), as `Observations` has it for single rows."""
+        return -0.5 * ((self.weight - self.summary.n) * math.log(2 * math.pi * noise) + self.log_weight)
 
-    def _has_sums(self) -> bool:
-        return getattr(self, "row_sums_", None) is not None
 
-    def _n_observations(self) -> float:
-        sums: RowSums | None = getattr(self, "row_sums_", None)
-        return float(self.weight_.sum()) if sums is None else sums.weight
+def row_sums(caller: str, parts: Parts, features: InducingFeatures, data: TrainingData, *, noise: float) -> RowSums:
+    """The sums over all rows, in one pass; `data` says how targets are standardised, and the noise is theirs."""
+    one = partial(_summed, caller, features, data.basis, float(data.center[0]), float(data.scale[0]), noise)
+    found: RowSums = parts.map_reduce(one, RowSums.merge)
+    return found
+
+
+def _summed(
+    caller: str, features: InducingFeatures, basis: Basis, center: float, scale: float, noise: float, chunk: Chunk
+) -> RowSums:
+    rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    weight = np.ones(len(y)) if weight is None else weight
+    targets = np.column_stack([(y - center) / scale, basis(rows)])
+    summary = features.summarize(rows, targets, noise / weight)
+    return RowSums(summary, float(weight.sum()), float(np.log(weight).sum()))
+
+
+def independent_points(kernel: Kernel, points: Array) -> Array:
+    """The points that don't nearly depend on others, in an order in which K_uu has a Cholesky factor."""
+    return InducingFeatures.of(kernel, points).points
+
+
+def features_of(kernel: Kernel, points: Array) -> InducingFeatures:
+    """The features of independent points in their order, to which sums belong."""
+    return InducingFeatures(kernel, points, factorize(kernel.gram(points), overwrite=True, assume_symmetric=True))

@@ -6,24 +6,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 
 from credo.core.learning.integration import few_points
-from credo.distributions import Distribution, Mixture
-from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
+from credo.distributions import Distribution, Mixture, Normal, StudentT
+from credo.gp._data import TrainingData
 from credo.gp._observations import Process
-from credo.gp._tails import Tails, fitted_tails
 from credo.kernels._contract import draws
-from credo.likelihoods import StudentT
+
+if TYPE_CHECKING:
+    from credo.gp._noise import FittedNoise, Noise
 
 Array = NDArray[np.float64]
 
-# Nodes of the quadrature over the log noise.
-_NODES = 9
 # A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
 _NEGLIGIBLE, _DIGITS = 0.01, 1e-9
 # With fewer rows, the tails of predictions are normal.
@@ -33,25 +32,56 @@ _ROUNDING = 1e-12
 # Nats per row by which predictions of a few processes may diverge from those of all: log scores differ by less than
 # a thousandth, which is first-order in means that differ by √2 times the root of this many standard deviations.
 _DIVERGENCE = 2e-5
+# Degrees of freedom of tails that are tried.
+_DEGREES = (2.1, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0, 50.0)
+# Most iterations for the scale; each reduces the error at least by a constant factor.
+_ITERATIONS = 60
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Residuals divided by their standard deviations are scale·t, with df degrees of freedom; infinite is normal."""
+
+    df: float = math.inf
+    scale: float = 1.0
+
+    @property
+    def variance_factor(self) -> float:
+        """The variance of a standardised residual."""
+        return 1.0 if math.isinf(self.df) else self.scale**2 * self.df / (self.df - 2.0)
+
+    def distribution(self, mean: Array, std: Array) -> Distribution:
+        """The distribution of targets with these means and standard deviations under normal tails."""
+        return Normal(mean, std) if math.isinf(self.df) else StudentT(self.df, mean, self.scale * std)
 
 
 @dataclass(frozen=True)
 class Predictor:
     """Processes for standardised targets, one for each point of the hyperparameters, and how y was standardised.
 
-    `weights` are the weights of the processes, and `noise` the noise variance of a new observation for each, unless a
-    `noise_process` says how it varies; the squared scale of a Student-t distribution, where `noise_df` is finite.
-    y = center + scale·(f + ε), for each column of y; `tails` are those of the distribution of ε.
+    `weights` are the weights of the processes, `model` says how the fitted `noise` makes new observations scatter, and
+    `data` how y was standardised: y = center + scale·(f + ε), for each column. `tails` are those of ε.
     """
 
     processes: tuple[Process, ...]
     weights: Array
-    noise: Array
-    noise_process: NoiseProcess | None
-    noise_df: float
-    center: Array
-    scale: Array
+    model: Noise
+    noise: FittedNoise
+    data: TrainingData
     tails: tuple[Tails, ...]
+
+    @property
+    def center(self) -> Array:
+        return self.data.center
+
+    @property
+    def scale(self) -> Array:
+        return self.data.scale
+
+    @property
+    def _least_noise(self) -> float:
+        """With which a jitter is compared."""
+        return float(self.noise.levels[0])
 
     @property
     def targets(self) -> range:
@@ -59,7 +89,7 @@ class Predictor:
 
     def jitter_report(self) -> tuple[str, str]:
         """What to say of a jitter on the diagonal of the covariance, and advice if it isn't negligible."""
-        process, noise = self.processes[0], float(self.noise[0])
+        process, noise = self.processes[0], self._least_noise
         jitter = process.jitter
         if not jitter:
             return "", ""
@@ -89,7 +119,7 @@ class Predictor:
             if not self.weights[k]:
                 continue
             mean, variance = process.moments(rows)
-            for weight, noise in [(1.0, 0.0)] if latent else self._noise(rows, k):
+            for weight, noise in [(1.0, 0.0)] if latent else self.model.components(self.noise, rows, k):
                 weights.append(weight * self.weights[k])
                 for j in self.targets:
                     parts[j].append(self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, tails[j]))
@@ -103,9 +133,7 @@ class Predictor:
             if not self.weights[k]:
                 continue
             mean, variance = process.left_out_latent()
-            # The noise of a left-out target isn't that of its site.
-            student = math.isfinite(self.noise_df)
-            for weight, noise in self._noise(process.observations.X, k) if student else [(1.0, process.noise)]:
+            for weight, noise in self.model.left_out_components(self.noise, process, k):
                 weights.append(weight * self.weights[k])
                 for j in self.targets:
                     dist = self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, self.tails[j])
@@ -148,7 +176,7 @@ class Predictor:
     @cached_property
     def _left_out(self) -> list[tuple[Array, Array]]:
         """Mean and variance of each training target given all others, by each process."""
-        return [process.left_out() for process in self.processes]
+        return list(map(Process.left_out, self.processes))
 
     def noise_variance(self, rows: Array) -> Array:
         """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""
@@ -196,21 +224,8 @@ class Predictor:
         """The distribution of target j with this mean and variance of standardised targets."""
         return tails.distribution(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
 
-    def _noise(self, rows: Array, k: int) -> list[tuple[float, Any]]:
-        """Weights and values of a new observation's noise variance, for point k of the hyperparameters."""
-        if math.isfinite(self.noise_df):
-            weights, variances = StudentT(math.sqrt(self.noise[k]), self.noise_df).components()
-            return list(zip(weights, variances, strict=True))
-        if self.noise_process is None:
-            return [(1.0, float(self.noise[k]))]
-        mean, variance = self.noise_process.log_variance(rows)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
-        logs = [np.clip(mean + node * np.sqrt(variance), -MAX_LOG_VARIANCE, MAX_LOG_VARIANCE) for node in nodes]
-        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
-
     def _expected_noise(self, rows: Array, k: int) -> Any:
-        return sum(weight * variance for weight, variance in self._noise(rows, k))
+        return sum(weight * variance for weight, variance in self.model.components(self.noise, rows, k))
 
     def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
         cov = process.posterior(j).covariance(rows)
@@ -252,3 +267,44 @@ def _greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array,
         columns.append(left)
         variance = np.maximum(variance - left**2, 0.0)
     return np.array(chosen, dtype=np.intp)
+
+
+def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
+    """The tails of standardised residuals: normal of variance one, unless a Student-t is better by BIC.
+
+    Parameters
+    ----------
+    residuals : array of shape (n,) or (n_points, n)
+        For each component of a mixture.
+    log_weights : array of shape (n_points, n), optional
+        Logarithms of the components' weights divided by their standard deviations.
+    """
+    z = np.atleast_2d(residuals)
+    weights = np.exp(np.zeros_like(z) if log_weights is None else log_weights)
+    n, squares = z.shape[1], z**2
+    found = Tails()
+    # Smaller variances would be rounding error of the largest residual; without any residual there are no tails.
+    smallest = np.finfo(np.float64).eps ** 2 * float(squares.max(initial=0.0))
+    if not smallest > 0:
+        return found
+    best = float(np.log(_floor((weights * np.exp(-0.5 * squares)).sum(axis=0))).sum()) - 0.5 * n * math.log(2 * math.pi)
+    variance = max(float(np.average(squares, weights=weights)), smallest)
+    for df in reversed(_DEGREES):
+        constant = float(gammaln(0.5 * (df + 1)) - gammaln(0.5 * df)) - 0.5 * math.log(df * math.pi)
+        for _ in range(_ITERATIONS):
+            # EM for the scale of a mixture of Student-t distributions (Liu & Rubin 1995).
+            density = weights * (1.0 + squares / (df * variance)) ** (-0.5 * (df + 1))
+            share = density / _floor(density.sum(axis=0))
+            step = float((share * (df + 1) * squares / (df + squares / variance)).sum() / share.sum())
+            if abs(step - variance) <= 1e-5 * variance:
+                break
+            variance = max(step, smallest)
+        value = n * (constant - 0.5 * math.log(variance)) + float(np.log(_floor(density.sum(axis=0))).sum())
+        # Two parameters more than the normal.
+        if value - math.log(n) > best:
+            best, found = value - math.log(n), Tails(df, math.sqrt(variance))
+    return found
+
+
+def _floor(density: Array) -> Array:
+    return np.maximum(density, 1e-300)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import Result
-from credo.core.learning.ascent import Maximum
 from credo.core.learning.hyperparameters import Search, search, try_starts
 from credo.gp._objective import EvidenceObjective
 
@@ -95,11 +94,8 @@ def search_hyperparameters(
     def few(objective: EvidenceObjective) -> EvidenceObjective:
         return objective if small else objective.subset(np.sort(order[: sizes[0]]))
 
-    def tried(objectives: list[EvidenceObjective], starts: list[list[Array]]) -> list[list[Maximum]]:
-        problems = [(few(each).started, own) for each, own in zip(objectives, starts, strict=True)]
-        return try_starts(problems, tolerance, max_evaluations)
-
-    every = tried(objectives, starts)
+    problems = [(few(each).started, own) for each, own in zip(objectives, starts, strict=True)]
+    every = try_starts(problems, tolerance, max_evaluations)
     values = [own[0].value for own in every]
     best = int(np.argmax(values))
     chosen, objective, ends, origin = candidates[best], objectives[best], every[best], starts[best]
@@ -108,7 +104,7 @@ def search_hyperparameters(
         place = len(chosen.objective.kernel.names)
         center = chosen.with_linear.hyperprior.center
         begin = np.insert(ends[0].vector, place, center[place])
-        (extended,) = tried([chosen.with_linear], [[begin]])
+        (extended,) = try_starts([(few(chosen.with_linear).started, [begin])], tolerance, max_evaluations)
         # Laplace's approximation with unit curvature of the parameter more, or BIC where it has no prior.
         factor = 2 * math.pi if objective.hyperpriors else 1.0 / few(objective).n_rows
         gain = extended[0].value - ends[0].value + 0.5 * math.log(factor)

@@ -19,19 +19,22 @@ At the maximum over e only h depends on scale and df, and only ln p on the kerne
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.inference import Representation
 from credo.core.inference.site_updates import Mixing
 from credo.core.params import Parameter, ParameterTree
-from credo.gp._objective import EvidenceObjective, Hyperprior, kernel_defaults, noise_defaults
-from credo.gp._observations import Observations, Process
+from credo.distributions._student_t import t_variance
+from credo.gp._data import TrainingData, median_and_spread
+from credo.gp._noise import FittedNoise, Found, Noise
+from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
+from credo.gp._observations import Process, TrainingRows
 from credo.kernels import Kernel
-from credo.likelihoods import StudentT
+from credo.likelihoods import StudentT as StudentTLikelihood
 
 Array = NDArray[np.float64]
 
@@ -46,20 +49,12 @@ _TOLERANCE = 1e-5
 _LARGEST = 1e16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudentObjective(EvidenceObjective):
-    """The bound on the evidence for a function's kernel, and for scale² (`level`) and degrees of freedom of the noise.
+    """The bound on the evidence for a kernel, and for scale² (`level`) and degrees of freedom of the noise."""
 
-    `last` holds the expected squares at which the last evaluation ended, for warm starts; without it each starts from
-    scratch.
-    """
-
-    kernel: Kernel
-    observations: Observations
     level: float = 0.1
-    hyperpriors: bool = True
-    tolerance: float = 1e-8
-    last: dict[str, Array] | None = None
+    tolerance = 1e-8
 
     @cached_property
     def tree(self) -> ParameterTree:
@@ -68,33 +63,15 @@ class StudentObjective(EvidenceObjective):
 
     @cached_property
     def hyperprior(self) -> Hyperprior:
-        own = kernel_defaults(self.kernel, self.observations.X, self.observations.weight)
         excess = np.array([[math.log(_FIRST_EXCESS), _EXCESS_WIDTH]])
-        return Hyperprior.of(self.tree, own, noise_defaults(), excess)
+        return Hyperprior.of(self.tree, self._defaults(self.kernel), noise_defaults(), excess)
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.observations.Y)
-
-    def subset(self, rows: NDArray[np.intp]) -> StudentObjective:
-        return replace(self, observations=self.observations.subset(rows))
-
-    @property
-    def rows(self) -> Representation:
-        return self.observations.representation
-
-    def adapted(self, vector: Array) -> StudentObjective:
-        return replace(self, observations=self.observations.adapted(self.kernel_at(vector)))
-
-    def started(self, vector: Array) -> StudentObjective:
-        return replace(self.adapted(vector), last={})
-
-    def noise(self, vector: Array) -> StudentT:
+    def noise(self, vector: Array) -> StudentTLikelihood:
         """The distribution of the noise at a vector."""
         tree = self.tree.unflatten(vector)
         level, excess = tree["noise.level"], tree["noise.excess_df"]
         assert isinstance(level, Parameter) and isinstance(excess, Parameter)
-        return StudentT(math.sqrt(float(level.value)), MIN_DF + float(excess.value))
+        return StudentTLikelihood(math.sqrt(float(level.value)), MIN_DF + float(excess.value))
 
     def noise_at(self, vector: Array) -> tuple[Array, float]:
         """The variance of each row's normal site, and the bound."""
@@ -112,7 +89,7 @@ class StudentObjective(EvidenceObjective):
         natural = np.concatenate([found.process.gradient().by_kernel, by_noise])
         return found.value, natural * self.tree.derivative(vector)
 
-    def _maximum(self, kernel: Kernel, likelihood: StudentT) -> _Bound:
+    def _maximum(self, kernel: Kernel, likelihood: StudentTLikelihood) -> _Bound:
         """The maximum of the bound over the expected squares, by fixed-point iterations with Anderson mixing."""
         n, mixing = self.n_rows, Mixing(1.0)
         here = self._bound(
@@ -136,7 +113,7 @@ class StudentObjective(EvidenceObjective):
             self.last["squares"] = here.squares
         return here
 
-    def _bound(self, kernel: Kernel, likelihood: StudentT, squares: Array) -> _Bound:
+    def _bound(self, kernel: Kernel, likelihood: StudentTLikelihood, squares: Array) -> _Bound:
         noise = likelihood.site_variance(squares)
         process = self.observations.condition(kernel, noise)
         each = likelihood.at_squares(squares) + 0.5 * squares / noise + 0.5 * np.log(2 * math.pi * noise)
@@ -150,3 +127,53 @@ class _Bound:
     process: Process
     value: float
     squares: Array
+
+
+@dataclass(frozen=True)
+class StudentT(Noise):
+    """Student-t noise with learned scale and degrees of freedom: outliers have little influence on the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.gp import GPRegressor, StudentT
+    >>> x = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(x[:, 0]) + np.where(np.arange(40) == 20, 30.0, 0.0)
+    >>> GPRegressor("rbf", noise=StudentT(), random_state=0).fit(x, y).predict([[1.5]]).round(1)
+    array([1.])
+    """
+
+    name = "student"
+
+    def center_and_scale(self, Y: Array, weight: Array) -> tuple[Array, Array]:
+        """Outliers change neither."""
+        return median_and_spread(Y, weight)
+
+    def objective(self, rows: TrainingRows, kernel: Kernel) -> StudentObjective:
+        """Rows of equal inputs have sites of their own."""
+        return StudentObjective(
+            kernel=kernel, observations=rows.observations(kernel, merged=False), hyperpriors=rows.hyperpriors
+        )
+
+    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        likelihood = objective.noise(theta)
+        sites, bound = objective.noise_at(theta)
+        return Found(FittedNoise(sites, np.array([likelihood.scale**2]), likelihood.df), bound)
+
+    def components(self, noise: FittedNoise, rows: Array, k: int) -> list[tuple[float, Any]]:
+        weights, variances = StudentTLikelihood(math.sqrt(noise.levels[k]), noise.df).components()
+        return list(zip(weights, variances, strict=True))
+
+    def left_out_components(self, noise: FittedNoise, process: Process, k: int) -> list[tuple[float, Any]]:
+        """The noise of a left-out target isn't that of its site."""
+        return self.components(noise, process.observations.X, k)
+
+    def mean_variance(self, noise: FittedNoise) -> float:
+        return float(noise.levels[0]) * float(t_variance(noise.df))
+
+    def entries(self, noise: FittedNoise, data: TrainingData) -> list[tuple[str, float]]:
+        scale = float(np.sqrt(noise.levels[0]) * data.scale[0])
+        return [*super().entries(noise, data), ("noise scale", scale), ("noise degrees of freedom", noise.df)]
+
+    def evidence_base(self, base: str) -> str:
+        return base.replace("mean of y", "median of y").replace("variance of y", "interquartile range of y")

@@ -164,7 +164,7 @@ class LogImprovement:
         self.analytic = _has_gradient(model)
         if self.analytic:
             # Everything in standardised units: ln EI of y is larger by ln scale.
-            self.scale = float(model.scale_[0])
+            self.scale = float(model.data_.scale[0])
             self.noise = float(model.noise_variance_) / self.scale**2
             self.posterior = model._predictor().processes[0].posterior()
             self.origin = model.X_train_[int(np.argmin(model.predict(model.X_train_)))]

@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from credo.core.estimator import (
+    INTEGRATED,
+    MAXIMISED,
+    Classifier,
+    ConvergenceWarning,
+    Result,
+    check_places,
+    check_positive,
+    check_shapes,
+    choice,
+    evidence_base,
+)
 from credo.core.frames import Table
-from credo.core.parts import in_parts, parts_of
+from credo.core.inference import Approximation, SitePosterior, SoftmaxApproximation, choose, representation
+from credo.core.learning import integrate
+from credo.core.learning.ascent import curvature_at
+from credo.core.linalg import one_blas_thread
+from credo.core.notices import warn
+from credo.core.parts import refuse_parts
+from credo.core.seeds import generator
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
-from credo.gp._class_parts import ClassifierInParts
-from credo.gp._class_predictors import SiteMixturePredictor, SitePredictor, SumsPredictor
-from credo.gp._classifier_core import few_threads
-from credo.gp._gaussian_process import KernelName
+from credo.gp._class_inference import INFERENCES, ClassificationObjective, sample_jointly, sample_latent
+from credo.gp._class_predictors import LINKS, DrawsPredictor, SitePredictor, SoftmaxPredictor
+from credo.gp._data import MeanBasis, distinct
+from credo.gp._gaussian_process import GaussianProcess, KernelName
+from credo.gp._observations import Observations
+from credo.gp._search import search_hyperparameters
 from credo.kernels import Kernel
+from credo.likelihoods import Bernoulli as Labels
 
 Array = NDArray[np.float64]
 
+_EVIDENCE_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
+# An evaluation takes several factorisations: starts are tried on half of the rows, within these limits, and up to so
+# many rows BLAS uses one thread.
+_LEAST, _MOST, _ONE_THREAD = 200, 400, 1000
+# Draws of hyperparameters that predictions average over.
+_KERNELS = 48
+# Up to so many rows and hyperparameters, these are integrated over so many points. Their curvature takes two
+# evaluations for each, and few points say little about many.
+_INTEGRATED_ROWS, _INTEGRATED_ENTRIES, _POINTS = 1000, 32, 16
 # Covariances of new with training rows that are held at a time.
 _BLOCK = 2**22
 
 
-class GPClassifier(ClassifierInParts):
+class GPClassifier(Classifier, GaussianProcess):
     """Classification by a latent Gaussian process.
 
     P(y = +1 | x) = s(f(x)) with f ~ GP(0, k) and s the normal distribution function (probit) or the logistic function;
@@ -90,7 +123,14 @@ class GPClassifier(ClassifierInParts):
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
-    _methods = ("auto", "exact", "state_space", "inducing")
+    # Sites are updated many times in one evaluation of the evidence.
+    _n_inducing = 300
+
+    codes_: NDArray[np.intp]
+    predictor_: Any
+    members_: list[Any] | None
+    thetas_: Array
+    theta_weights_: Array
 
     def __init__(
         self,
@@ -134,10 +174,7 @@ class GPClassifier(ClassifierInParts):
 
         Parameters
         ----------
-        X : array or frame of shape (n_samples, n_features), or a table in parts
-            A table in parts is an iterable of chunks, (X, y) or (X, y, weight), or a Dask array or
-            frame. Hyperparameters and inducing points come from a random sample of 20,000 rows; passes over all rows
-            then give their posterior by variational inference.
+        X : array or frame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Class labels.
         sample_weight : array of shape (n_samples,), optional
@@ -146,12 +183,36 @@ class GPClassifier(ClassifierInParts):
             Columns with the same label share a length scale, as in `GPRegressor`.
         """
         self._check_arguments()
+        refuse_parts(self, X, y)
         self._forget()
-        self._rows_in_parts = None
-        if in_parts(X, y):
-            self._fit_parts(parts_of(X, y, sample_weight), column_groups)
-        else:
-            self._fit_rows(X, y, sample_weight, column_groups)
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        self._keep_groups(column_groups)
+        self.members_ = None
+        if len(self.classes_) > 2:
+            allowed = ("exact", "state_space", "inducing")
+            exact = choose(self.method, rows, self._first_kernel(), allowed=allowed)[0] == "exact"
+            joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
+            if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
+                self._fit_members(rows, codes, weight)
+                return self
+            if self.inference == "mcmc":
+                raise ValueError('inference="mcmc" is for two classes: use multiclass="one_vs_rest", or "laplace"')
+        weight = np.ones(len(codes)) if weight is None else weight
+        kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
+        self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
+        self._choose_method()
+        self._held_objective = None
+        rng = generator(self.random_state)
+        with _few_threads(len(self.X_train_)):
+            candidates, chosen = self._candidates(), None
+            first = candidates[0].objective
+            if self._is_searched(first):
+                n_subset = min(_MOST, max(_LEAST, len(self.X_train_) // 2))
+                options = self._search_options(rng)
+                chosen = search_hyperparameters(candidates, from_data=True, n_subset=n_subset, **options)
+            curvature = self._keep_search(first, chosen)
+            self._finish(rng)
+            self._integrate_hyperparameters(curvature)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -183,7 +244,7 @@ class GPClassifier(ClassifierInParts):
         if not latent:
             return super().predict_dist(X)
         rows = self._predict_rows(X)
-        if not isinstance(getattr(self, "predictor_", None), SitePredictor | SiteMixturePredictor | SumsPredictor):
+        if not isinstance(getattr(self, "predictor_", None), SitePredictor):
             raise ValueError(
                 'latent=True needs two classes and inference="ep", "laplace" or "vi": otherwise the latent function '
                 "has no normal distribution"
@@ -195,7 +256,6 @@ class GPClassifier(ClassifierInParts):
         check_is_fitted(self)
         if self.members_ is not None:
             raise ValueError("the models of one class against the rest have no common evidence: use those in members_")
-        self._need_rows("log_evidence")
         value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
         return (value, slope) if gradient else value
 
@@ -232,5 +292,147 @@ class GPClassifier(ClassifierInParts):
     def _in_blocks(self, rows: Array, predict: Any) -> Array:
         size = max(1, _BLOCK // (len(self.predictor_.X) * max(1, len(self.classes_) - 1)))
         parts = np.split(rows, range(size, len(rows), size))
-        with few_threads(len(self.predictor_.X)):
+        with _few_threads(len(self.predictor_.X)):
             return np.concatenate([predict(np.ascontiguousarray(part)) for part in parts])
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        n_classes = len(self.classes_)
+        if self.members_ is not None:
+            if len(self.members_) != n_classes or any(len(member.classes_) != 2 for member in self.members_):
+                raise ValueError(f"{len(self.members_)} members_ for {n_classes} classes")
+            return
+        check_shapes(self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", codes_="n")
+        check_places(self, "codes_", n_classes)
+        check_positive(self, "weight_")
+        two = SitePredictor | DrawsPredictor
+        if not isinstance(self.predictor_, SoftmaxPredictor if n_classes > 2 else two):
+            raise ValueError(f"predictor_ is a {type(self.predictor_).__name__}, which isn't for {n_classes} classes")
+        known = len(self.predictor_.alpha) if isinstance(self.predictor_, SoftmaxPredictor) else n_classes
+        if self.predictor_.X.shape != self.X_train_.shape or known != n_classes:
+            raise ValueError("predictor_ belongs to another table")
+        check_shapes(self, {"p": len(self.theta_)}, thetas_="k p", theta_weights_="k")
+
+    def _check_arguments(self) -> None:
+        self._check_learning()
+        choice("inference", self.inference, (*INFERENCES, "mcmc"))
+        choice("link", self.link, LINKS)
+        choice("multiclass", self.multiclass, ("auto", "softmax", "one_vs_rest"))
+        if self.hyperparameters == "sample" and self.inference != "mcmc":
+            raise ValueError('hyperparameters="sample" needs inference="mcmc"')
+
+    def _fit_members(self, rows: Array, codes: NDArray[np.intp], weight: Array | None) -> None:
+        self.members_ = []
+        for k in range(len(self.classes_)):
+            member = clone(self).set_params(class_weight=None)
+            member.fit(rows, (codes == k).astype(np.int64), weight, self.column_groups_)
+            self.members_.append(member)
+        # The result of the members that didn't converge, or of the first.
+        ends = [member.result_ for member in self.members_]
+        worst = next((k for k, end in enumerate(ends) if not end.converged), 0)
+        message = ends[worst].message
+        if any(end.message != message for end in ends):
+            message = f"class {self.classes_.tolist()[worst]!r}: {message}; members_ has the other classes"
+        self.result_ = Result(all(end.converged for end in ends), max(end.n_iter for end in ends), message)
+
+    def _possible_methods(self) -> tuple[tuple[str, ...], str]:
+        if len(self.classes_) > 2 or self.inference == "mcmc":
+            return ("exact",), 'inference="mcmc"' if len(self.classes_) == 2 else 'multiclass="softmax"'
+        return ("exact", "state_space", "inducing"), "classification"
+
+    def _make_objective(self, kernel: Kernel) -> ClassificationObjective:
+        method, points, n_points = self._representation_settings()
+        rows = representation(method, self.X_train_, kernel, points, n_points=n_points)
+        basis = MeanBasis.of("zero", self.X_train_, self.weight_)
+        marks, nothing = self.codes_[:, None].astype(np.float64), np.zeros(len(self.codes_))
+        return ClassificationObjective(
+            kernel=kernel,
+            observations=Observations(rows, marks, basis, self.weight_, nothing),
+            n_classes=len(self.classes_),
+            likelihood=Labels(self.link),
+            inference=self.inference if self.inference in INFERENCES else "ep",
+            hyperpriors=self.hyperpriors,
+        )
+
+    def _finish(self, rng: np.random.Generator) -> None:
+        """The posterior of the latent functions at the hyperparameters that were found."""
+        self.kernel_ = self._objective().kernel_at(self.theta_)
+        self.thetas_, self.theta_weights_ = self.theta_[None], np.ones(1)
+        if self.inference == "mcmc":
+            self._sample(rng)
+            return
+        found = self._objective().approximation(self.kernel_)
+        q = found.posterior
+        if isinstance(found, SoftmaxApproximation):
+            self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
+        else:
+            self._average_sites([q], (self.kernel_,))
+        self.log_evidence_ = found.log_evidence
+        self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
+        learned = MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
+        self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
+        self._report(found)
+
+    def _integrate_hyperparameters(self, curvature: Array | None) -> None:
+        """Replace the maximum by weighted points around it, where this is asked for and their number is above one."""
+        asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
+        few = len(self.X_train_) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
+        if not (asked and few and isinstance(self.predictor_, SitePredictor)) or self.predictor_.points is not None:
+            return
+        approximations: dict[bytes, Any] = {}
+        objective = replace(self._objective(), last={}, found=approximations)
+        if curvature is None or not np.isfinite(curvature).all():
+            curvature = curvature_at(objective.log_posterior, self.theta_)
+        found = integrate(objective.log_posterior_value, self.theta_, curvature, _POINTS)
+        self.thetas_, self.theta_weights_ = found.points, found.weights
+        sites = [approximations[point.tobytes()].posterior for point in found.points]
+        self._average_sites(sites, tuple(map(objective.kernel_at, found.points)))
+        self.log_evidence_ = found.log_value
+        self.evidence_base_ = evidence_base(hyperparameters=INTEGRATED, class_weight=self.class_weight)
+        self._add_to_message(f"predictions average over {len(found.points)} sets of hyperparameters")
+
+    def _average_sites(self, sites: Sequence[SitePosterior], kernels: tuple[Kernel, ...]) -> None:
+        """Predict by Gaussian sites for each of the kernels."""
+        precision, location = (np.stack([getattr(q, name) for q in sites]) for name in ("precision", "location"))
+        self.predictor_ = SitePredictor(
+            kernels,
+            self.theta_weights_,
+            self.X_train_,
+            precision,
+            location,
+            self.link,
+            self.inducing_points_,
+            self.method_,
+        )
+
+    def _report(self, found: Approximation | SoftmaxApproximation) -> None:
+        """Add how the inference ended to how the search ended."""
+        parts = [self.result_.message]
+        if len(self.classes_) > 2 and self.inference != "laplace":
+            parts.append("the classes are joined by Laplace's approximation")
+        parts += [] if found.message in self.result_.message.split("; ") else [found.message]
+        self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
+        if not found.converged:
+            warn(found.message, ConvergenceWarning, stacklevel=4)
+
+    def _sample(self, rng: np.random.Generator) -> None:
+        objective, n_draws = self._objective(), int(self.n_draws)
+        if self.hyperparameters == "sample":
+            thetas, draws = sample_jointly(objective, self.theta_, n_draws=n_draws, rng=rng)
+            kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
+            self.thetas_, self.theta_weights_ = thetas, np.full(len(thetas), 1 / len(thetas))
+            self.theta_ = thetas.mean(axis=0)
+            self.kernel_ = objective.kernel_at(self.theta_)
+            kernels = tuple(objective.kernel_at(theta) for theta in thetas[kept])
+            self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link)
+            message = f"{len(thetas)} draws of hyperparameters and latent values"
+        else:
+            draws, value, error = sample_latent(objective, self.kernel_, n_draws=n_draws, rng=rng)
+            self.predictor_ = DrawsPredictor((self.kernel_,), self.X_train_, draws, self.link)
+            message = f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
+        self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")
+
+
+def _few_threads(n_rows: int) -> AbstractContextManager[None]:
+    """One thread of BLAS for matrices of so many rows, if these are small: more would wait for each other."""
+    return one_blas_thread() if n_rows <= _ONE_THREAD else nullcontext()

@@ -4,32 +4,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import check_magnitude, numeric, positive_integer
+from credo.core.estimator import (
+    INTEGRATED,
+    MAXIMISED,
+    ConvergenceWarning,
+    FitWarning,
+    Regressor,
+    Result,
+    check_magnitude,
+    check_positive,
+    check_shapes,
+    choice,
+    numeric,
+    positive_integer,
+)
 from credo.core.frames import Table
 from credo.core.inference import Paths
-from credo.core.parts import in_parts, parts_of
+from credo.core.learning import Draws, integrate
+from credo.core.learning.ascent import curvature_at
+from credo.core.linalg import one_blas_thread
+from credo.core.notices import warn
+from credo.core.parts import Parts, in_parts, parts_of
 from credo.core.seeds import generator
 from credo.distributions import Distribution, MultivariateNormal
-from credo.gp._counts import require_counts
-from credo.gp._data import targets
-from credo.gp._gaussian_process import KernelName
-from credo.gp._parts import RegressorInParts
-from credo.gp._sampling import drawn_summary
+from credo.gp._counts import Poisson
+from credo.gp._data import Group, TrainingData, targets
+from credo.gp._gaussian_process import GaussianProcess, KernelName, process_base
+from credo.gp._heteroscedastic import Heteroscedastic
+from credo.gp._noise import FittedNoise, Found, Gaussian, Noise
+from credo.gp._observations import Process, TrainingRows
+from credo.gp._parts import RowSums, features_of, independent_points, row_sums, survey
+from credo.gp._predictor import Predictor, Tails
+from credo.gp._sampling import drawn_summary, sample_hyperparameters
+from credo.gp._search import FEW, search_hyperparameters
+from credo.gp._student import StudentT
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
+_MEANS = ("zero", "constant", "linear")
+# The short names of kinds of noise.
+_NOISES: dict[str, type[Noise]] = {kind.name: kind for kind in (Gaussian, Heteroscedastic, StudentT, Poisson)}
+# Up to so many rows, hyperparameters are integrated over so many points, of which predictions use at most so many. The
+# more rows, the narrower their posterior, and the more a point costs. With the fewest rows it is skewed.
+_POINTS = ((100, 32, 32), (300, 32, 6), (700, 16, 4), (1500, 8, 3))
 
-class GPRegressor(RegressorInParts):
+
+class GPRegressor(Regressor, GaussianProcess):
     """Gaussian-process regression, averaged over the posterior of its hyperparameters.
 
     y = m(x) + f(x) + ε with f ~ GP(0, k), ε ~ N(0, σ²), and the coefficients of the mean m integrated out under flat
@@ -43,14 +75,12 @@ class GPRegressor(RegressorInParts):
         The parameters of a kernel object are used as they are with ``hyperparameters="fixed"``, and otherwise are one
         of the starting points of the search.
     mean : {"constant", "zero", "linear"}, default "constant"
-    noise : "learn", "heteroscedastic", "student", "poisson", float or array of shape (n_samples,), default "learn"
+    noise : "learn", "heteroscedastic", "student", "poisson", float, array of shape (n_samples,) or Noise
         The variance of an observation in the units of y²: learned, learned as a function of x (a second Gaussian
         process on its logarithm, integrated variationally), known, or known for each row. "student" is Student-t noise
         with learned scale and degrees of freedom, for a single column of y: outliers have little influence on f.
-        "poisson" is for counts: y is a whole number of mean exp(m(x) + f(x)), see Notes.
-    learn_additional_noise : bool, default False
-        Add a learned variance to a known one: the noise of row i is ``noise[i]`` plus `additional_noise_variance_`.
-        For error bars, ``noise=yerr**2``, that may be too small (a "jitter").
+        "poisson" is for counts: y is a whole number of mean exp(m(x) + f(x)), see Notes. They are short names of
+        `gp.Gaussian`, `gp.Heteroscedastic`, `gp.StudentT` and `gp.Poisson`.
     tails : {"learn", "normal"}, default "learn"
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
@@ -69,15 +99,15 @@ class GPRegressor(RegressorInParts):
     hyperpriors : bool, default True
         Weak priors, which keep the noise from zero and length scales from infinity, and shrink the length scales of
         one kernel towards a common value while the rows are few. False is plain type-II maximum likelihood.
-    method : {"auto", "exact", "state_space", "inducing", "vecchia", "committee"}, default "auto"
+    method : {"auto", "exact", "state_space", "inducing", "vecchia"}, default "auto"
         How covariances are represented. "exact" keeps all of them, in O(n³) time and O(n²) memory; the others take time
         proportional to the number of rows. "state_space" is exact as well, for a single column (a time) and the kernels
         `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`, `Cosine`, `Harmonic`, `Linear` and
         `Constant`, their sums and products; a periodic kernel is a sum of many harmonics, which takes longer for few
         rows. "inducing" keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a
         lower bound (Titsias 2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging).
-        "committee" has blocks of 500 rows (Liu et al. 2018) and no joint predictions. "auto" is exact up to 5000 rows,
-        by whichever of "exact" and "state_space" takes less time; see `method_` and `result_`.
+        "auto" is exact up to 5000 rows, by whichever of "exact" and "state_space" takes less time; see `method_` and
+        `result_`.
     n_inducing : int, optional
         Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
     n_restarts : int, default 6
@@ -93,8 +123,8 @@ class GPRegressor(RegressorInParts):
     ----------
     kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
     noise_variance_ : variance of an observation, the average where it varies (of a count: its mean)
-    additional_noise_variance_ : learned variance beside a known one, with ``learn_additional_noise=True`` (for each
-        column of y, if there are several)
+    additional_noise_variance_ : learned variance beside a known one, with ``gp.Gaussian(known, additional=True)`` (for
+        each column of y, if there are several)
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
         integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise,
@@ -129,24 +159,33 @@ class GPRegressor(RegressorInParts):
 
     Measurements with error bars that don't explain all of the scatter, which has a standard deviation of 0.3 more:
 
+    >>> from credo.gp import Gaussian
     >>> from credo.kernels import Matern32
     >>> rng = np.random.default_rng(0)
     >>> t, yerr = np.sort(rng.uniform(0, 20, 300)), rng.uniform(0.05, 0.2, 300)
     >>> y = 3 * np.sin(t) + yerr * rng.normal(size=300) + 0.3 * rng.normal(size=300)
-    >>> model = GPRegressor(Matern32(), noise=yerr**2, learn_additional_noise=True).fit(t[:, None], y)
+    >>> model = GPRegressor(Matern32(), noise=Gaussian(yerr**2, additional=True)).fit(t[:, None], y)
     >>> round(model.additional_noise_variance_**0.5, 1)
     0.3
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
 
+    data_: TrainingData
+    noise_: FittedNoise
+    draws_: Draws | None
+    thetas_: Array
+    theta_weights_: Array
+    tails_: tuple[Tails, ...]
+    row_sums_: RowSums | None
+    _held_predictor: Predictor | None
+
     def __init__(
         self,
         kernel: Kernel | KernelName | None = None,
         *,
         mean: Literal["constant", "zero", "linear"] = "constant",
-        noise: float | ArrayLike | Literal["learn", "heteroscedastic", "student", "poisson"] = "learn",
-        learn_additional_noise: bool = False,
+        noise: float | ArrayLike | Noise | Literal["learn", "heteroscedastic", "student", "poisson"] = "learn",
         tails: Literal["learn", "normal"] = "learn",
         standardize: bool = True,
         hyperparameters: Literal["integrate", "optimize", "fixed", "sample"] = "integrate",
@@ -161,7 +200,6 @@ class GPRegressor(RegressorInParts):
         self.kernel = kernel
         self.mean = mean
         self.noise = noise
-        self.learn_additional_noise = learn_additional_noise
         self.tails = tails
         self.standardize = standardize
         self.hyperparameters = hyperparameters
@@ -175,8 +213,9 @@ class GPRegressor(RegressorInParts):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = not (self._is_student() or self._has_counts())
-        tags.target_tags.positive_only = self._has_counts()
+        noise = self._noise()
+        tags.target_tags.multi_output = noise.several_targets
+        tags.target_tags.positive_only = noise.counts
         return tags
 
     def fit(
@@ -204,11 +243,37 @@ class GPRegressor(RegressorInParts):
         """
         self._check_arguments()
         self._forget()
-        self._rows_in_parts = None
+        self._rows_in_parts, parts = None, None
         if in_parts(X, y):
-            self._fit_parts(parts_of(X, y, sample_weight), column_groups)
-        else:
-            self._fit_rows(X, y, sample_weight, column_groups)
+            parts = parts_of(X, y, sample_weight)
+            found = survey(type(self).__name__, parts)
+            X, y, sample_weight = found.table
+            if not found.is_complete:
+                self._check_in_parts(found.n_rows)
+                self._rows_in_parts = found.n_rows
+        self._keep_data(X, y, sample_weight)
+        self._keep_groups(column_groups)
+        self._choose_method()
+        self._held_objective = self._held_predictor = None
+        rng = generator(self.random_state)
+        with self._few_threads():
+            candidates, chosen = self._candidates(), None
+            first = candidates[0].objective
+            if self._is_searched(first):
+                n_subset = self._noise().n_subset(len(self.data_.X), FEW)
+                options = self._search_options(rng)
+                chosen = search_hyperparameters(candidates, from_data=self.standardize, n_subset=n_subset, **options)
+            curvature = self._keep_search(first, chosen)
+            self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
+            integrated = None
+            if self.hyperparameters == "sample" and self.theta_names_:
+                self._sample_hyperparameters(rng)
+            elif self.hyperparameters == "integrate" and self.theta_names_:
+                integrated = self._integrate_hyperparameters(curvature)
+            self._finish(integrated)
+        if self._rows_in_parts is not None:
+            assert parts is not None
+            self._condition_on(parts)
         return self
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
@@ -216,16 +281,41 @@ class GPRegressor(RegressorInParts):
         check_is_fitted(self)
         self._need_rows("log_evidence")
         value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
-        natural = self._table().in_units_of_y(value)
+        natural = self.data_.in_units_of_y(value)
         return (natural, slope) if gradient else natural
 
     @property
     def additional_noise_variance_(self) -> Any:
         check_is_fitted(self)
-        if not self.learn_additional_noise:
-            raise AttributeError("additional_noise_variance_ needs learn_additional_noise=True")
-        variance = self._objective().learned_noise(self.theta_) * self.scale_**2
-        return float(variance[0]) if self._single else variance
+        if self.noise_.additional is None:
+            raise AttributeError("additional_noise_variance_ needs noise=Gaussian(known, additional=True)")
+        variance = self.noise_.additional * self.data_.scale**2
+        return float(variance[0]) if self.data_.is_single else variance
+
+    @property
+    def noise_variance_(self) -> Any:
+        variance = self._noise().mean_variance(self.noise_) * self.data_.scale**2
+        return float(variance[0]) if self.data_.is_single else variance
+
+    @property
+    def noise_df_(self) -> float:
+        return self.noise_.df
+
+    @property
+    def X_train_(self) -> Array:  # type: ignore[override]
+        return self.data_.X
+
+    @property
+    def y_train_(self) -> Array:
+        return self.data_.y
+
+    @property
+    def weight_(self) -> Array:  # type: ignore[override]
+        return self.data_.weight
+
+    @property
+    def scale_(self) -> Array:
+        return self.data_.scale
 
     @property
     def relevance_trace_(self) -> Array:
@@ -240,20 +330,12 @@ class GPRegressor(RegressorInParts):
         check_is_fitted(self)
         if self.draws_ is not None:
             return drawn_summary(self.draws_, self.kernel_, self._feature_names(), level=level)
-        lines = self.kernel_.entries(self._feature_names())
-        for j, variance in enumerate(() if self._has_counts() else np.atleast_1d(self.noise_variance_)):
-            lines.append(("noise variance" if self._single else f"noise variance of y{j}", float(variance)))
-        if self.learn_additional_noise:
-            every = np.atleast_1d(self.additional_noise_variance_)
-            names = ["additional noise variance" + ("" if self._single else f" of y{j}") for j in range(len(every))]
-            lines += list(zip(names, map(float, every), strict=True))
-        if math.isfinite(self.noise_df_):
-            lines.append(("noise scale", float(np.sqrt(self.noise_levels_[0]) * self.scale_[0])))
-            lines.append(("noise degrees of freedom", self.noise_df_))
+        noise = self._noise()
+        lines = [*self.kernel_.entries(self._feature_names()), *noise.entries(self.noise_, self.data_)]
         names, values = map(list, zip(*lines, strict=True))
         bound = "at least " if self.evidence_method_ == "elbo" else ""
         return Table(
-            f"Gaussian process{' of the log rate of counts' if self._has_counts() else ''}, {self.kernel_!r}",
+            f"{noise.title}, {self.kernel_!r}",
             {"parameter": names, "estimate": values, "sd": [None] * len(names)},
             notes=(
                 f"log evidence {bound}{self.log_evidence_:.2f} on {self._n_observations():g} rows",
@@ -302,8 +384,8 @@ class GPRegressor(RegressorInParts):
         rng = generator(random_state)
         if prior:
             kernel = self._standard_kernel()
-            drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.scale_]
-            drawn = list(map(np.exp, drawn)) if self._has_counts() else drawn
+            drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.data_.scale]
+            drawn = list(map(np.exp, drawn)) if self._noise().counts else drawn
         else:
             drawn = self._predictor().sample(rows, n, rng, method)
         return self._stacked(drawn)
@@ -322,10 +404,10 @@ class GPRegressor(RegressorInParts):
         """
         check_is_fitted(self)
         process = self._mode_process("paths")
-        if not self._single or self._has_counts():
+        if not self.data_.is_single or self._noise().counts:
             raise ValueError("paths needs a single target that isn't a count: fit a model for each, or use sample")
         drawn = process.posterior().paths(positive_integer("n", n), generator(random_state))
-        return replace(drawn, center=float(self.center_[0]), scale=float(self.scale_[0]))
+        return replace(drawn, center=float(self.data_.center[0]), scale=float(self.data_.scale[0]))
 
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
@@ -336,7 +418,7 @@ class GPRegressor(RegressorInParts):
         """
         check_is_fitted(self)
         self._need_rows("loo")
-        return self._outputs(self._predictor().left_out(self.train_index_))
+        return self._outputs(self._predictor().left_out(self.data_.index))
 
     def _left_out(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Distribution:
         """As linear models have it; X, y and weight must be those of the fit."""
@@ -350,7 +432,8 @@ class GPRegressor(RegressorInParts):
         integrated, their points stay and only their weights change.
         """
         check_is_fitted(self)
-        if self.known_noise_ is not None or self.noise_process_ is not None:
+        noise, data = self._noise(), self.data_
+        if data.row_noise is not None or self.noise_.process is not None:
             raise ValueError(
                 "update needs a single noise variance, and the noise of the new rows isn't known: fit again on all rows"
             )
@@ -360,38 +443,39 @@ class GPRegressor(RegressorInParts):
         given = targets(y, rows, name=type(self).__name__)
         check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
         check_magnitude(given, name="y")
-        if self._has_counts():
-            require_counts(given, mean="zero")
-        if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
-            raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
+        noise.require_targets(given, mean="zero")
+        if given.ndim != data.y.ndim or given.shape[1:] != data.y.shape[1:]:
+            raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {data.y.shape}")
         seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
         rows, given = rows[seen], given[seen]
-        Y = (given.reshape(len(rows), -1) - self.center_) / self.scale_
-        self.train_index_ = np.append(self.train_index_, len(self.weight_) + np.arange(len(rows)))
-        before, units = self._predictor().processes, self._table().in_units_of_y(0.0)
-        if self._has_bound():
-            self.X_train_, self.y_train_ = np.vstack([self.X_train_, rows]), np.concatenate([self.y_train_, given])
-            self.weight_ = np.append(self.weight_, np.ones(len(rows)))
-            self._held_predictor = self._held_objective = None
-            bound = self._keep_noise()
-            assert bound is not None
-            self.log_evidence_ = self._table().in_units_of_y(bound)
+        Y = (given.reshape(len(rows), -1) - data.center) / data.scale
+        before = self._predictor().processes
+        self.data_ = replace(
+            data,
+            X=np.vstack([data.X, rows]),
+            y=np.concatenate([data.y, given]),
+            weight=np.append(data.weight, np.ones(len(rows))),
+            index=np.append(data.index, len(data.weight) + np.arange(len(rows))),
+        )
+        self._held_objective = self._held_predictor = None
+        if noise.is_variational:
+            found = self._find_noise()
+            assert found.bound is not None
+            self.log_evidence_ = self.data_.in_units_of_y(found.bound)
             return self
         after = tuple(
-            each.extended(rows, Y, float(noise)) for each, noise in zip(before, self.noise_levels_, strict=True)
+            each.extended(rows, Y, float(level)) for each, level in zip(before, self.noise_.levels, strict=True)
         )
-        process = after[0]
-        self.X_train_, self.y_train_ = process.observations.X, np.concatenate([self.y_train_, given])
-        self.weight_, self.train_noise_ = process.observations.weight, process.noise
-        self.inducing_points_ = process.observations.representation.points
+        self.noise_ = replace(self.noise_, rows=after[0].noise)
+        self.inducing_points_ = after[0].observations.representation.points
         # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.
         gains = [new.log_evidence - old.log_evidence for new, old in zip(after, before, strict=True)]
         with np.errstate(divide="ignore"):
             logs = np.log(self.theta_weights_) + gains
         gain = float(logsumexp(logs))
         self.theta_weights_ = np.exp(logs - gain)
-        self.log_evidence_ += gain + self._table().in_units_of_y(0.0) - units
-        self._held_predictor, self._held_objective = self._make_predictor(after), None
+        self.log_evidence_ += gain + self.data_.in_units_of_y(0.0) - data.in_units_of_y(0.0)
+        self._held_predictor = self._make_predictor(after)
         return self
 
     def noise_std(self, X: ArrayLike) -> Array:
@@ -400,7 +484,7 @@ class GPRegressor(RegressorInParts):
         The same at every row unless the noise is heteroscedastic. Several columns of y add an axis at the end.
         """
         std = np.sqrt(self._predictor().noise_variance(self._predict_rows(X)))
-        return std[:, 0] if self._single else std
+        return std[:, 0] if self.data_.is_single else std
 
     def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
         """Row numbers of the n points of a pool to measure next: each has the largest variance given those before it.
@@ -414,7 +498,7 @@ class GPRegressor(RegressorInParts):
 
     def _mean(self, rows: Array) -> Array:
         means = self._predictor().mean(rows)
-        return means[:, 0] if self._single else means
+        return means[:, 0] if self.data_.is_single else means
 
     def _std(self, rows: Array) -> Array:
         return self._stacked([dist.std for dist in self._predictor().distributions(rows, latent=False)])
@@ -428,7 +512,277 @@ class GPRegressor(RegressorInParts):
         return self._stacked([predictor.covariance(rows, j, latent=False) for j in predictor.targets])
 
     def _outputs(self, parts: list[Any]) -> Any:
-        return parts[0] if self._single else parts
+        return parts[0] if self.data_.is_single else parts
 
     def _stacked(self, parts: list[Array]) -> Array:
-        return np.array(parts[0]) if self._single else np.stack(parts, axis=-1)
+        return np.array(parts[0]) if self.data_.is_single else np.stack(parts, axis=-1)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        data, noise = self.data_, self.noise_
+        sizes = {"n": len(data.X), "k": len(noise.levels)}
+        check_shapes(self, sizes | {"p": len(self.theta_)}, thetas_="k p", theta_weights_="k")
+        check_shapes(noise, sizes, rows="n", targets="n?")
+        check_shapes(data, {"d": self.n_features_in_}, X="n d")
+        check_positive(self, "theta_weights_", zero=True)
+        if len(self.tails_) != len(data.scale) or not all(tails.df > 2 and tails.scale > 0 for tails in self.tails_):
+            raise ValueError("tails_ must have more than two degrees of freedom and a positive scale for each target")
+        if abs(self.theta_weights_.sum() - 1.0) > 1e-6:
+            raise ValueError("theta_weights_ must sum to one")
+        model = self._noise()
+        if math.isfinite(noise.df) != isinstance(model, StudentT) or (noise.targets is not None) != model.counts:
+            raise ValueError(f'noise_ is not that of noise="{model.name}"')
+        if (noise.process is not None) != isinstance(model, Heteroscedastic):
+            raise ValueError(f'noise_ is not that of noise="{model.name}"')
+        model.require_targets(data.y, mean=self.mean)
+        if self.row_sums_ is not None:
+            width = 1 + data.basis(data.X[:1]).shape[1]
+            points = () if self.inducing_points_ is None else self.inducing_points_
+            cross = self.row_sums_.summary.cross
+            if cross.shape != (len(points), width) or len(data.scale) != 1 or len(self.thetas_) != 1:
+                raise ValueError("row_sums_ belong to other inducing points, targets or means")
+        if noise.process is not None and noise.process.X.shape[1] != self.n_features_in_:
+            raise ValueError("noise_ belongs to another table")
+        # The objective is made again from these.
+        self._check_arguments()
+
+    def _noise(self) -> Noise:
+        """What the arguments say about the noise."""
+        noise: Any = self.noise
+        if isinstance(noise, str):
+            if noise not in _NOISES:
+                names = ", ".join(f'"{name}"' for name in _NOISES)
+                raise ValueError(f"noise must be {names}, a variance, or one for each row; got {noise!r}")
+            return _NOISES[noise]()
+        return noise if isinstance(noise, Noise) else Gaussian(noise)
+
+    def _check_arguments(self) -> None:
+        self._check_learning()
+        choice("mean", self.mean, _MEANS)
+        choice("tails", self.tails, ("learn", "normal"))
+        noise = self._noise()
+        if noise.known is not None and noise.is_learned and self.hyperparameters == "fixed":
+            raise ValueError(
+                "noise=Gaussian(known, additional=True) learns a variance, and needs hyperparameters that are learned; "
+                'got hyperparameters="fixed"'
+            )
+        if self.hyperparameters == "sample" and noise.is_variational:
+            raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
+
+    def _keep_data(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        """Validate the table, and keep it."""
+        noise, rows = self._noise(), self._validated(numeric(X))
+        try:
+            given = targets(y, rows, name=type(self).__name__)
+        except ValueError:
+            self._refuse_words(y)
+            raise
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
+        check_magnitude(given, name="y")
+        if given.ndim == 2 and not noise.several_targets:
+            if given.shape[1] > 1:
+                raise ValueError(
+                    f'noise="{noise.name}" needs a single target, and y has {given.shape[1]} columns: fit a model for '
+                    "each"
+                )
+            warn("A column-vector y was passed when a 1d array was expected", DataConversionWarning, stacklevel=3)
+            given = given[:, 0]
+        weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
+        noise.require_targets(np.where(weight > 0, given.T, np.nan).T, mean=self.mean)
+        self.data_ = TrainingData.of(rows, given, weight, noise, standardize=self.standardize, mean=self.mean)
+        self.row_sums_ = None
+
+    def _possible_methods(self) -> tuple[tuple[str, ...], str]:
+        noise = self._noise()
+        return noise.methods, f'noise="{noise.name}"' if noise.is_variational else "a noise variance of zero"
+
+    def _few_threads(self) -> AbstractContextManager[None]:
+        return one_blas_thread() if len(self.data_.X) <= FEW else nullcontext()
+
+    def _rows(self) -> TrainingRows:
+        noise_kernel, fixed = self._named_kernel(self._default_kernel()), self.hyperparameters == "fixed"
+        settings = self._representation_settings()
+        return TrainingRows(self.data_, *settings, noise_kernel, fixed, self.hyperpriors)
+
+    def _make_objective(self, kernel: Kernel) -> Any:
+        return self._noise().objective(self._rows(), kernel)
+
+    def _integrate_hyperparameters(self, curvature: Array | None) -> float | None:
+        """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
+        objective = self._objective()
+        n = next((n for rows, n, _ in _POINTS if objective.n_rows <= rows), 1)
+        if n == 1 or self._noise().is_variational or not self.hyperpriors or self._rows_in_parts is not None:
+            return None
+        if curvature is None or not np.isfinite(curvature).all():
+            curvature = curvature_at(objective.log_posterior, self.theta_)
+        found = integrate(objective.log_posterior_value, self.theta_, curvature, n, skewed=n == _POINTS[0][1])
+        self.thetas_, self.theta_weights_ = found.points, found.weights
+        return found.log_value
+
+    def _sample_hyperparameters(self, rng: np.random.Generator) -> None:
+        """Chains from around the maximum; `theta_` becomes the mean of their draws."""
+        found = sample_hyperparameters(
+            self._objective(),
+            self.theta_,
+            variance_factor=self.data_.variance_factor,
+            n_draws=int(self.n_draws),
+            rng=rng,
+        )
+        self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
+        self.theta_weights_ = np.full(len(found.thetas), 1 / len(found.thetas))
+        self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
+        if not self.draws_.converged:
+            warn(self.draws_.message, ConvergenceWarning, stacklevel=3)
+
+    def _finish(self, integrated: float | None) -> None:
+        """What follows from the hyperparameters; `integrated` is the log evidence averaged over them, if it is."""
+        objective, data, noise = self._objective(), self.data_, self._noise()
+        found = self._find_noise()
+        kernel, factor = objective.kernel_at(self.theta_), data.variance_factor
+        self.kernel_ = factor * kernel if factor != 1.0 else kernel
+        self.tails_ = (Tails(),) * len(data.scale)
+        process = self._predictor().processes[0]
+        learned = not (noise.is_variational or self.hyperparameters == "fixed") and noise.known is None
+        if self.tails == "learn" and learned:
+            self.tails_ = self._predictor().learned_tails()
+            self._held_predictor = self._make_predictor(self._predictor().processes)
+        if integrated is not None:
+            self._keep_few_points()
+        message, advice = self._predictor().jitter_report()
+        if message:
+            self._add_to_message(message)
+        if advice:
+            warn(f"{message}, {advice}", FitWarning, stacklevel=3)
+        if self.draws_ is not None:
+            # No number stands for the evidence of all draws.
+            return
+        values = [value for value in (integrated, found.bound, process.log_evidence) if value is not None]
+        self.log_evidence_ = data.in_units_of_y(values[0])
+        method = objective.rows.evidence_method if found.bound is None else "elbo"
+        self.evidence_method_ = "laplace" if integrated is not None and method == "exact" else method
+        names = self._feature_names()
+        base = process_base(
+            self._first_kernel(),
+            mean=self.mean,
+            slopes=[names[j] for j in data.basis.columns],
+            standardize=self.standardize and not noise.counts,
+            learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
+            noise_known=not noise.is_learned,
+            several=not data.is_single,
+        )
+        self.evidence_base_ = noise.evidence_base(base)
+
+    def _find_noise(self) -> Found:
+        """Set `noise_` from the hyperparameters."""
+        found = self._noise().found(self._objective(), self.data_, self.theta_, self.thetas_)
+        self.noise_ = found.noise
+        if found.failure:
+            self.result_ = replace(self.result_, converged=False, message=found.failure)
+            warn(found.failure, ConvergenceWarning, stacklevel=4)
+        return found
+
+    def _keep_few_points(self) -> None:
+        """Leave out points of the hyperparameters that change predictions by next to nothing."""
+        most = next((most for rows, _, most in _POINTS if len(self.data_.X) <= rows), _POINTS[-1][2])
+        predictor = self._predictor()
+        if most < len(predictor.processes):
+            kept, self.theta_weights_ = predictor.few(most)
+            self.thetas_, self.noise_ = self.thetas_[kept], replace(self.noise_, levels=self.noise_.levels[kept])
+            self._held_predictor = self._make_predictor(tuple(predictor.processes[k] for k in kept))
+        self._add_to_message(f"predictions average over {len(self.thetas_)} sets of hyperparameters")
+
+    def _predictor(self) -> Predictor:
+        """Made from fitted attributes, and made again after the model was loaded."""
+        held = getattr(self, "_held_predictor", None)
+        if held is None:
+            # In one thread where it is quicker, so that a loaded model predicts exactly what the fitted one did.
+            with self._few_threads():
+                held = self._held_predictor = self._make_predictor(self._processes())
+        return held
+
+    def _processes(self) -> tuple[Process, ...]:
+        """The conditioned process, or one for each point or draw of the hyperparameters."""
+        kernel, rows = self._standard_kernel(), self._rows()
+        observations = rows.observations(kernel, merged=False)
+        if self.row_sums_ is not None:
+            assert self.inducing_points_ is not None
+            posterior = self.row_sums_.posterior(features_of(kernel, self.inducing_points_), self.data_.basis)
+            every = Group(np.arange(len(self.data_.X)), np.zeros(1, dtype=np.intp))
+            return (Process(observations, kernel, self.noise_.rows, ((every, posterior),)),)
+        if rows.points is None:
+            observations = observations.adapted(kernel)
+        observations = self._noise().observations(observations, self.noise_)
+        if len(self.thetas_) == 1:
+            return (observations.condition(kernel, self.noise_.rows),)
+        objective, index = self._objective(), self.data_.merged.index
+        return tuple(
+            observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])
+            for theta in self.thetas_
+        )
+
+    def _standard_kernel(self) -> Kernel:
+        """`kernel_` in the units of standardised targets."""
+        factor = self.data_.variance_factor
+        return self.kernel_ if factor == 1.0 else (1.0 / factor) * self.kernel_
+
+    def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
+        noise = self._noise()
+        return noise.predictor(processes, self.theta_weights_, noise, self.noise_, self.data_, self.tails_)
+
+    def _mode_process(self, purpose: str) -> Process:
+        """The process at the most probable hyperparameters."""
+        if self.draws_ is not None:
+            raise ValueError(
+                f"{purpose} needs a single set of hyperparameters, and these were sampled: fit with "
+                'hyperparameters="optimize"'
+            )
+        return self._predictor().processes[0]
+
+    @property
+    def _accepts_parts(self) -> bool:  # type: ignore[override]
+        return not any(self._refused_in_parts().values())
+
+    def _refused_in_parts(self) -> dict[str, bool]:
+        noise = self._noise()
+        return {
+            f'method="{self.method}"': self.method not in ("auto", "inducing"),
+            f'noise="{noise.name}"': noise.is_variational,
+            "a noise variance of zero, or one for each row": isinstance(noise.known, np.ndarray) or noise.known == 0.0,
+            "a variance beside a known one": noise.known is not None and noise.is_learned,
+            'hyperparameters="sample"': self.hyperparameters == "sample",
+        }
+
+    def _check_in_parts(self, n_rows: int) -> None:
+        """Raise an error where the arguments need more of the rows than sums."""
+        for what, is_refused in self._refused_in_parts().items():
+            if is_refused:
+                raise ValueError(
+                    f"{what} needs all rows in memory, and the table comes in parts with {n_rows:,} rows: use "
+                    'method="inducing" with noise="learn", or fit to a sample of the rows'
+                )
+
+    def _condition_on(self, parts: Parts) -> None:
+        """Condition the process, fitted to a sample of the rows, on all of them."""
+        kernel, level, data = self._standard_kernel(), float(self.noise_.rows[0]), self.data_
+        assert self.inducing_points_ is not None
+        self.inducing_points_ = independent_points(kernel, self.inducing_points_)
+        features, scale = features_of(kernel, self.inducing_points_), float(data.scale[0])
+        sums = row_sums(type(self).__name__, parts, features, data, noise=level)
+        value = sums.posterior(features, data.basis).log_evidence + sums.copies(level)
+        self.row_sums_ = sums
+        self.log_evidence_ = value - (sums.weight - data.basis(data.X[:1]).shape[1]) * math.log(scale)
+        self._held_predictor = self._held_objective = None
+        self._add_to_message(
+            f"hyperparameters from a random sample of {len(data.index):,} rows, the posterior from all"
+        )
+
+    def _need_rows(self, what: str) -> None:
+        """Raise an error where only sums over the training rows are kept."""
+        if self.row_sums_ is not None:
+            raise ValueError(
+                f"{what} needs the training rows, of which a fit to a table in parts keeps sums only: fit to rows in "
+                "memory, or to a sample of them"
+            )
+
+    def _n_observations(self) -> float:
+        return float(self.data_.weight.sum()) if self.row_sums_ is None else self.row_sums_.weight

@@ -86,7 +86,7 @@ class White(Kernel):
     def state_space(self) -> MarkovForm:
         raise NotImplementedError(
             f'{self!r} has no state-space form; use the model\'s noise instead: noise="learn", or for known variances '
-            "noise=yerr**2 with learn_additional_noise=True"
+            "noise=gp.Gaussian(yerr**2, additional=True)"
         )
 
     def __repr__(self) -> str:

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.parts import Chunk, Labels, LabelSurvey, Parts, RowSummary, row_summary
+from credo.core.parts import Chunk, Labels, LabelSurvey, Parts
 from credo.linear._ascent import COLLINEAR, Optimum, newton
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import Objective, Point, Sums, contrasts
-from credo.linear._spectrum import Spectrum
-from credo.linear._variational import LogPosterior, require_storable
 
 Array = NDArray[np.float64]
 
@@ -45,7 +43,7 @@ class PartsObjective(Objective):
         """The objective at Θ, in one pass over the table."""
         ask = methodcaller("evaluate", theta, curvature=curvature)
         rows = Objective(**_EMPTY, n_classes=self.n_classes, center=self.center, intercept=self.intercept)
-        return self._penalized(theta, self.parts.map_reduce(partial(_asked, ask, rows, None, self.labels), add))
+        return self._penalized(theta, self.parts.map_reduce(partial(_asked, ask, rows, self.labels), add))
 
     @property
     def sample(self) -> Objective:
@@ -53,57 +51,15 @@ class PartsObjective(Objective):
         return Objective(self.X, self.codes, self.weight, self.n_classes, self.center, self.penalty, self.intercept)
 
 
-@dataclass(frozen=True)
-class PartsLogPosterior(LogPosterior):
-    """The log posterior for rows in parts, in their singular basis; X, codes and weight are as in `PartsObjective`."""
-
-    parts: Parts = field(kw_only=True)
-    labels: Labels = field(kw_only=True)
-    basis: Spectrum = field(kw_only=True)
-    row_count: int = field(kw_only=True)
-
-    @property
-    def mean_weight(self) -> float:
-        return self.total / self.row_count
-
-    def start(self) -> Array:
-        return _start(self.labels, self)
-
-    def near(self) -> Array:
-        """The mode for the sample."""
-        own = {name: value for name, value in vars(self).items() if name in LogPosterior.__dataclass_fields__}
-        return start_of_sample(LogPosterior(**own), self.start())
-
-    def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
-        """The log posterior at Θ, in one pass over the table."""
-        return self._penalized(theta, self._total(methodcaller("evaluate", theta, curvature=curvature)))
-
-    def expected(self, theta: Array, S: Array) -> Point:
-        return self._penalized(theta, self._total(methodcaller("expected", theta, S)))
-
-    def expected_log_likelihood(self, theta: Array, S: Array) -> float:
-        return float(self._total(methodcaller("expected_log_likelihood", theta, S)))
-
-    def _total(self, ask: Callable[[Objective], Any]) -> Any:
-        rows = LogPosterior(
-            **_EMPTY, n_classes=self.n_classes, center=self.center, intercept=self.intercept, level_penalty=0.0
-        )
-        return self.parts.map_reduce(partial(_asked, ask, rows, self.basis, self.labels), add)
-
-
 # What a chunk has in place of its own rows, and of penalties, which are added once for all chunks.
 _EMPTY: dict[str, Any] = {"X": np.empty((0, 0)), "codes": np.empty(0, np.intp), "weight": np.empty(0), "penalty": 0.0}
 
 
-def _asked(
-    ask: Callable[[Objective], Any], empty: Objective, basis: Spectrum | None, labels: Labels, chunk: Chunk
-) -> Any:
-    """What a chunk adds: the answer of the objective of its rows."""
+def _asked(ask: Callable[[Objective], Point], empty: Objective, labels: Labels, chunk: Chunk) -> Sums:
+    """What a chunk adds: the sums of the objective of its rows."""
     rows, codes, weight = labels.read(chunk)
-    found = ask(replace(empty, X=rows if basis is None else basis.coordinates(rows), codes=codes, weight=weight))
-    if isinstance(found, Point):
-        return Sums(found.log_likelihood, found.gradient, found.curvature, found.min_margin)
-    return found
+    found = ask(replace(empty, X=rows, codes=codes, weight=weight))
+    return Sums(found.log_likelihood, found.gradient, found.curvature, found.min_margin)
 
 
 def _start(labels: Labels, objective: Objective) -> Array:
@@ -143,38 +99,6 @@ def objective_in_parts(
     return PartsObjective(
         X, codes, weight, n_classes, center, penalty, intercept, parts=parts, labels=labels, row_count=found.n_rows
     )
-
-
-def log_posterior_in_parts(
-    parts: Parts, found: LabelSurvey, labels: Labels, *, intercept: bool, level_penalty: float
-) -> tuple[PartsLogPosterior, Spectrum]:
-    """The posterior of the parts that were surveyed, in the singular basis of all rows, and that basis."""
-    summary: RowSummary = parts.map_reduce(partial(_summarized, labels=labels), RowSummary.merge)
-    basis = Spectrum.of(summary, center=intercept)
-    n_classes = len(labels.classes)
-    require_storable(len(basis.s), n_classes, intercept)
-    X, codes, weight = _sample(labels, found)
-    return PartsLogPosterior(
-        basis.coordinates(X),
-        codes,
-        weight,
-        n_classes,
-        np.zeros(len(basis.s)),
-        1.0,
-        intercept,
-        level_penalty,
-        parts=parts,
-        labels=labels,
-        basis=basis,
-        row_count=found.n_rows,
-    ), basis
-
-
-def _summarized(chunk: Chunk, *, labels: Labels) -> RowSummary:
-    rows, codes, weight = labels.read(chunk)
-    if not len(codes):
-        return RowSummary.empty(rows.shape[1])
-    return row_summary(rows, codes.astype(np.float64), weight)
 
 
 def start_of_sample(sample: Objective, start: Array) -> Array:

@@ -78,10 +78,6 @@ class LogPosterior(Objective):
     def n_parameters(self) -> int:
         return self.shape[0] * self.shape[1]
 
-    def near(self) -> Array | None:
-        """Where a search for the mode starts; None leaves it to Newton's method."""
-        return None
-
     def prior(self) -> Array:
         """The prior precisions λ of one contrast's parameters."""
         return np.array([self.penalty] * self.X.shape[1] + [self.level_penalty] * self.intercept)
@@ -211,7 +207,7 @@ def require_storable(rank: int, n_classes: int, intercept: bool) -> None:
 
 def posterior_mode(posterior: LogPosterior, *, start: Array | None = None) -> Optimum:
     """The mode by Newton's method; the posterior is strictly log-concave, so there is one maximum."""
-    return newton(posterior, start=posterior.near() if start is None else start, tol=_MODE_TOL, independent=True)
+    return newton(posterior, start=start, tol=_MODE_TOL, independent=True)
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,10 @@ from credo.core.estimator import (
 from credo.core.frames import Intervals
 from credo.core.linalg import one_blas_thread
 from credo.core.notices import warn
-from credo.core.parts import BLOCK_ENTRIES, in_parts, parts_of, survey_labels
+from credo.core.parts import BLOCK_ENTRIES, refuse_parts
 from credo.core.seeds import generator
 from credo.distributions import Mixture, Normal
 from credo.likelihoods import bernoulli as moderated
-from credo.linear._logistic_parts import log_posterior_in_parts
 from credo.linear._precision import PosteriorFit, given_precision, integrated_precision, maximized_precision
 from credo.linear._spectrum import Spectrum, components
 from credo.linear._variational import LogPosterior, log_posterior
@@ -284,7 +283,6 @@ class BayesianLogisticRegression(LinearClassifier):
     n_observations_: float
 
     _accepts_sparse = True
-    _accepts_parts = True
     _title = "Bayesian logistic regression"
 
     posterior_: LogitPosterior
@@ -314,21 +312,15 @@ class BayesianLogisticRegression(LinearClassifier):
 
         Parameters
         ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features), or a table in parts
-            A table in parts is an iterable of chunks, (X, y) or (X, y, weight), without further
-            arguments, or a Dask array or frame. Each step of the search reads all of them once.
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of any kind.
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         """
         choice("predictive", self.predictive, _PREDICTIVES)
+        refuse_parts(self, X, y)
         self._forget()
-        if in_parts(X, y):
-            parts = parts_of(X, y, sample_weight)
-            found, labels = survey_labels(self, parts, self.class_weight)
-            self._learn(*log_posterior_in_parts(parts, found, labels, **self._intercept_settings()))
-            return self._warned()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
         with one_blas_thread() if small else nullcontext():

@@ -184,7 +184,7 @@ class _Decomposition:
     @classmethod
     def of(cls, model: GPRegressor) -> _Decomposition:
         C = model.kernel_.gram(model.X_train_)
-        C[np.diag_indices_from(C)] += model.train_noise_ * model.scale_[0] ** 2 / model.weight_
+        C[np.diag_indices_from(C)] += model.noise_.rows * model.data_.scale[0] ** 2 / model.data_.weight
         factor = factorize(C)
         by_constant = factor.solve(np.ones(len(C)))
         variance = 1.0 / float(by_constant.sum())
@@ -349,9 +349,8 @@ class _Search:
     ) -> None:
         self._begin, self._budget, self._progress = begin, budget, progress
         self.out_of_time = False
-        table = model._table()
         # All kernels are tried on one representation, which has to do for any.
-        objective = table.objective(RBF(), "learn", additional=False, fixed=False, hyperpriors=True)
+        objective = model._make_objective(RBF())
         n = objective.n_rows
         rows = _searched_rows(objective.observations.X, rng) if n > _MOST_ROWS else np.arange(n)
         self._objective = objective.subset(rows)
@@ -361,7 +360,7 @@ class _Search:
         self._seen: set[Any] = set()
         self._tried: list[_Candidate] = []
         # ln p of y from that of standardised targets; the flat mean takes one dimension.
-        self._unit = -(len(rows) - 1) * math.log(float(table.scale[0]))
+        self._unit = -(len(rows) - 1) * math.log(float(model.data_.scale[0]))
         variance = float(np.var(self._y)) or 1.0
         self.best = self._climb([], 0.9 * variance)
         self.steps = [self._step(0, self.best)]

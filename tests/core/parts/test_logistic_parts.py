@@ -1,12 +1,11 @@
 """Logistic regression of chunks equals that of all rows."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from tests.core.parts.test_parts import cut
 
-from credo import BayesianLogisticRegression, LogisticRegression
+from credo import BayesianLogisticRegression, GPClassifier, LogisticRegression
 from credo.core.estimator import ConvergenceWarning
 
 
@@ -61,9 +60,8 @@ def test_separated_classes_and_collinear_columns():
         LogisticRegression().fit(cut(np.column_stack([X, X[:, 0]]), y))
 
 
-@pytest.mark.parametrize("model", [LogisticRegression(), BayesianLogisticRegression()])
 @pytest.mark.parametrize("lost", [1, 2])
-def test_passes_with_different_rows(model, lost):
+def test_passes_with_different_rows(lost):
     X, y = np.arange(40.0)[:, None] % 7, np.arange(40) % 2
     n_passes = 0
 
@@ -74,7 +72,7 @@ def test_passes_with_different_rows(model, lost):
 
     left = 40 - 20 * lost
     with pytest.raises(ValueError, match=f"had 40 rows when it was read for the first time, and has {left} now"):
-        model.fit(chunks)
+        LogisticRegression().fit(chunks)
 
 
 def test_a_function_that_returns_no_chunks():
@@ -96,35 +94,9 @@ def test_an_iterator_is_not_enough():
         LogisticRegression().fit([(X[:9], y[:9]), (X[9:], np.arange(591) % 2)])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize(
-    "arguments",
-    [{}, {"prior_precision": "integrate"}, {"fit_intercept": False}, {"class_weight": "balanced"}],
-    ids=["given", "learned", "no intercept", "balanced"],
-)
-def test_bayesian_chunks_equal_the_whole(n_classes, arguments):
-    X, y, weight = table(300, n_classes=n_classes)
-    order = np.argsort(y[:200], kind="stable")
-    X[:200], y[:200], weight[:200] = X[order], y[order], weight[order]
-    whole = BayesianLogisticRegression(**arguments).fit(X, y, weight)
-    found = BayesianLogisticRegression(**arguments).fit(cut(X, y, weight, sizes=(30, 1, 200, 69)))
-    # Both Gaussians are within 1e-4 standard deviations of the best one.
-    np.testing.assert_allclose(found.coef_, whole.coef_, rtol=0, atol=5e-4 * whole.coef_std_.max())
-    np.testing.assert_allclose(found.coef_std_, whole.coef_std_, rtol=1e-3)
-    np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X), atol=1e-4)
-    assert found.log_evidence_ == pytest.approx(whole.log_evidence_, abs=1e-3)
-    assert found.n_observations_ == pytest.approx(whole.n_observations_)
-    assert found.classes_.tolist() == whole.classes_.tolist()
-
-
-def test_bayesian_chunks_of_collinear_sparse_and_named_columns():
-    X, y, _ = table(200)
-    X = np.column_stack([X, X[:, 0], np.full(200, 3.0)])
-    whole = BayesianLogisticRegression().fit(X, y)
-    found = BayesianLogisticRegression().fit(cut(pd.DataFrame(X, columns=list("pqrst")), y, sizes=(90, 110)))
-    np.testing.assert_allclose(found.coef_std_, whole.coef_std_, rtol=1e-3)
-    assert found.feature_names_in_.tolist() == list("pqrst")
-    light = [(sparse.csr_array(rows), labels) for rows, labels in cut(X, y, sizes=(90, 110))]
-    np.testing.assert_allclose(BayesianLogisticRegression().fit(light).coef_std_, whole.coef_std_, rtol=1e-3)
-    with pytest.raises(ValueError, match="BayesianLogisticRegression needs at least two classes"):
-        BayesianLogisticRegression().fit(cut(X, np.full(200, "a"), sizes=(90, 110)))
+@pytest.mark.parametrize("model", [BayesianLogisticRegression(), GPClassifier()])
+def test_models_of_many_passes_do_not_fit_from_parts(model):
+    X, y, _ = table()
+    for parts in (cut(X, y), lambda: iter(cut(X, y))):
+        with pytest.raises(ValueError, match=f"{type(model).__name__} does not fit from parts: .* sample of the rows"):
+            model.fit(parts)

@@ -172,9 +172,8 @@ class DensePosterior:
         basis: Basis,
         *,
         extended: Factor | None = None,
-        mean: FlatMean | None = None,
     ) -> None:
-        self.prior, self.Y, self.noise, self.basis, self._given_mean = prior, Y, noise, basis, mean
+        self.prior, self.Y, self.noise, self.basis = prior, Y, noise, basis
         self._workspace: Workspace | None = None
         if extended is not None:
             self._factor = extended
@@ -213,6 +212,9 @@ class DensePosterior:
 
     @cached_property
     def log_evidence(self) -> float:
+        if "_factor" not in vars(self):
+            # Before anything else, so that a fit reaches the factorization directly.
+            self._factored()
         return self._mean.log_evidence(self.logdet)
 
     def gradient(self) -> Gradient:
@@ -242,16 +244,6 @@ class DensePosterior:
             mean[block] = cross @ self.alpha + H @ self._mean.coefficients
             variance[block] = self._variance(prior, cross, H)
         return mean, variance
-
-    def projected(self, rows: Array) -> tuple[Array, Array]:
-        """KC⁻¹ of the residuals and of the basis at new rows, side by side, and var f given the mean's coefficients."""
-        columns = np.hstack([self._mean.residual, self._mean.basis])
-        values, variance = np.empty((len(rows), columns.shape[1])), np.empty(len(rows))
-        for block, cross, prior in self.prior.blocks(rows):
-            half = self._factor.half_solve(cross.T)
-            values[block] = half.T @ columns
-            variance[block] = prior - np.einsum("ij,ij->j", half, half)
-        return values, variance
 
     def covariance(self, rows: Array, others: Array | None = None) -> Array:
         half, root = self._roots(self.prior.cross(rows), self.basis(rows))
@@ -336,16 +328,10 @@ class DensePosterior:
         """α = C⁻¹(Y − Hb̂)."""
         return self._solver.half_solve(self._mean.residual, transpose=True)
 
-    @property
-    def whitened(self) -> tuple[Array, Array]:
-        """L⁻¹Y and L⁻¹H."""
-        solver = self._solver
-        return solver.half_solve(self.Y), solver.half_solve(self.basis(self.prior.X))
-
     @cached_property
     def _mean(self) -> FlatMean:
-        """With coefficients that are estimated from these rows, or given."""
-        return FlatMean.of(*self.whitened) if self._given_mean is None else self._given_mean.at(*self.whitened)
+        solver = self._solver
+        return FlatMean.of(solver.half_solve(self.Y), solver.half_solve(self.basis(self.prior.X)))
 
     @property
     def _solver(self) -> Workspace | Factor:
@@ -354,9 +340,10 @@ class DensePosterior:
 
     @cached_property
     def _factor(self) -> Factor:
+        workspace = self._factored()
         # Means are solved for first, so that their last digits don't depend on what is asked for first.
         assert self.alpha is not None
-        return self._factored().as_factor()
+        return workspace.as_factor()
 
     def _factored(self) -> Workspace:
         """A workspace with the factor of C."""

@@ -46,7 +46,7 @@ from scipy.linalg.blas import dgemm, dsyrk
 
 from credo.core.estimator import positive_integer
 from credo.core.inference.dense import UNDETERMINED, Dense, input_gradient
-from credo.core.inference.inducing_sums import FeatureWeights, InducingFeatures, InducingSummary
+from credo.core.inference.inducing_sums import InducingFeatures, InducingSummary
 from credo.core.inference.paths import Paths, prior_paths
 from credo.core.inference.protocols import Basis, FlatMean, Gradient, Representation, no_basis
 from credo.core.linalg import Factor, factorize, one_blas_thread, parallel_map, random_pivots
@@ -570,10 +570,16 @@ class InducingSites:
         return Gradient(by_kernel + kernel.pullback(features.points, -0.5 * V))
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
-        known = FeatureWeights(self.prior.features, self._factor, self._weights)
+        features, factor, weights = self.prior.features, self._factor, self._weights
         # Predictions need nothing else of the training rows.
         self.prior.release()
-        return known.latent(rows)
+        mean, variance = np.empty(len(rows)), np.empty(len(rows))
+        for part, psi in features.chunks(rows):
+            half = factor.half_solve(psi.T)
+            rest = features.kernel.diagonal(rows[part]) - np.einsum("ij,ij->i", psi, psi)
+            mean[part] = psi @ weights
+            variance[part] = np.einsum("ij,ij->j", half, half) + np.maximum(rest, 0.0)
+        return mean, variance
 
     def covariance(self, rows: Array, others: Array | None = None) -> Array:
         kernel, psi = self.prior.kernel, self.prior.features(rows)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,31 +155,6 @@ class LatentPrior(Protocol):
     def whiten(self, f: Array) -> Array:
         """L⁻¹f."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class NormalNoisePrior:
-    """What a representation without sites, for targets with normal noise only, has in their place: a clear error."""
-
-    representation: Representation
-    kernel: Kernel
-
-    def sites(self, precision: Array, location: Array) -> NoReturn:
-        """Not available."""
-        method = self.representation.evidence_method
-        raise ValueError(f'method="{method}" is for targets with normal noise; use method="inducing" or "exact"')
-
-    def multiply(self, v: Array) -> NoReturn:
-        """Not available."""
-        self.sites(v, v)
-
-    def color(self, white: Array) -> NoReturn:
-        """Not available."""
-        self.sites(white, white)
-
-    def whiten(self, f: Array) -> NoReturn:
-        """Not available."""
-        self.sites(f, f)
 
 
 class LatentPosterior(Protocol):
@@ -402,14 +377,6 @@ class FlatMean:
         factor = factorize(H.T @ H)
         coefficients = factor.solve(H.T @ Y)
         return cls(coefficients, Y - H @ coefficients, H, factor)
-
-    def at(self, Y: Array, H: Array) -> FlatMean:
-        """The same coefficients, for other whitened targets and their basis."""
-        return FlatMean(self.coefficients, Y - H @ self.coefficients, H, self.factor)
-
-    def coefficients_only(self) -> FlatMean:
-        """The same coefficients, for no targets."""
-        return self.at(np.empty((0, self.residual.shape[1])), np.empty((0, self.basis.shape[1])))
 
     def log_evidence(self, logdet: float, n: int | None = None) -> float:
         """ln p(Y), from ln|C|; n is the number of rows, where the whitened vectors have another one."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import choice
-from credo.core.inference.committee import Committee
 from credo.core.inference.dense import Dense
 from credo.core.inference.inducing import Inducing
 from credo.core.inference.protocols import Representation
@@ -25,7 +24,6 @@ REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
     "state_space": StateSpace,
     "inducing": Inducing,
     "vecchia": Vecchia,
-    "committee": Committee,
 }
 # Seconds on one core for an evaluation of the evidence with its gradient, measured: of a dense matrix once, for each
 # entry and kernel in a sum or product, and for each step of its factorization and inverse; of a state space once, for

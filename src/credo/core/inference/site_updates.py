@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -355,64 +354,6 @@ _LEAST_GAIN = 1e-9
 _SHORTEST_STEP, _ROUNDING = 1e-6, 1e-11
 
 
-NOT_CONVERGED = "the variational bound did not converge in {} steps; try a smaller kernel variance"
-
-
-class State(Protocol):
-    """The bound for natural parameters z, and those after a full step."""
-
-    @property
-    def bound(self) -> float: ...
-    @property
-    def z(self) -> Array: ...
-    @property
-    def target(self) -> Array: ...
-
-
-S = TypeVar("S", bound=State)
-
-
-def natural_ascent(at: Callable[[Array], S | None], start: Array, *, tolerance: float) -> tuple[S, int, bool]:
-    """The maximum of a bound by steps towards its targets; the number of steps, and whether a last one gained little.
-
-    Parameters
-    ----------
-    at : callable(z) -> State
-        None where z are no parameters of a distribution.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from credo.core.inference import natural_ascent
-    >>> def at(z):
-    ...     return SimpleNamespace(z=z, bound=-float((z[0] - 2.0) ** 2), target=0.5 * z + 1.0)
-    >>> end, n_steps, converged = natural_ascent(at, np.zeros(1), tolerance=1e-12)
-    >>> end.z.round(4), converged
-    (array([2.]), True)
-    """
-    here = at(start)
-    if here is None:
-        raise ValueError("the first natural parameters belong to no distribution")
-    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
-    while n_steps < _MAX_STEPS and not converged:
-        n_steps += 1
-        step = here.target - here.z
-        ahead = at(mixing.step(here.z, step))
-        if ahead is None or ahead.bound <= here.bound:
-            mixing.forget()
-            while size > _SHORTEST_STEP:
-                ahead = at(here.z + size * step)
-                if ahead is not None and ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
-                    break
-                size *= 0.5
-            else:
-                break
-            size = min(1.0, 2.0 * size)
-        converged, here = ahead.bound - here.bound < tolerance, ahead
-    return here, n_steps, converged
-
-
 @dataclass(frozen=True)
 class _ViState:
     """The posterior for sites z, precisions before locations; its bound, and the sites after a full step."""
@@ -463,6 +404,25 @@ def vi(
         return _ViState(q, float(weight @ expected) - q.divergence, z, target)
 
     start = (weight * 0.25, weight * 0.0) if start is None else start
-    here, n_steps, converged = natural_ascent(at, np.concatenate(start), tolerance=tolerance)
-    message = "converged" if converged else NOT_CONVERGED.format(n_steps)
+    here = at(np.concatenate(start))
+    if here is None:
+        raise ValueError("the first sites belong to no distribution")
+    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
+    while n_steps < _MAX_STEPS and not converged:
+        n_steps += 1
+        step = here.target - here.z
+        ahead = at(mixing.step(here.z, step))
+        if ahead is None or ahead.bound <= here.bound:
+            mixing.forget()
+            while size > _SHORTEST_STEP:
+                ahead = at(here.z + size * step)
+                if ahead is not None and ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
+                    break
+                size *= 0.5
+            else:
+                break
+            size = min(1.0, 2.0 * size)
+        converged, here = ahead.bound - here.bound < tolerance, ahead
+    message = f"the variational bound did not converge in {n_steps} steps; try a smaller kernel variance"
+    message = "converged" if converged else message
     return Approximation(here.q, here.bound, n_steps, converged, message, start=(here.q.precision, here.q.location))

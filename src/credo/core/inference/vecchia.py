@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from scipy.spatial import KDTree
 from credo.core.inference.dense import Dense, DensePosterior
 from credo.core.inference.ordering_jit import maximin
 from credo.core.inference.paths import Paths, prior_paths
-from credo.core.inference.protocols import Basis, FlatMean, Gradient, NormalNoisePrior, Representation, no_basis
+from credo.core.inference.protocols import Basis, FlatMean, Gradient, Representation, no_basis
 from credo.core.linalg import parallel_rows
 from credo.core.linalg.conditional_jit import conditionals, information, symmetric_products
 from credo.kernels import Kernel
@@ -187,14 +188,20 @@ class Vecchia(Representation):
 
 
 @dataclass(frozen=True, eq=False)
-class VecchiaPrior(NormalNoisePrior):
+class VecchiaPrior:
     """f ~ GP(0, k) at the rows of a `Vecchia`; it is approximated together with the noise, not by itself."""
 
     representation: Vecchia
+    kernel: Kernel
 
     def observe(self, Y: Array, noise: Array | float, basis: Basis = no_basis) -> VecchiaPosterior:
         """f given Y = Hb + f + ε with ε ~ N(0, noise) and flat b."""
         return VecchiaPosterior(self, Y, np.ascontiguousarray(np.broadcast_to(noise, len(Y)), dtype=float), basis)
+
+    def _unavailable(self, *_: Array) -> NoReturn:
+        raise ValueError('method="vecchia" is for targets with normal noise; use method="inducing" or "exact"')
+
+    sites = multiply = color = whiten = _unavailable
 
 
 class VecchiaPosterior:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Protocol, runtime_checkable
+from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,15 +121,6 @@ _BOX = 12.0
 _LONGEST, _SUFFICIENT, _SHORTEST = 2.0, 1e-4, 1e-3
 
 
-@runtime_checkable
-class HasInformation(Protocol):
-    """An objective that may know its Fisher information, a positive definite stand-in for its curvature."""
-
-    def information(self, vector: Array) -> Array | None:
-        """What second derivatives of −objective are expected to be; None where they aren't known."""
-        ...
-
-
 @dataclass(frozen=True)
 class Maximum:
     """Where a search ended, the gradient that was left there, and whether the limit on evaluations ended it.
@@ -150,6 +142,10 @@ class _Stalled(Exception):
     """The last evaluations gained nothing."""
 
 
+class Cancelled(Exception):
+    """Another thread of the search has failed, or the user interrupted it."""
+
+
 def refine(
     objective: Objective,
     start: Array,
@@ -165,7 +161,9 @@ def refine(
     """
     lbfgs = partial(maximize, objective, tolerance=tolerance, metric=metric)
     if inverse is None:
-        information = objective.information(start) if isinstance(objective, HasInformation) else None
+        # The Fisher information, a positive definite stand-in for the curvature, where the objective knows it.
+        of = getattr(objective, "information", None)
+        information = None if of is None else of(start)
         if information is None:
             return lbfgs(start, max_evaluations=max_evaluations)
         root = inverse_root(information, 1.0)
@@ -242,74 +240,90 @@ def maximize(
         The search runs in u, with vector = start + metric·u. A root of the inverse curvature at the maximum makes the
         objective nearly isotropic in u.
     """
-    ascent = partial(_ascent, objective, tolerance=tolerance, metric=metric)
-    end = ascent(start, max_evaluations=max_evaluations)
-    for _ in range(_MAX_RESTARTS):
-        left = max_evaluations - end.n_evaluations
-        if end.converged or end.limited or left <= 0 or not np.isfinite(end.value):
-            break
-        again = joined(end, ascent(end.vector, max_evaluations=left))
-        gain = again.value - end.value
-        end = again if gain > 0 else replace(end, n_evaluations=again.n_evaluations)
-        if gain < RESTART_GAIN:
-            break
-    return end
+    return Ascent(lambda _: objective, start, tolerance, max_evaluations, metric).run()
 
 
-def _ascent(
-    objective: Objective, start: Array, *, tolerance: float, max_evaluations: int, metric: Array | None
-) -> Maximum:
-    """One run of L-BFGS."""
-    axes = np.eye(len(start)) if metric is None else metric
-    visited: list[Array] = [start]
-    best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
-    n_evaluations = 0
-    # The value and the number of evaluations at the last gain that isn't negligible.
-    mark, since = -np.inf, 0
+@dataclass(frozen=True)
+class Ascent:
+    """A search by L-BFGS, whose objective is made from its start when it runs; see `maximize`.
 
-    def cost(u: Array) -> tuple[float, Array]:
-        nonlocal best_value, best_vector, best_slope, n_evaluations, mark, since
-        if np.isfinite(mark) and n_evaluations - since >= _PATIENCE:
+    It ends with `Cancelled` as soon as the event is set.
+    """
+
+    factory: Callable[[Array], Objective]
+    start: Array
+    tolerance: float
+    max_evaluations: int
+    metric: Array | None = None
+    cancelled: Event | None = None
+
+    def run(self) -> Maximum:
+        """The maximum."""
+        objective = self.factory(self.start)
+        axes = np.eye(len(self.start)) if self.metric is None else self.metric
+        options: Any = {"ftol": self.tolerance, "gtol": 1e5 * self.tolerance, "maxcor": 12}
+        end: Maximum | None = None
+        for _ in range(1 + _MAX_RESTARTS):
+            left = self.max_evaluations - (0 if end is None else end.n_evaluations)
+            cost = _Cost(objective, self.start if end is None else end.vector, axes, self.cancelled)
+            try:
+                options["maxfun"] = left
+                found = minimize(cost, np.zeros_like(self.start), jac=True, method="L-BFGS-B", options=options)
+                again = cost.maximum(int(found.status))
+            except _Stalled:
+                again = cost.maximum(status=2)
+            gain = np.inf
+            if end is not None:
+                again = joined(end, again)
+                gain = again.value - end.value
+            end = again if end is None or gain > 0 else replace(end, n_evaluations=again.n_evaluations)
+            done = end.converged or end.limited or end.n_evaluations >= self.max_evaluations
+            if done or gain < RESTART_GAIN or not np.isfinite(end.value):
+                break
+        assert end is not None
+        return end
+
+
+class _Cost:
+    """−objective in u for L-BFGS, with vector = start + axes·u, and the best of all evaluations."""
+
+    def __init__(self, objective: Objective, start: Array, axes: Array, cancelled: Event | None) -> None:
+        self._objective, self._start, self._axes, self._cancelled = objective, start, axes, cancelled
+        self._visited: list[Array] = [start]
+        self._value, self._vector, self._slope = -np.inf, start, np.full(len(start), np.inf)
+        self._n_evaluations = 0
+        # The value and the number of evaluations at the last gain that isn't negligible.
+        self._mark, self._since = -np.inf, 0
+
+    def __call__(self, u: Array) -> tuple[float, Array]:
+        if np.isfinite(self._mark) and self._n_evaluations - self._since >= _PATIENCE:
             raise _Stalled
+        if self._cancelled is not None and self._cancelled.is_set():
+            raise Cancelled
         check()
-        n_evaluations += 1
-        vector = start + axes @ u
-        inside = np.abs(vector - start).max(initial=0.0) <= _BOX
-        value, gradient = objective(vector) if inside else (-np.inf, np.zeros_like(vector))
+        self._n_evaluations += 1
+        vector = self._start + self._axes @ u
+        inside = np.abs(vector - self._start).max(initial=0.0) <= _BOX
+        value, gradient = self._objective(vector) if inside else (-np.inf, np.zeros_like(vector))
         if not np.isfinite(value) or not np.isfinite(gradient).all():
             # A gradient towards the best vector so far makes the line search turn back.
-            gap = vector - best_vector
-            height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
-            return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
-        if value > best_value:
-            best_value, best_vector, best_slope = value, vector, gradient
-            visited.append(vector)
-        if value > mark + max(_GAIN, _GAIN_SHARE * abs(value)):
-            mark, since = value, n_evaluations
-        return -value, -axes.T @ gradient
+            gap = vector - self._vector
+            height = max(1.0, abs(self._value)) if np.isfinite(self._value) else 1.0
+            return height * (2.0 + float(gap @ gap)), 2.0 * height * self._axes.T @ gap
+        if value > self._value:
+            self._value, self._vector, self._slope = value, vector, gradient
+            self._visited.append(vector)
+        if value > self._mark + max(_GAIN, _GAIN_SHARE * abs(value)):
+            self._mark, self._since = value, self._n_evaluations
+        return -value, -self._axes.T @ gradient
 
-    try:
-        found = minimize(
-            cost,
-            np.zeros_like(start),
-            jac=True,
-            method="L-BFGS-B",
-            options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
-        )
-        status = int(found.status)
-    except _Stalled:
-        status = 2
-    # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
-    level = bool(np.abs(best_slope).max(initial=0.0) < max(_FLAT, _FLAT_SHARE * abs(best_value)))
-    return Maximum(
-        best_vector,
-        best_value,
-        n_evaluations,
-        status == 0 or (status == 2 and level),
-        tuple(visited),
-        best_slope,
-        status == 1,
-    )
+    def maximum(self, status: int) -> Maximum:
+        """Where the search ended with this status of L-BFGS."""
+        # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
+        level = bool(np.abs(self._slope).max(initial=0.0) < max(_FLAT, _FLAT_SHARE * abs(self._value)))
+        converged, limited = status == 0 or (status == 2 and level), status == 1
+        trace = tuple(self._visited)
+        return Maximum(self._vector, self._value, self._n_evaluations, converged, trace, self._slope, limited)
 
 
 def joined(first: Maximum, last: Maximum) -> Maximum:

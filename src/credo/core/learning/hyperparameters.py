@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from credo.core.learning.ascent import (
     RESTART_GAIN,
+    Ascent,
     Maximum,
     Objective,
     curvature_at,
     inverse_root,
     joined,
-    maximize,
     refine,
 )
 from credo.core.linalg import one_blas_thread, parallel_map
@@ -44,10 +44,6 @@ _FAR, _SMALL_LOSS = 2.5, 0.2
 _MOST_TRIED = 20
 # Expected gains in nats for which a search is resumed: smaller ones aren't worth it, and larger ones not credible.
 _MIN_GAIN, _MAX_GAIN = 0.01, 3.0
-
-
-class _Cancelled(Exception):
-    """Another thread of the search has failed, or the user interrupted it."""
 
 
 @dataclass(frozen=True)
@@ -138,29 +134,19 @@ def try_starts(
     Of many starts, only the best after a short run are continued, and the best of each objective.
     """
     cancelled = Event()
-
-    def run(of: int, start: Array, tolerance: float = tolerance, max_evaluations: int = max_evaluations) -> Maximum:
-        own = problems[of][0](start)
-
-        def unless_cancelled(vector: Array) -> tuple[float, Array]:
-            if cancelled.is_set():
-                raise _Cancelled
-            return own(vector)
-
-        return maximize(unless_cancelled, start, tolerance=tolerance, max_evaluations=max_evaluations)
-
     tasks = [(of, start) for of, (_, starts) in enumerate(problems) for start in starts]
-    each = partial(parallel_map, n_jobs=None if small else 1, cancel=cancelled.set)
+    few = len(tasks) <= 1 / _CONTINUED
+    how = (tolerance, max_evaluations) if few else (1e3 * tolerance, _TRIAL)
+    each = partial(parallel_map, Ascent.run, n_jobs=None if small else 1, cancel=cancelled.set)
     with one_blas_thread() if small else nullcontext():
-        if len(tasks) <= 1 / _CONTINUED:
-            ends = each(lambda task: run(*task), tasks)
-        else:
-            ends = each(lambda task: run(task[0], task[1], 1e3 * tolerance, _TRIAL), tasks)
+        ends = each([Ascent(problems[of][0], start, *how, cancelled=cancelled) for of, start in tasks])
+        if not few:
             order = sorted(range(len(tasks)), key=lambda i: -ends[i].value)
             best = order[: max(2, round(_CONTINUED * len(tasks)))]
             firsts = [next(i for i in order if tasks[i][0] == of) for of in range(len(problems))]
             best += [i for i in firsts if i not in best]
-            finals = each(lambda i: run(tasks[i][0], ends[i].vector), best)
+            again = [(problems[tasks[i][0]][0], ends[i].vector, tolerance, max_evaluations) for i in best]
+            finals = each([Ascent(*task, cancelled=cancelled) for task in again])
             for i, final in zip(best, finals, strict=True):
                 ends[i] = joined(ends[i], final)
     found: list[list[Maximum]] = [[] for _ in problems]

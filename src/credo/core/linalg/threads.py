@@ -176,7 +176,7 @@ def parallel_map(
     items = list(items)
     n_jobs = min(n_threads() if n_jobs is None else n_jobs, len(items))
     if n_jobs <= 1:
-        return [function(item) for item in items]
+        return list(map(function, items))
     busy = n_jobs >= n_threads()
 
     def work(item: Item) -> Value:

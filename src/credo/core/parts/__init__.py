@@ -3,12 +3,11 @@
     statistic(all rows) = merge(statistic(part 1), merge(statistic(part 2), …))
 
 `fit` of `LinearRegression`, `Ridge`, `BayesianLinearRegression`, `Lasso`, `ElasticNet`, `LassoCV`,
-`SpikeSlabRegressor`, `LogisticRegression`, `BayesianLogisticRegression`, `GPRegressor` and `GPClassifier` accepts,
-besides arrays and frames:
+`SpikeSlabRegressor`, `LogisticRegression` and `GPRegressor` accepts, besides arrays and frames:
 
 - chunks, `fit(chunks)`: an iterable of tuples (X, y) or (X, y, weight), or a function that returns one. An iterator is
-  enough for models that read the rows once; logistic models and `GPClassifier` read them once for each step of
-  their search, and `GPRegressor` twice.
+  enough for models that read the rows once; `LogisticRegression` reads them once for each Newton step, and
+  `GPRegressor` twice. Models that would read them more than 20 times say that they don't fit from parts.
 - Dask arrays or frames, `fit(X, y)`, with the same partitions in both: computed by the current Dask client if there is
   one. The fitted model is an ordinary one.
 
@@ -27,11 +26,11 @@ array([ 1., -2.])
 
 Members: `RowSummary` and `summarize`, the statistic of linear regression; `read_parquet`, the chunks of Parquet files;
 `predict` and `predict_dist`, predictions for Dask collections; `RowSample`, a random sample of the rows;
-`survey_labels` and `Labels`, the classes; `Parts`, `Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What
-does not belong here: models, scheduling.
+`survey_labels` and `Labels`, the classes; `Parts`, `Chunk`, `PartError`, `in_parts`, `parts_of` and `refuse_parts`, for
+models. What does not belong here: models, scheduling.
 """
 
-from credo.core.parts.dask import DaskParts, in_parts, parts_of, predict, predict_dist
+from credo.core.parts.dask import DaskParts, in_parts, parts_of, predict, predict_dist, refuse_parts
 from credo.core.parts.labels import Labels, LabelSurvey, survey_labels
 from credo.core.parts.parquet import READING, ParquetChunks, read_parquet, record_batches
 from credo.core.parts.parts import Chunk, LocalParts, PartError, Parts, RowSample
@@ -70,6 +69,7 @@ __all__ = [
     "read_parquet",
     "record_batches",
     "reduced",
+    "refuse_parts",
     "row_summary",
     "summarize",
     "summary_of",

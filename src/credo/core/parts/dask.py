@@ -148,6 +148,25 @@ def in_parts(X: Any, y: Any) -> bool:
     return callable(X) or (isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__"))
 
 
+def refuse_parts(model: Any, X: Any, y: Any) -> None:
+    """Raise an error for a table in parts, for a model that would read the rows dozens of times.
+
+    Examples
+    --------
+    >>> from credo import GPClassifier
+    >>> from credo.core.parts import refuse_parts
+    >>> refuse_parts(GPClassifier(), [([[0.0], [1.0]], ["a", "b"])], None)
+    Traceback (most recent call last):
+        ...
+    ValueError: GPClassifier does not fit from parts: ...
+    """
+    if in_parts(X, y):
+        raise ValueError(
+            f"{type(model).__name__} does not fit from parts: it would read all rows dozens of times. Fit it to a "
+            "sample of the rows in memory, or use LogisticRegression, which fits from parts in a few passes"
+        )
+
+
 def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
     """The parts of a table, from the arguments of `fit` for which `in_parts` is true.
 
