@@ -23,14 +23,12 @@ VARIANTS = {
     "GPRegressor": [{"mean": "zero"}, {"method": "inducing", "n_inducing": 20}],
     "KernelRidge": [{"alpha": "loo", "fit_intercept": True}],
     "NadarayaWatson": [{"bandwidth": 0.7}],
-    "LMSRegression": [{"average": True}],
     "LinearRegression": [{"fit_intercept": False}],
     "GPClassifier": [
         {"inference": "laplace", "link": "logit"},
         {"inference": "mcmc", "n_draws": 30},
     ],
     "LogisticRegression": [{"alpha": 1.0}],
-    "KernelPerceptron": [{"solution": "pocket"}],
     "SoftNeighborsClassifier": [{"bandwidth": 0.7, "smoothing": 0.1}],
     "SpikeSlabRegressor": [
         {"slab": "zellner-siow"},

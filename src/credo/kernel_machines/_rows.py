@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 # A block of rows against all training rows: 16 MB, of which a few are alive at a time.
 BLOCK_ENTRIES = 2_000_000
+# Gram matrix, eigenvectors and LAPACK's workspace of this order need 13 GB.
+MAX_ROWS = 20_000
 # Rows between which typical distances are measured.
 _SAMPLE = 1_000
 
@@ -34,17 +36,35 @@ def cross(kernel: Kernel, rows: Array, training: Array) -> Array:
         return kernel.cross(rows, training)
 
 
+def finite_gram(kernel: Kernel, X: Array) -> Array:
+    """K of the training rows, all of it finite."""
+    if len(X) > MAX_ROWS:
+        raise ValueError(
+            f"X has {len(X)} rows, whose Gram matrix and eigenvectors would fill {32e-9 * len(X) ** 2:.0f} GB: use at "
+            f"most {MAX_ROWS} rows, or credo.linear.Ridge on credo.features.Radial or Fourier"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = kernel.gram(X)
+    if not np.isfinite(K).all():
+        i, j = (int(k) for k in np.argwhere(~np.isfinite(K))[0])
+        raise ValueError(
+            f"{kernel!r} gives {K[i, j]} for rows {i} and {j}, which overflows: rescale the columns of X, for example "
+            "with StandardScaler"
+        )
+    return K
+
+
 def sample(X: NDArray[Any], n: int = _SAMPLE) -> NDArray[Any]:
     """At most n of the rows, spread evenly over the table."""
     return X if len(X) <= n else X[np.linspace(0, len(X) - 1, n).astype(np.intp)]
 
 
 def distances(X: Array, Z: Array) -> Array:
-    """Euclidean distances, without squares that overflow or vanish."""
+    """Euclidean distances to the training rows Z, without squares that overflow or vanish."""
     center = Z.mean(axis=0)
-    X, Z = X - center, Z - center
-    unit = float(max(np.abs(X).max(initial=0.0), np.abs(Z).max(initial=0.0))) or 1.0
-    return cdist(X / unit, Z / unit) * unit
+    unit = float(np.abs(Z - center).max(initial=0.0)) or 1.0
+    with np.errstate(over="ignore"):
+        return cdist(np.clip((X - center) / unit, -1e150, 1e150), (Z - center) / unit) * unit
 
 
 def median_distance(X: Array) -> float:

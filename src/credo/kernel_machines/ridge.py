@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, StudentT
 from credo.estimator import FitWarning, Regressor, Result, check_positive, check_shapes, interval_level, nonnegative
 from credo.frames import Table
-from credo.kernel_machines._rows import blocks, cross, median_distance
+from credo.kernel_machines._rows import blocks, cross, finite_gram, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
 from credo.learning import best_penalty, penalties, residual_noise
 from credo.linalg import NotPositiveDefiniteError
@@ -26,8 +26,6 @@ Array = NDArray[np.float64]
 _LARGEST, _SMALLEST, _N_ALPHAS = 1e3, 1e-10, 200
 # An eigenvalue this far below zero, relative to the matrix, is no rounding error.
 _INDEFINITE = 1e-8
-# Gram matrix, eigenvectors and LAPACK's workspace of this order need 13 GB.
-_MAX_ROWS = 20_000
 
 
 class KernelRidge(Regressor):
@@ -293,12 +291,7 @@ class Spectrum:
 def spectrum(kernel: Kernel, X: Array, y: Array, weight: Array | None, *, center: bool) -> Spectrum:
     """The spectrum of rows X with targets y and weights under a kernel."""
     n_samples = len(X)
-    if n_samples > _MAX_ROWS:
-        raise ValueError(
-            f"X has {n_samples} rows, whose Gram matrix and eigenvectors would fill {32e-9 * n_samples**2:.0f} GB: use "
-            f"at most {_MAX_ROWS} rows, or credo.linear.Ridge on credo.features.Radial or Fourier"
-        )
-    K = _gram(kernel, X)
+    K = finite_gram(kernel, X)
     weights = np.ones(n_samples) if weight is None else weight
     total, root = float(weights.sum()), np.sqrt(weights)
     k_mean = K @ weights / total if center else np.zeros(n_samples)
@@ -322,18 +315,6 @@ def spectrum(kernel: Kernel, X: Array, y: Array, weight: Array | None, *, center
         y_mean=y_mean,
         centered=center,
     )
-
-
-def _gram(kernel: Kernel, X: Array) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = kernel.gram(X)
-    if not np.isfinite(K).all():
-        i, j = (int(k) for k in np.argwhere(~np.isfinite(K))[0])
-        raise ValueError(
-            f"{kernel!r} gives {K[i, j]} for rows {i} and {j}, which overflows: rescale "
-            "the columns, for example with StandardScaler"
-        )
-    return K
 
 
 def _eigh(A: Array) -> tuple[Array, Array]:
