@@ -101,6 +101,14 @@ def brief(model: BaseEstimator) -> BaseEstimator:
     return clone(model).set_params(**{name: BRIEF[name] for name in BRIEF.keys() & model.get_params().keys()})
 
 
+def expected_failures(model: BaseEstimator) -> dict[str, str]:
+    """The checks of scikit-learn that a model can't pass, with the reason."""
+    if not type(model).__name__.startswith("Bagging"):
+        return {}
+    names = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    return dict.fromkeys(names, "weights are probabilities of random draws")
+
+
 def regressors(*, variants: bool = True) -> list[Regressor]:
     """One unfitted instance of each exported regressor and, unless told otherwise, of its variants."""
     return _instances(Regressor, variants=variants)

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, indexable
 
 from credo.ensemble._base import class_probabilities
-from credo.ensemble._bootstrap import MOST_COPIES, row_places
 from credo.ensemble._members import Attempt, Pairs, attempt
-from credo.estimator import FitWarning, even_folds
+from credo.estimator import FitWarning, even_folds, is_sparse, numeric
 from credo.metrics import predictive
 from credo.notices import warn
 from credo.selection._folds import Split, splits
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+
+# With more equal rows than this on average, a table of few levels, rows of equal inputs needn't share a fold.
+_MOST_COPIES = 5
 
 
 def leave_one_out(models: Sequence[Any], X: Any, y: Array, weight: Array | None) -> Array | None:
@@ -118,8 +120,27 @@ def equal_rows(X: Any, n_rows: int) -> Index:
     if places is None or not np.isfinite(places).all():
         return np.arange(n_rows)
     groups = np.unique(places, return_inverse=True)[1].ravel()
-    few_copies = n_rows <= MOST_COPIES * (int(groups.max()) + 1)
+    few_copies = n_rows <= _MOST_COPIES * (int(groups.max()) + 1)
     return groups if groups.any() and few_copies else np.arange(n_rows)
+
+
+def row_places(X: Any) -> Array | None:
+    """A number for each row, equal for equal rows and otherwise different; None where columns aren't numbers.
+
+    It is a fixed linear function of the row, so that an order by it doesn't depend on that of the table.
+    """
+    try:
+        rows = numeric(X)
+        if np.iscomplexobj(rows):
+            return None
+        rows = rows if is_sparse(rows) else np.asarray(rows, dtype=np.float64)
+        direction = np.random.default_rng(0).normal(size=rows.shape[1])
+        with np.errstate(all="ignore"):
+            # Not by BLAS, whose sums may differ in the last digit between equal rows.
+            places = rows @ direction if is_sparse(rows) else np.einsum("ij,j->i", rows, direction)
+    except (ValueError, TypeError, IndexError):
+        return None
+    return np.asarray(places).ravel()
 
 
 def group_folds(groups: Index, codes: Index, n_folds: int, seed: Any) -> Index:
