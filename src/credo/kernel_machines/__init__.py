@@ -9,7 +9,7 @@
 over α, from one eigendecomposition of the Gram matrix. `NadarayaWatson` averages nearby targets, and
 `SoftNeighborsClassifier` uses the same weights as votes.
 
-`Spectrum` and `Neighbours` are attributes of fitted models: their names are part of the file format. Covariance
+`KernelSpectrum` and `Neighbours` are attributes of fitted models: their names are part of the file format. Covariance
 functions are in `kernels`; a kernel machine whose kernel is fitted by maximum evidence is a Gaussian process, in `gp`.
 """
 
@@ -17,6 +17,6 @@ from credo.kernel_machines.neighbors import NadarayaWatson, SoftNeighborsClassif
 from credo.kernel_machines.neighbors import Neighbours as Neighbours
 from credo.kernel_machines.perceptron import KernelPerceptron
 from credo.kernel_machines.ridge import KernelRidge
-from credo.kernel_machines.ridge import Spectrum as Spectrum
+from credo.kernel_machines.ridge import KernelSpectrum as KernelSpectrum
 
 __all__ = ["KernelPerceptron", "KernelRidge", "NadarayaWatson", "SoftNeighborsClassifier"]

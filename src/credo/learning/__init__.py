@@ -18,7 +18,9 @@ that is −∞ where it can't be evaluated; never a model.
 - `em` runs EM from several starts, and selects the number of components by BIC.
 - `stacking_weights` finds the weights of a mixture that maximize the log density of held-out outcomes.
 - `integrate` averages over a few weighted points around the mode of an objective.
-- `penalties`, `best_penalty` and `residual_noise` are what ridge regression on columns and on kernels share.
+- `spectrum` decomposes centred data into a `Spectrum`, given which every ridge penalty and prior precision costs O(p);
+  `Posterior` is that of the coefficients. `Penalty`, `penalties`, `loo_squares` and `residual_noise` choose the penalty
+  of ridge regression on columns and on kernels.
 
 Optimizers (`scipy.optimize`) are used here and in `inference` only. What does not belong here: the models, what a
 parameter means (params, kernels), and approximations of the posterior of latent functions (inference).
@@ -35,10 +37,12 @@ from credo.learning.evidence import (
     maximize_precisions,
 )
 from credo.learning.integration import Integral, integrate
+from credo.learning.linear_posterior import Posterior
 from credo.learning.peak import Peak, highest
-from credo.learning.penalty import best_penalty, penalties, residual_noise
+from credo.learning.penalty import Penalty, loo_squares, penalties, residual_noise
 from credo.learning.precision_quadrature import PrecisionMixture, integrate_precisions
 from credo.learning.sampling import sample, scatter
+from credo.learning.spectrum import Spectrum, spectrum
 from credo.learning.stacking import stacking_weights
 
 __all__ = [
@@ -47,19 +51,23 @@ __all__ = [
     "Gamma",
     "Integral",
     "Peak",
+    "Penalty",
+    "Posterior",
     "PrecisionMixture",
     "Precisions",
-    "best_penalty",
+    "Spectrum",
     "gamma_posterior",
     "highest",
     "integrate",
     "integrate_precisions",
     "log_evidence",
     "log_evidence_gradient",
+    "loo_squares",
     "maximize_precisions",
     "penalties",
     "residual_noise",
     "sample",
     "scatter",
+    "spectrum",
     "stacking_weights",
 ]

@@ -16,18 +16,16 @@
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
 of the centred rows (`credo.scale`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
-and the Bayesian model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The
-classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its
-maximization (`_ascent`).
+and the Bayesian model decompose it once into a `Spectrum` (`credo.learning`), after which every penalty or precision
+costs O(p). The classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and
+its maximization (`_ascent`).
 
-`Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are stored in model files: their names here are part of
+`Solution`, `LogitPosterior` and `Path` are stored in model files: their names here are part of
 the file format. What does not belong here: nonlinear functions of x (`credo.features`) and sparse weights
 (`credo.sparse`).
 """
 
 from credo.linear._logit_posterior import LogitPosterior as LogitPosterior
-from credo.linear._posterior import Posterior as Posterior
-from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression

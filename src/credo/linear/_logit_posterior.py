@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import check_positive, check_shapes
+from credo.learning.spectrum import Spectrum, components
 from credo.linear._precision import PosteriorFit
-from credo.linear._spectrum import Spectrum, components
 from credo.scale import BLOCK_ENTRIES
 
 Array = NDArray[np.float64]

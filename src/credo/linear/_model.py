@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.distributions import Distribution, t_variance
 from credo.estimator import Regressor, interval_level
 from credo.frames import Intervals, Table
-from credo.linear._posterior import Posterior
+from credo.learning.linear_posterior import Posterior
 
 Array = NDArray[np.float64]
 

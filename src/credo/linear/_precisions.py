@@ -19,8 +19,8 @@ from credo.learning import (
     log_evidence,
     maximize_precisions,
 )
-from credo.linear._posterior import Posterior
-from credo.linear._spectrum import Spectrum
+from credo.learning.linear_posterior import Posterior
+from credo.learning.spectrum import Spectrum
 
 Array = NDArray[np.float64]
 

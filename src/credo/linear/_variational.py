@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from credo.deadlines import check
 from credo.inference import Mixing
+from credo.learning.spectrum import Spectrum, spectrum
 from credo.likelihoods import moderated
 from credo.linalg import NotPositiveDefiniteError
 from credo.linear._ascent import Curvature, Optimum, newton
 from credo.linear._softmax import Objective, Point, Sums
-from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
 

@@ -19,10 +19,10 @@ from credo.estimator import (
     evidence_base,
     positive_integer,
 )
+from credo.learning.spectrum import Spectrum, spectrum
 from credo.linear._model import PosteriorModel
 from credo.linear._precisions import Settings, learn
 from credo.linear._rows import Kept, same_intercept
-from credo.linear._spectrum import Spectrum, spectrum
 from credo.notices import warn
 from credo.scale import RowSummary, in_parts, summarize, take_summary
 from credo.seeds import generator

@@ -24,12 +24,12 @@ from credo.estimator import (
     positive_integer,
 )
 from credo.frames import Intervals
+from credo.learning.spectrum import Spectrum
 from credo.likelihoods import moderated
 from credo.linalg import one_blas_thread
 from credo.linear._logistic_parts import log_posterior_in_parts
 from credo.linear._logit_posterior import LogitPosterior, triangular_roots
 from credo.linear._precision import PosteriorFit, given_precision, integrated_precision, maximized_precision
-from credo.linear._spectrum import Spectrum
 from credo.linear._variational import LogPosterior, log_posterior
 from credo.notices import warn
 from credo.scale import in_parts, parts_of, survey_labels

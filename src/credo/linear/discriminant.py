@@ -10,7 +10,8 @@ from scipy import sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from credo.estimator import FitWarning, LinearClassifier, Result
-from credo.linear._rows import column_norms, flat_columns, graded_axes, means
+from credo.linalg import column_norms, flat_columns
+from credo.linear._rows import graded_axes, means
 from credo.notices import warn
 
 Array = NDArray[np.float64]

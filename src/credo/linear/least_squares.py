@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.distributions import Distribution, StudentT, t_variance
 from credo.estimator import FitWarning, Result, check_positive, check_shapes, is_sparse
+from credo.learning.linear_posterior import left_out
+from credo.learning.spectrum import spectrum
+from credo.linalg import EPS, column_norms, flat_columns, graded_svd
 from credo.linear._model import LinearModel
-from credo.linear._posterior import left_out
-from credo.linear._rows import EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
-from credo.linear._spectrum import spectrum
+from credo.linear._rows import KEPT_ENTRIES, Kept, collinear
 from credo.notices import warn
 from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 

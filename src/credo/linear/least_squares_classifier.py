@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
 from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
-from credo.linear._rows import collinear, column_norms, flat_columns, graded_svd
-from credo.linear._spectrum import spectrum
+from credo.learning.spectrum import spectrum
+from credo.linalg import column_norms, flat_columns, graded_svd
+from credo.linear._rows import collinear
 from credo.notices import warn
 from credo.scale import row_summary
 

@@ -21,7 +21,8 @@ from credo.estimator import (
     positive_integer,
 )
 from credo.frames import Table
-from credo.linear._rows import column_norms, same_intercept
+from credo.linalg import column_norms
+from credo.linear._rows import same_intercept
 from credo.seeds import generator
 
 Array = NDArray[np.float64]

@@ -21,9 +21,10 @@ from credo.estimator import (
     positive_integer,
 )
 from credo.frames import Intervals
+from credo.linalg import EPS, column_norms
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
 from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
-from credo.linear._rows import EPS, collinear, column_norms, graded_axes
+from credo.linear._rows import collinear, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 from credo.notices import warn

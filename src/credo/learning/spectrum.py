@@ -16,7 +16,7 @@ from scipy import linalg as sla
 from scipy import sparse as sp
 
 from credo.estimator import check_positive, check_shapes, is_sparse
-from credo.linear._rows import EPS, column_norms, flat_columns, graded_svd
+from credo.linalg import EPS, column_norms, flat_columns, graded_svd
 from credo.scale import RowSummary, reduced, row_summary
 
 Array = NDArray[np.float64]
