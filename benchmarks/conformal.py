@@ -35,7 +35,7 @@ def case(name: str, base: object, n: int) -> list[Line]:
     folds = KFold(5, shuffle=True, random_state=0)
 
     def ours() -> None:
-        ends["Credo"] = Conformal(base, cv=folds).fit(X, y).predict_dist(new).interval(LEVEL)
+        ends["Credo"] = Conformal(base, cv=folds, random_state=0).fit(X, y).predict_dist(new).interval(LEVEL)
 
     def theirs() -> None:
         model = CrossConformalRegressor(base, confidence_level=LEVEL, cv=folds, random_state=0).fit_conformalize(X, y)

@@ -1,8 +1,12 @@
-"""What `random_state` may be, and draws of one among many."""
+"""What `random_state` may be, its default, and draws of one among many."""
+
+import inspect
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+import credo
 from credo.distributions._steps import choices
 from credo.seeds import generator
 
@@ -28,6 +32,26 @@ def test_the_global_random_state_is_one_too() -> None:
 def test_others_are_refused(bad: object) -> None:
     with pytest.raises(ValueError, match=f"a numpy Generator or a RandomState; got {bad!r}"):
         generator(bad)
+
+
+def test_one_default_everywhere() -> None:
+    """None, but for studies and pictures, which are the same each time."""
+    found = {}
+    for package in credo._PACKAGES:
+        module = import_module(f"credo.{package}")
+        for name in module.__all__:
+            member = getattr(module, name)
+            parts = [member, *vars(member).values()] if inspect.isclass(member) else [member]
+            for part in filter(inspect.isroutine, [*parts, getattr(member, "__init__", None)]):
+                try:
+                    option = inspect.signature(part).parameters.get("random_state")
+                except (TypeError, ValueError):
+                    continue
+                if option is not None and option.default is not option.empty:
+                    found[f"{package}.{name}"] = option.default
+    assert len(found) > 20
+    fixed = {name for name, default in found.items() if default is not None}
+    assert {name for name in fixed if not name.startswith("plots.")} == {"study.analyze"}
 
 
 def test_choices_have_their_probabilities() -> None:

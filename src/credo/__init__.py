@@ -6,7 +6,7 @@ the one here isn't the kernel.
 
 >>> import credo
 >>> credo.Normal(0.0, 1.0).interval(0.95)[1].round(2)
-array([1.96])
+np.float64(1.96)
 """
 
 from importlib import import_module

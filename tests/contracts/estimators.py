@@ -39,7 +39,10 @@ VARIANTS = {
     "DecisionTreeClassifier": [{"pruning": 0.05, "min_leaf": 5.0, "prior_strength": 5.0}],
     "DecisionTreeRegressor": [{"pruning": 0.0}],
     "AdaBoostClassifier": [
-        {"estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3), "n_rounds": 3},
+        {
+            "estimator": credo.DecisionTreeClassifier(max_depth=1, pruning=0.0, prior_strength=1e-3, random_state=0),
+            "n_rounds": 3,
+        },
     ],
     "MixtureOfExpertsRegressor": [{"n_experts": 2}],
     "MixtureOfExpertsClassifier": [{"n_experts": 2, "gate": "hierarchical", "gate_precision": 1.0}],

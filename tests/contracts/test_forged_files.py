@@ -100,7 +100,7 @@ def test_degrees_of_freedom_that_the_noise_can_t_have(noise, df, tmp_path):
 @pytest.mark.parametrize("name", ["last_", "average_"])
 @pytest.mark.parametrize("length", [1, 2, 4, 100])
 def test_weights_of_another_number_of_columns(name, length, tmp_path):
-    model = LMSRegression().fit(X, y)
+    model = LMSRegression(random_state=0).fit(X, y)
     with pytest.raises(ModelFileError, match=f"{name} has shape"):
         forged(model, tmp_path, **{name: np.zeros(length)})
 
@@ -185,8 +185,11 @@ def test_what_is_not_an_estimator_inside_an_unfitted_one_is_named(junk, tmp_path
     nested = credo.BaggingRegressor(Ridge(), n_estimators=2, calibrate=None)
     for model, place in [
         (credo.BaggingRegressor(nested, n_estimators=2, calibrate=None), inner),
-        (credo.Conformal(nested, cv=2), inner),
-        (credo.ModelAverage([("one", nested), ("two", Ridge())]), ("estimator", 1, "estimators", 0, "tuple", 1)),
+        (credo.Conformal(nested, cv=2, random_state=0), inner),
+        (
+            credo.ModelAverage([("one", nested), ("two", Ridge())], random_state=0),
+            ("estimator", 1, "estimators", 0, "tuple", 1),
+        ),
     ]:
         credo.save(model, path)
         saved = Saved.of(path.read_bytes())

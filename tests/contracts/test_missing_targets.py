@@ -68,8 +68,8 @@ def test_classifiers_name_the_row(model):
         lambda y: lasso_path(X, y),
         lambda y: forward_selection(X, y),
         lambda y: compare({"line": LinearRegression()}, X, y, cv=3),
-        lambda y: choose_transform(X, y),
-        lambda y: TransformedTarget(LinearRegression()).fit(X, y),
+        lambda y: choose_transform(X, y, random_state=0),
+        lambda y: TransformedTarget(LinearRegression(), random_state=0).fit(X, y),
     ],
     ids=["ridge_path", "lasso_path", "forward_selection", "compare", "choose_transform", "TransformedTarget"],
 )

@@ -34,7 +34,7 @@ def three(n=300, seed=0):
 @pytest.mark.parametrize("data", [lambda: sphere(400, 0), three], ids=["two classes", "three classes"])
 def test_the_weights_of_every_round_are_those_of_scikit_learn(data, monkeypatch):
     X, y = data()
-    model = AdaBoostClassifier(n_rounds=40, calibrate=False, keep_weights=True).fit(X, y)
+    model = AdaBoostClassifier(n_rounds=40, calibrate=False, keep_weights=True, random_state=0).fit(X, y)
     theirs = []
     fit = PeerTree.fit
 
@@ -54,7 +54,7 @@ def test_the_weights_of_every_round_are_those_of_scikit_learn(data, monkeypatch)
 
 def test_the_weights_follow_the_rule_of_the_books():
     X, y = sphere(200, 3)
-    model = AdaBoostClassifier(n_rounds=8, calibrate=False, keep_weights=True).fit(X, y)
+    model = AdaBoostClassifier(n_rounds=8, calibrate=False, keep_weights=True, random_state=0).fit(X, y)
     F = np.zeros(len(y))
     for m, (staged, weight) in enumerate(zip(model.staged_votes(X), model.weights_, strict=True)):
         # w ∝ exp(−½ y F), so that the mean of these is the exponential loss.
@@ -70,7 +70,7 @@ def test_the_weights_follow_the_rule_of_the_books():
 def test_the_exponential_loss_is_the_product_of_the_rounds():
     """Freund & Schapire (1997): each round multiplies the mean of exp(−½yF) by 2√(ε(1 − ε))."""
     X, y = sphere(300, 5)
-    model = AdaBoostClassifier(n_rounds=25, calibrate=False).fit(X, y)
+    model = AdaBoostClassifier(n_rounds=25, calibrate=False, random_state=0).fit(X, y)
     product = np.prod(2 * np.sqrt(model.errors_ * (1 - model.errors_)))
     assert model.exponential_loss(X, y) == pytest.approx(product, rel=1e-9)
     assert np.mean(model.predict(X) != y) <= product
@@ -81,7 +81,7 @@ def test_stumps_boost_the_sphere_of_the_textbook():
     X, y = sphere(2000, 0)
     new, truth = sphere(10_000, 1)
     assert 0.44 < 1 - DecisionStump().fit(X, y).score(new, truth) < 0.48
-    model = AdaBoostClassifier(n_rounds=400, calibrate=False).fit(X, y)
+    model = AdaBoostClassifier(n_rounds=400, calibrate=False, random_state=0).fit(X, y)
     assert 1 - model.score(new, truth) < 0.15
     scores = list(model.staged_score(new[:500], truth[:500]))
     assert len(scores) == 400 and scores[0] < 0.62 and scores[-1] == model.score(new[:500], truth[:500])
@@ -90,7 +90,7 @@ def test_stumps_boost_the_sphere_of_the_textbook():
 def test_calibration_improves_log_loss_and_reliability():
     X, y = sphere(1500, 0)
     new, truth = sphere(4000, 1)
-    raw, calibrated = (AdaBoostClassifier(n_rounds=400, calibrate=on).fit(X, y) for on in (False, True))
+    raw, calibrated = (AdaBoostClassifier(n_rounds=400, calibrate=on, random_state=0).fit(X, y) for on in (False, True))
     before, after = (log_loss(truth, model.predict_proba(new)) for model in (raw, calibrated))
     assert after < 0.9 * before
     errors = [calibration_error(truth, model.predict_dist(new)) for model in (raw, calibrated)]
@@ -102,7 +102,7 @@ def test_calibration_improves_log_loss_and_reliability():
 def test_calibration_knows_the_share_of_a_rare_class():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)), (rng.random(400) < 0.05).astype(int)
-    chances = AdaBoostClassifier(n_rounds=60).fit(X, y).predict_proba(rng.normal(size=(500, 3)))
+    chances = AdaBoostClassifier(n_rounds=60, random_state=0).fit(X, y).predict_proba(rng.normal(size=(500, 3)))
     assert chances[:, 1].mean() == pytest.approx(y.mean(), abs=0.03)
 
 
@@ -110,7 +110,7 @@ def test_early_stopping_keeps_the_rounds_of_the_smallest_held_out_loss():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
-    model = AdaBoostClassifier(n_rounds=150, early_stopping=True, keep_weights=True).fit(X, y)
+    model = AdaBoostClassifier(n_rounds=150, early_stopping=True, keep_weights=True, random_state=0).fit(X, y)
     assert len(model.boosted_) == model.stages_[model.log_losses_.argmin()] < 60
     assert len(model.weights_) == len(model.errors_) == len(model.boosted_)
     assert "smallest held-out log loss" in model.result_.message
@@ -119,23 +119,25 @@ def test_early_stopping_keeps_the_rounds_of_the_smallest_held_out_loss():
 
 def test_a_perfect_learner_decides_alone():
     X = np.arange(8.0)[:, None]
-    model = AdaBoostClassifier().fit(X, X[:, 0] > 3)
+    model = AdaBoostClassifier(random_state=0).fit(X, X[:, 0] > 3)
     assert len(model.boosted_) == 1 and model.errors_.tolist() == [0.0]
     assert "without error" in model.result_.message and model.score(X, X[:, 0] > 3) == 1.0
     assert np.isfinite(model.predict_log_proba(X)).all() and 0 < model.predict_proba(X).min() < 0.4
     # No held-out row of this pattern can be predicted, so that calibration would mistrust the learner.
-    deep = AdaBoostClassifier(DecisionTreeClassifier(pruning=0.0), calibrate=False).fit(X, [0, 1, 0, 1, 0, 1, 0, 1])
+    deep = AdaBoostClassifier(DecisionTreeClassifier(pruning=0.0), calibrate=False, random_state=0).fit(
+        X, [0, 1, 0, 1, 0, 1, 0, 1]
+    )
     assert len(deep.boosted_) == 1 and deep.score(X, [0, 1, 0, 1, 0, 1, 0, 1]) == 1.0
 
 
 def test_learners_no_better_than_chance_end_it():
     X, y = np.ones((10, 2)), np.array([0, 1] * 5)
     with pytest.warns(FitWarning, match=r"no better than chance \(error 0.5\)"):
-        model = AdaBoostClassifier().fit(X, y)
+        model = AdaBoostClassifier(random_state=0).fit(X, y)
     assert not model.result_.converged and len(model.boosted_) == 1
     np.testing.assert_allclose(model.predict_proba(X), 0.5)
     # Constant columns and unequal classes: the first round knows their frequencies, the second nothing more.
-    model = AdaBoostClassifier(calibrate=False).fit(X, [1] * 7 + [0] * 3)
+    model = AdaBoostClassifier(calibrate=False, random_state=0).fit(X, [1] * 7 + [0] * 3)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 0.7)
     assert "next learner was no better than chance" in model.result_.message
 
@@ -144,19 +146,19 @@ def test_any_weighted_learner_and_pipeline():
     X, y = sphere(200, 0, d=2)
     words = np.array(["a", "b"])[y]
     for learner in (
-        DecisionTreeClassifier(max_depth=2, pruning=0.0),
+        DecisionTreeClassifier(max_depth=2, pruning=0.0, random_state=0),
         make_pipeline(StandardScaler(), PeerTree(max_depth=2)),
         LogisticRegression(alpha=1.0),
         DecisionStump(class_weight="balanced"),
     ):
-        model = AdaBoostClassifier(learner, n_rounds=5, calibrate=False, keep_weights=True).fit(
+        model = AdaBoostClassifier(learner, n_rounds=5, calibrate=False, keep_weights=True, random_state=0).fit(
             X, np.array(["a", "b"])[y]
         )
         assert len(model.boosted_.learners) == len(model.boosted_.alpha) > 0
         np.testing.assert_allclose(model.weights_.sum(axis=1), 1.0)
         assert model.score(X, words) > 0.5
-    trees = AdaBoostClassifier(PeerTree(max_depth=1), n_rounds=20, calibrate=False).fit(X, y)
-    stumps = AdaBoostClassifier(n_rounds=20, calibrate=False).fit(X, y)
+    trees = AdaBoostClassifier(PeerTree(max_depth=1), n_rounds=20, calibrate=False, random_state=0).fit(X, y)
+    stumps = AdaBoostClassifier(n_rounds=20, calibrate=False, random_state=0).fit(X, y)
     np.testing.assert_allclose(trees.boosted_.alpha, stumps.boosted_.alpha, atol=1e-9)
 
 
@@ -184,7 +186,7 @@ def test_bad_arguments_are_refused_in_words():
 def test_missing_values_are_taken_where_the_learner_takes_them():
     X, y = sphere(120, 0, d=2)
     X[::7, 0] = np.nan
-    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2, pruning=0.0), n_rounds=5).fit(X, y)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2, pruning=0.0), n_rounds=5, random_state=0).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
     with pytest.raises(ValueError, match="NaN"):
         AdaBoostClassifier().fit(X, y)

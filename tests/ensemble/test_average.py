@@ -36,7 +36,7 @@ def polynomials(*degrees):
 def test_weights_are_posterior_probabilities_and_the_predictive_is_their_mixture():
     X, y = waves()
     prior = {"degree 1": 0.2, "degree 3": 0.1, "degree 5": 0.7}
-    model = ModelAverage(polynomials(1, 3, 5), prior=prior).fit(X, y)
+    model = ModelAverage(polynomials(1, 3, 5), prior=prior, random_state=0).fit(X, y)
     single = [pipeline.fit(X, y) for _, pipeline in polynomials(1, 3, 5)]
     evidence = np.array([pipeline[-1].log_evidence_ for pipeline in single])
     np.testing.assert_allclose(model.weights_, softmax(evidence + np.log([0.2, 0.1, 0.7])), rtol=1e-9)
@@ -48,7 +48,7 @@ def test_weights_are_posterior_probabilities_and_the_predictive_is_their_mixture
     within, between = model.variance_parts(new)
     np.testing.assert_allclose(within + between, model.predict_dist(new).var, rtol=1e-9)
     assert (between > 0).all() and "weight of degree 3" in str(model.summary())
-    same = ModelAverage(polynomials(1, 3, 5), prior=[0.2, 0.1, 0.7]).fit(X, y)
+    same = ModelAverage(polynomials(1, 3, 5), prior=[0.2, 0.1, 0.7], random_state=0).fit(X, y)
     np.testing.assert_array_equal(same.weights_, model.weights_)
     assert (model.predict_dist(X, latent=True).std < dist.std).all()
 
@@ -62,11 +62,11 @@ def test_evidence_concentrates_on_one_model_and_stacking_combines():
         (name, make_pipeline(make_column_transformer(("passthrough", [column])), BayesianLinearRegression(1.0)))
         for column, name in enumerate(["first", "second"])
     ]
-    evidence = [ModelAverage(pairs, prior=None).fit(X[:n], y[:n]) for n in (4, 400, 2000)]
+    evidence = [ModelAverage(pairs, prior=None, random_state=0).fit(X[:n], y[:n]) for n in (4, 400, 2000)]
     # Which one wins is chance, but one does, although neither is true.
     entropy = [-(m.weights_ @ np.log(np.maximum(m.weights_, 1e-300))) for m in evidence]
     assert entropy[0] > 0.05 and entropy[2] < 1e-3
-    stacked = ModelAverage(pairs, weights="stacking", cv=3).fit(X[:400], y[:400])
+    stacked = ModelAverage(pairs, weights="stacking", cv=3, random_state=0).fit(X[:400], y[:400])
     assert stacked.held_out_method_ == "3 folds" and stacked.held_out_scores_.shape == (400, 2)
     assert 0.3 < stacked.weights_[0] < 0.7 and not hasattr(stacked, "log_evidence_")
     new = slice(2000, 3000)
@@ -117,7 +117,7 @@ def test_stacking_with_weights_below_one():
     X, y = waves()
     pairs = [("line", LinearRegression()), ("bayes", BayesianLinearRegression()), ("process", GPRegressor(RBF(0.8)))]
     plain, near, tenth = (
-        ModelAverage(pairs, weights="stacking").fit(X, y, sample_weight=np.full(len(y), weight))
+        ModelAverage(pairs, weights="stacking", random_state=0).fit(X, y, sample_weight=np.full(len(y), weight))
         for weight in (1.0, 0.9, 0.1)
     )
     # A tenth of 40 rows determines little, but all of it is finite.
@@ -129,7 +129,7 @@ def test_stacking_with_weights_below_one():
 def test_stacking_by_leave_one_out_maximizes_the_score_that_it_reports():
     X, y = waves()
     pairs = [("line", LinearRegression()), ("process", GPRegressor(RBF(0.8), hyperparameters="fixed"))]
-    model = ModelAverage(pairs, weights="stacking").fit(X, y)
+    model = ModelAverage(pairs, weights="stacking", random_state=0).fit(X, y)
     assert model.held_out_method_ == "leave-one-out" and model.weights_[1] > 0.8
     mixture = np.logaddexp.reduce(model.held_out_scores_ + np.log(np.maximum(model.weights_, 1e-300)), axis=1)
     for other in np.linspace(0.01, 0.99, 9):
@@ -182,8 +182,8 @@ def test_a_member_that_fails_is_named_and_the_others_go_on():
     X, y = waves()
     for model in (
         Committee([("good", LinearRegression()), ("bad", Fails())]),
-        ModelAverage([("good", BayesianLinearRegression()), ("bad", Fails())], prior=[0.9, 0.1]),
-        ModelAverage({"good": LinearRegression(), "bad": Fails()}, weights="stacking"),
+        ModelAverage([("good", BayesianLinearRegression()), ("bad", Fails())], prior=[0.9, 0.1], random_state=0),
+        ModelAverage({"good": LinearRegression(), "bad": Fails()}, weights="stacking", random_state=0),
     ):
         with pytest.warns(FitWarning, match="bad failed and is left out: RuntimeError: no such thing"):
             model.fit(X, y)
@@ -233,11 +233,11 @@ def test_classifiers_average_probabilities_and_votes():
     with pytest.raises(ValueError, match="label 'maybe'"):
         model.diagnosis(X[:1], ["maybe"])
     with collected():
-        stacked = ModelAverage(pairs, weights="stacking").fit(X, y)
+        stacked = ModelAverage(pairs, weights="stacking", random_state=0).fit(X, y)
     assert stacked.held_out_method_ == "5 folds" and stacked.weights_.sum() == pytest.approx(1.0)
-    averaged = ModelAverage([("a", BayesianLogisticRegression(1.0)), ("b", BayesianLogisticRegression(100.0))]).fit(
-        X, y
-    )
+    averaged = ModelAverage(
+        [("a", BayesianLogisticRegression(1.0)), ("b", BayesianLogisticRegression(100.0))], random_state=0
+    ).fit(X, y)
     assert averaged.log_evidence_ < 0 and averaged.evidence_method_ == "elbo"
 
 

@@ -31,7 +31,7 @@ def table(n, seed=0, *, hetero=False):
 def test_intervals_are_those_of_mapie(cv):
     (X, y), (new, _) = table(60), table(40, 1)
     estimator = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
-    model = Conformal(estimator, cv=cv).fit(X, y)
+    model = Conformal(estimator, cv=cv, random_state=0).fit(X, y)
     for level in (0.5, 0.8, 0.95):
         theirs = CrossConformalRegressor(
             estimator=estimator, confidence_level=level, conformity_score=AbsoluteConformityScore(sym=False), cv=cv
@@ -45,7 +45,7 @@ def coverage(n_tables, *, hetero, spread=None, estimator=None):
     found = []
     for seed in range(n_tables):
         (X, y), (new, truth) = table(100, seed, hetero=hetero), table(200, 10_000 + seed, hetero=hetero)
-        low, high = Conformal(estimator, spread=spread).fit(X, y).predict_dist(new).interval(0.95)
+        low, high = Conformal(estimator, spread=spread, random_state=0).fit(X, y).predict_dist(new).interval(0.95)
         inside = (low <= truth) & (truth <= high)
         found.append([inside.mean(), inside[new[:, 1] < -1].mean(), inside[new[:, 1] > 1].mean()])
     return np.mean(found, axis=0)
@@ -69,7 +69,7 @@ def test_coverage_of_two_hundred_tables(estimator, spread, hetero):
 
 def test_the_smooth_distribution_is_one():
     (X, y), (new, truth) = table(80), table(300, 1)
-    dist = Conformal(Ridge()).fit(X, y).predict_dist(new)
+    dist = Conformal(Ridge(), random_state=0).fit(X, y).predict_dist(new)
     # The density integrates to the differences of the cdf, by midpoints between quantiles.
     edges = dist[0].quantile(np.linspace(0.001, 0.999, 4000))
     mass = np.diff(edges) @ np.exp(dist[0].log_prob((edges[1:] + edges[:-1]) / 2))
@@ -83,7 +83,7 @@ def test_the_smooth_distribution_is_one():
 
 def test_mean_and_spread_are_those_of_the_points():
     (X, y), (new, _) = table(50), table(5, 1)
-    model = Conformal(Ridge(), cv=KFold(5)).fit(X, y)
+    model = Conformal(Ridge(), cv=KFold(5), random_state=0).fit(X, y)
     points = []
     for train, test in KFold(5).split(X):
         part = Ridge().fit(X[train], y[train])
@@ -97,7 +97,7 @@ def test_mean_and_spread_are_those_of_the_points():
 def test_many_residuals_are_replaced_by_quantiles():
     (X, y), (new, _) = table(3000), table(20, 1)
     cv = KFold(3)
-    model = Conformal(LinearRegression(), cv=cv).fit(X, y)
+    model = Conformal(LinearRegression(), cv=cv, random_state=0).fit(X, y)
     points = []
     for train, test in cv.split(X):
         part = LinearRegression().fit(X[train], y[train])
@@ -111,7 +111,7 @@ def test_many_residuals_are_replaced_by_quantiles():
 
 def test_any_estimator_of_frames_and_what_files_can_t_hold(tmp_path):
     X, y = table(30)
-    model = Conformal(KNeighborsRegressor(3), cv=3).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    model = Conformal(KNeighborsRegressor(3), cv=3, random_state=0).fit(pd.DataFrame(X, columns=["a", "b"]), y)
     assert list(model.feature_names_in_) == ["a", "b"]
     with pytest.raises(ModelFileError, match="KNeighborsRegressor"):
         credo.save(model, tmp_path / "model.credo")
@@ -132,7 +132,7 @@ def test_wrong_arguments_are_named():
         Conformal().fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="spread is for regressors"):
         Conformal(GaussianNB(), spread="learn").fit(X, y > 0)
-    assert not hasattr(Conformal(LinearRegression()), "predict_proba")
+    assert not hasattr(Conformal(LinearRegression(), random_state=0), "predict_proba")
 
 
 @pytest.mark.parametrize("n_classes", [3, 10, 30])
@@ -155,12 +155,12 @@ def overconfident(n, n_classes, seed):
 def test_overconfident_classifiers_are_calibrated(n_classes):
     (X, y), (new, truth) = overconfident(300, n_classes, 0), overconfident(1000, n_classes, 1)
     plain = log_loss(truth, GaussianNB().fit(X, y).predict_proba(new))
-    model = Conformal(GaussianNB(), cv=5).fit(X, y)
+    model = Conformal(GaussianNB(), cv=5, random_state=0).fit(X, y)
     ours = log_loss(truth, model.predict_proba(new))
     theirs = log_loss(truth, CalibratedClassifierCV(GaussianNB(), cv=5, ensemble=False).fit(X, y).predict_proba(new))
     assert model.calibration_.method != "none" and ours < 0.8 * plain and ours < theirs + 0.02
     for method in ("temperature", "sigmoid", "isotonic"):
-        found = Conformal(GaussianNB(), cv=5, method=method).fit(X, y).predict_proba(new)
+        found = Conformal(GaussianNB(), cv=5, method=method, random_state=0).fit(X, y).predict_proba(new)
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
         assert log_loss(truth, found) < 0.9 * plain
 
@@ -169,7 +169,7 @@ def test_calibrated_classifiers_are_left_alone():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     y = rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))
-    model = Conformal(credo.LogisticRegression(alpha=0.1), cv=5).fit(X, y)
+    model = Conformal(credo.LogisticRegression(alpha=0.1), cv=5, random_state=0).fit(X, y)
     assert model.calibration_.method == "none"
     np.testing.assert_allclose(model.predict_proba(X), credo.LogisticRegression(alpha=0.1).fit(X, y).predict_proba(X))
 
@@ -180,5 +180,5 @@ def test_tables_of_a_few_categories_are_calibrated_row_by_row():
     X = rng.integers(0, 2, size=(400, 2)).astype(float)
     p = np.array([0.05, 0.95, 0.9, 0.1])[(2 * X[:, 0] + X[:, 1]).astype(int)]
     y = (rng.random(400) < p).astype(int)
-    model = Conformal(credo.DecisionTreeClassifier(), cv=5).fit(X, y)
+    model = Conformal(credo.DecisionTreeClassifier(random_state=0), cv=5, random_state=0).fit(X, y)
     assert np.abs(model.predict_proba(X)[:, 1] - p).max() < 0.12

@@ -31,8 +31,8 @@ def test_classes_of_few_rows_are_spread_over_the_folds():
     """All in the first folds, they would leave the others without rows to test."""
     many = np.arange(30) % 10
     for model in (
-        ModelAverage([("one", LinearDiscriminant(shrinkage=0.5))], weights="stacking"),
-        Conformal(PlainLogistic(), cv=5, method="none"),
+        ModelAverage([("one", LinearDiscriminant(shrinkage=0.5))], weights="stacking", random_state=0),
+        Conformal(PlainLogistic(), cv=5, method="none", random_state=0),
     ):
         table = model.fit(X, many).predict_proba(X)
         assert table.shape == (30, 10)
@@ -53,7 +53,9 @@ def test_early_stopping_needs_rows_to_hold_out(rows):
 @pytest.mark.parametrize("spread", [None, "learn"])
 def test_a_weight_is_as_many_copies_in_conformal_distributions(spread):
     counts = rng.integers(1, 4, size=30)
-    model = Conformal(BayesianLinearRegression(prior_precision=1.0, noise_precision=1.0), cv=4, spread=spread)
+    model = Conformal(
+        BayesianLinearRegression(prior_precision=1.0, noise_precision=1.0), cv=4, spread=spread, random_state=0
+    )
     weighted = clone(model).fit(X, y, sample_weight=counts.astype(float)).predict_dist(X)
     copied = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts)).predict_dist(X)
     for name in ("mean", "std"):
@@ -73,10 +75,10 @@ class _NoProbability(BayesianLogisticRegression):
 
 def test_a_member_that_cannot_predict_is_left_out_of_a_stack_and_named():
     for odd, good, target in (
-        (_NotANumber(), DecisionTreeRegressor(), y),
+        (_NotANumber(), DecisionTreeRegressor(random_state=0), y),
         (_NoProbability(), LinearDiscriminant(), labels),
     ):
-        model = ModelAverage([("odd", odd), ("good", good)], weights="stacking", cv=2)
+        model = ModelAverage([("odd", odd), ("good", good)], weights="stacking", cv=2, random_state=0)
         with pytest.warns(UserWarning, match="odd failed and is left out"):
             model.fit(X, target)
         assert model.names_ == ["good"]
@@ -91,7 +93,7 @@ def test_names_that_set_params_could_not_tell_apart(name):
 def test_a_mask_is_not_ignored():
     """scikit-learn's estimators would take what is behind it for observed."""
     hidden = np.ma.array(X, mask=np.arange(60).reshape(30, 2) == 7)
-    for model in (Conformal(PlainLine()), BaggingRegressor(PlainLine(), n_estimators=2)):
+    for model in (Conformal(PlainLine(), random_state=0), BaggingRegressor(PlainLine(), n_estimators=2)):
         with pytest.raises(ValueError, match="X masks 1 of its 60 values"):
             model.fit(hidden, y)
         with pytest.raises(ValueError, match="X masks 1 of its 60 values"):
@@ -107,7 +109,7 @@ def test_folds_that_are_a_word():
 
 def test_conformal_distributions_of_large_weights():
     """The share of outcomes beyond all residuals is then below the spacing of numbers near one."""
-    model = Conformal(PlainLine(), cv=5).fit(X, y, sample_weight=np.full(30, 1e15))
+    model = Conformal(PlainLine(), cv=5, random_state=0).fit(X, y, sample_weight=np.full(30, 1e15))
     dist = model.predict_dist(X)
     assert np.isfinite(dist.log_prob(y)).all() and (dist.std > 0).all()
 
@@ -150,7 +152,7 @@ def test_probabilities_that_are_not_numbers_are_not_averaged():
 
 
 def test_a_calibrated_classifier_without_probabilities_can_be_saved(tmp_path):
-    model = Conformal(KernelPerceptron(), cv=3).fit(X, X[:, 0] > 0)
+    model = Conformal(KernelPerceptron(random_state=0), cv=3, random_state=0).fit(X, X[:, 0] > 0)
     save(model, tmp_path / "model.credo")
     np.testing.assert_array_equal(load(tmp_path / "model.credo").predict_proba(X), model.predict_proba(X))
 

@@ -47,7 +47,7 @@ def board(n=200, seed=0):
 
 def test_two_crossing_lines_are_found():
     X, y = crossing_lines()
-    model = MixtureOfExpertsRegressor(max_experts=3, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(max_experts=3, random_state=0, **QUICK).fit(X, y)
     assert model.n_experts_ == 2 and len(model.bics_) == 3 and model.bics_.argmin() == 1
     assert credo.bic(model) == pytest.approx(model.bics_.min())
     table = model.summary()
@@ -63,7 +63,7 @@ def test_two_crossing_lines_are_found():
 def test_the_inverse_problem_has_several_answers():
     X, y = inverse_problem()
     new, truth = inverse_problem(seed=1)
-    model = MixtureOfExpertsRegressor(3, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(3, random_state=0, **QUICK).fit(X, y)
     line = BayesianLinearRegression().fit(X, y)
     gain = model.predict_dist(new).log_prob(truth) - line.predict_dist(new).log_prob(truth)
     assert gain.mean() > 0.6
@@ -76,7 +76,7 @@ def test_one_expert_is_a_bayesian_linear_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3)) * [1.0, 5.0, 0.1] + 2
     y = X @ [1.0, -0.2, 3.0] + 0.5 * rng.normal(size=40)
-    model = MixtureOfExpertsRegressor(1).fit(X, y)
+    model = MixtureOfExpertsRegressor(1, random_state=0).fit(X, y)
     rho = model.experts_.precision
     # The posterior is given the ρ of the last iteration but one, which has converged.
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -88,7 +88,7 @@ def test_one_expert_is_a_bayesian_linear_regression():
     assert isinstance(ours, StudentT)
     np.testing.assert_allclose(ours.mean, theirs.mean * y.std() + y.mean(), rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(ours.std, theirs.std * y.std(), rtol=1e-3)
-    again = MixtureOfExpertsRegressor(1, expert=BayesianLinearRegression()).fit(X, y).predict_dist(X)
+    again = MixtureOfExpertsRegressor(1, expert=BayesianLinearRegression(), random_state=0).fit(X, y).predict_dist(X)
     np.testing.assert_allclose(again.mean, BayesianLinearRegression().fit(X, y).predict(X), rtol=1e-9)
 
 
@@ -114,9 +114,12 @@ def test_one_logistic_expert_is_a_bayesian_logistic_regression():
         X, _ = board(60)
         y = np.digitize(X @ [1.0, 0.5] + np.random.default_rng(1).normal(size=60), [0.0, 0.8][: n_classes - 1])
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
-        default, learned = MixtureOfExpertsClassifier(1).fit(X, y), BayesianLogisticRegression().fit(Z, y)
+        default, learned = (
+            MixtureOfExpertsClassifier(1, random_state=0).fit(X, y),
+            BayesianLogisticRegression().fit(Z, y),
+        )
         np.testing.assert_allclose(default.predict_proba(X), learned.predict_proba(Z), rtol=1e-6)
-        model = MixtureOfExpertsClassifier(1, expert_precision=1.0, tol=1e-12).fit(X, y)
+        model = MixtureOfExpertsClassifier(1, expert_precision=1.0, tol=1e-12, random_state=0).fit(X, y)
         single = BayesianLogisticRegression(1.0).fit(Z, y)
         np.testing.assert_allclose(model.predict_proba(X), single.predict_proba(Z), rtol=1e-6)
         # EM has the mode of the same posterior.
@@ -132,9 +135,9 @@ def _plugin(single, X, y):
 @pytest.mark.parametrize("gate", ["softmax", "hierarchical"])
 def test_the_bound_never_decreases(gate):
     X, y = inverse_problem(100)
-    regressor = MixtureOfExpertsRegressor(4, gate=gate, tol=1e-12, max_iter=60, n_restarts=0)
+    regressor = MixtureOfExpertsRegressor(4, gate=gate, tol=1e-12, max_iter=60, n_restarts=0, random_state=0)
     codes = (y > 0.3).astype(int) + (y > 0.6)
-    classifier = MixtureOfExpertsClassifier(3, gate=gate, tol=1e-12, max_iter=60, n_restarts=0)
+    classifier = MixtureOfExpertsClassifier(3, gate=gate, tol=1e-12, max_iter=60, n_restarts=0, random_state=0)
     for model, target in ((regressor, y), (classifier, codes)):
         with collected():
             model.fit(X, target)
@@ -182,7 +185,7 @@ def test_the_softmax_regression_of_the_gate_is_that_of_scikit_learn():
 
 def test_a_board_needs_two_experts():
     X, y = board()
-    model = MixtureOfExpertsClassifier(max_experts=3, **QUICK).fit(X, y)
+    model = MixtureOfExpertsClassifier(max_experts=3, random_state=0, **QUICK).fit(X, y)
     new, truth = board(seed=1)
     assert model.n_experts_ == 2 and model.score(new, truth) > 0.9
     assert model.responsibilities(X, y).shape == (200, 2)
@@ -192,7 +195,7 @@ def test_a_board_needs_two_experts():
 
 def test_any_probabilistic_experts():
     X, y = crossing_lines(60)
-    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), random_state=0, **QUICK).fit(X, y)
     assert len(model.experts_) == 2 and (np.diff(model.bound_) >= 0).all()
     assert model.predict_dist([[0.9]]).log_prob([0.9])[0] > 0
     with pytest.raises(TypeError, match="Ridge doesn't"):
@@ -201,13 +204,13 @@ def test_any_probabilistic_experts():
         MixtureOfExpertsRegressor(expert=BayesianLinearRegression()).fit(X, y)
     X, y = board(80)
     expert = BayesianLogisticRegression(1.0, predictive="probit")
-    classifier = MixtureOfExpertsClassifier(2, expert=expert, **QUICK).fit(X, np.array(["a", "b"])[y])
+    classifier = MixtureOfExpertsClassifier(2, expert=expert, random_state=0, **QUICK).fit(X, np.array(["a", "b"])[y])
     assert classifier.score(X, np.array(["a", "b"])[y]) > 0.8
 
 
 def test_given_experts_come_back_from_files(tmp_path):
     X, y = crossing_lines(40)
-    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(2, expert=BayesianLinearRegression(), random_state=0, **QUICK).fit(X, y)
     credo.save(model, tmp_path / "model.credo")
     back = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(back.predict_dist(X).log_prob(y), model.predict_dist(X).log_prob(y))
@@ -219,7 +222,7 @@ def test_given_experts_come_back_from_files(tmp_path):
 def test_an_expert_with_few_rows_is_unsure():
     X = np.concatenate([np.linspace(-1, 0, 60), [5.0, 5.1]])[:, None]
     y = np.concatenate([X[:60, 0] + 0.01 * np.sin(50 * X[:60, 0]), [-40.0, -41.0]])
-    model = MixtureOfExpertsRegressor(2, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(2, random_state=0, **QUICK).fit(X, y)
     near, far = model.predict_dist([[-0.5], [8.0]]).std
     assert np.isfinite(far) and far > 5 * near
 
@@ -229,7 +232,7 @@ def test_ratings_have_no_density_without_bound():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 1))
     y = np.round(5 + 0.8 * X[:, 0] + 0.3 * rng.normal(size=120))
-    model = MixtureOfExpertsRegressor(4, **QUICK).fit(X, y)
+    model = MixtureOfExpertsRegressor(4, random_state=0, **QUICK).fit(X, y)
     assert (np.diff(model.bound_) >= 0).all()
     assert model.predict_dist(X).log_prob(y).max() < np.log(1.4)
     # Copies, whether by rows or by weights, are ties.
@@ -241,7 +244,7 @@ def test_more_columns_than_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 100))
     y = X[:, 0] + 0.1 * rng.normal(size=30)
-    model = MixtureOfExpertsRegressor(max_experts=2, n_restarts=0).fit(X, y)
+    model = MixtureOfExpertsRegressor(max_experts=2, n_restarts=0, random_state=0).fit(X, y)
     assert model.rotation_.shape == (100, 30) and np.isfinite(model.predict_dist(X).std).all()
     assert len(model.summary()) >= 101
 
@@ -270,11 +273,11 @@ def test_tables_with_little_in_them():
     with pytest.raises(ValueError, match="at least two classes"):
         MixtureOfExpertsClassifier().fit(X, np.zeros(12))
     # Experts for more rows than there are: one for each.
-    one = MixtureOfExpertsRegressor(3).fit([[1.0, 2.0]], [3.0])
+    one = MixtureOfExpertsRegressor(3, random_state=0).fit([[1.0, 2.0]], [3.0])
     assert one.n_experts_ == 1 and one.predict([[5.0, 5.0]]) == pytest.approx(3.0)
-    copies = MixtureOfExpertsRegressor(3, n_restarts=0).fit([[1.0], [1.0], [2.0]], [3.0, 3.0, 4.0])
+    copies = MixtureOfExpertsRegressor(3, n_restarts=0, random_state=0).fit([[1.0], [1.0], [2.0]], [3.0, 3.0, 4.0])
     assert copies.n_experts_ == 2
-    constant = MixtureOfExpertsRegressor(2, n_restarts=0).fit(np.column_stack([X, np.ones(12)]), y)
+    constant = MixtureOfExpertsRegressor(2, n_restarts=0, random_state=0).fit(np.column_stack([X, np.ones(12)]), y)
     assert np.isfinite(constant.predict_dist(np.column_stack([X, 5 * np.ones(12)])).std).all()
 
 
@@ -284,7 +287,7 @@ def test_a_sinusoid_is_made_of_sloped_lines(n_experts):
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 1, 60)
     y = np.sin(2 * np.pi * x) + 0.15 * rng.normal(size=60)
-    model = MixtureOfExpertsRegressor(n_experts).fit(x[:, None], y)
+    model = MixtureOfExpertsRegressor(n_experts, random_state=0).fit(x[:, None], y)
     phi = np.column_stack([(x - x.mean()) / x.std(), np.ones(60)])
     task = Task(phi, (y - y.mean()) / y.std(), np.ones(60), np.array([0.01, 0.01]))
     best = -np.inf

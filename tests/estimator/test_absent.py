@@ -22,7 +22,7 @@ def test_it_hides_what_the_base_has():
         Silent().speak()
 
 
-@pytest.mark.parametrize("model", [Perceptron(), KernelPerceptron()])
+@pytest.mark.parametrize("model", [Perceptron(random_state=0), KernelPerceptron(random_state=0)])
 @pytest.mark.parametrize("name", ["predict_proba", "predict_log_proba", "predict_dist"])
 def test_perceptrons_have_no_probabilities_and_say_what_has(model, name):
     assert not hasattr(model, name) and hasattr(model, "decision_function")

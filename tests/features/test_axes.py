@@ -126,7 +126,7 @@ def test_steps_fit_a_piecewise_constant_function_exactly():
      (Step([[1.0, 2.0, 3.0]]), r"thresholds of shape \(1, 3\) is for 3 columns, but X has 2"),
      (Sigmoid(-1), "centers must be a whole number of at least 1; got -1"),
      (Sigmoid("auto"), "centers must be"),
-     (Sigmoid(slope=-1.0), "slope must be a positive finite number; got -1.0"),
+     (Sigmoid(slope=-1.0), "slope must be a positive finite number or 'auto'; got -1.0"),
      (Sigmoid(np.arange(60_000)), "Sigmoid makes 120,000 columns.*ask for fewer centers"),
      (Fourier(0), "n_frequencies must be a whole number of at least 1; got 0"),
      (Fourier(60_000), "Fourier on 2 columns makes 120,000 columns.*lower n_frequencies"),

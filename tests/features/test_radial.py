@@ -103,8 +103,8 @@ def test_names_show_the_centres_and_never_repeat():
      ({"centers": [[1.0]]}, "centers have 1 columns, but X has 3"),
      ({"centers": [[1.0, np.nan, 2.0]]}, "centers must be finite"),
      ({"centers": 200_000}, "makes 200,000 columns"),
-     ({"width": 0.0}, "width must be a positive finite number; got 0.0"),
-     ({"width": "mean"}, "width must be a positive finite number; got 'mean'")],
+     ({"width": 0.0}, "width must be a positive finite number or 'median'; got 0.0"),
+     ({"width": "mean"}, "width must be a positive finite number or 'median'; got 'mean'")],
 )  # fmt: skip
 def test_wrong_arguments_are_named(X, arguments, message):
     with pytest.raises(ValueError, match=message):

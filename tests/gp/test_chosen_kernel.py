@@ -5,6 +5,7 @@ import pytest
 from scipy.special import logsumexp
 
 import credo
+from credo.distributions import Mixture
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF, Linear, Matern52, Sum
 
@@ -90,10 +91,11 @@ def test_an_integrated_classifier_is_that_of_a_fine_grid():
 def test_a_mixture_of_sites_has_its_moments_and_survives_files(tmp_path):
     x, y = labels()
     model = GPClassifier("rbf", n_restarts=0, random_state=0).fit(x, y)
-    mean, std = model.latent(x[:3])
+    latent = model.predict_dist(x[:3], latent=True)
+    assert isinstance(latent, Mixture)
     parts = [part.latent(x[:3]) for part in model.predictor_._parts]
     second = sum(w * (v + m**2) for w, (m, v) in zip(model.theta_weights_, parts, strict=True))
-    np.testing.assert_allclose(std**2 + mean**2, second, rtol=1e-10)
+    np.testing.assert_allclose(latent.std**2 + latent.mean**2, second, rtol=1e-10)
     credo.save(model, tmp_path / "model.credo")
     np.testing.assert_allclose(credo.load(tmp_path / "model.credo").predict_proba(x), model.predict_proba(x), rtol=1e-9)
 

@@ -51,10 +51,10 @@ def test_chunks_give_the_posterior_of_all_rows(small_sample, arguments, sizes): 
     heavier = weight * (np.where(y == "up", 2.0, 0.5) if "class_weight" in arguments else 1.0)
     whole = in_memory(model, X, np.where(y == "up", 1.0, -1.0), heavier)
     new = table(50, seed=1)[0]
-    mean, std = model.latent(new)
+    latent = model.predict_dist(new, latent=True)
     expected, variance = whole.posterior.latent(new)
-    np.testing.assert_allclose(mean, expected, atol=1e-4)
-    np.testing.assert_allclose(std**2, variance, rtol=1e-3)
+    np.testing.assert_allclose(latent.mean, expected, atol=1e-4)
+    np.testing.assert_allclose(latent.std**2, variance, rtol=1e-3)
     assert model.log_evidence_ == pytest.approx(whole.log_evidence, abs=1e-6)
     chance = Bernoulli(model.link).probability(expected, variance)
     np.testing.assert_allclose(model.predict_proba(new)[:, 1], chance, atol=2e-5)
@@ -95,7 +95,8 @@ def test_several_classes_and_files(small_sample, tmp_path):  # noqa: F811
     rows = pd.DataFrame(table(50, seed=1)[0], columns=["east", "north"])
     one = model.members_[1]
     far = in_memory(one, X, np.where(y == "far", 1.0, -1.0), np.ones(600))
-    np.testing.assert_allclose(one.latent(rows.to_numpy())[0], far.posterior.latent(rows.to_numpy())[0], atol=1e-4)
+    latent = one.predict_dist(rows.to_numpy(), latent=True)
+    np.testing.assert_allclose(latent.mean, far.posterior.latent(rows.to_numpy())[0], atol=1e-4)
     assert np.mean(model.predict(frame) == y) > 0.75
     save(model, tmp_path / "model.credo")
     again = load(tmp_path / "model.credo")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import credo
-from credo.distributions import Bernoulli, Categorical
+from credo.distributions import Bernoulli, Categorical, Normal
 from credo.gp import GPClassifier
 from credo.inference import Dense, softmax_laplace
 from credo.kernels import RBF, Matern52
@@ -177,8 +177,10 @@ def test_separable_classes_and_hard_scales():
 def test_the_latent_function():
     X, y = table(30)
     model = GPClassifier(link="probit", hyperparameters="optimize", n_restarts=0).fit(X, y)
-    mean, std = model.latent(X)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], norm.cdf(mean / np.sqrt(1 + std**2)), rtol=1e-9)
+    latent = model.predict_dist(X, latent=True)
+    assert isinstance(latent, Normal)
+    expected = norm.cdf(latent.mean / np.sqrt(1 + latent.std**2))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], expected, rtol=1e-9)
 
 
 def test_messages():
@@ -191,8 +193,8 @@ def test_messages():
         GPClassifier(link="cauchit").fit(X, y)
     with pytest.raises(TypeError, match="must be a kernel"):
         GPClassifier(3.0).fit(X, y)
-    with pytest.raises(ValueError, match="one normal distribution"):
-        GPClassifier(inference="mcmc", n_restarts=0, n_draws=10).fit(X, y).latent(X)
+    with pytest.raises(ValueError, match="latent=True needs two classes"):
+        GPClassifier(inference="mcmc", n_restarts=0, n_draws=10).fit(X, y).predict_dist(X, latent=True)
 
 
 def test_what_is_for_two_classes_is_refused_for_three():

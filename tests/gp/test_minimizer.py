@@ -64,7 +64,9 @@ def test_a_noisy_function(seed):
 
 
 def test_batches_are_distinct_and_inside():
-    search = Minimizer({"a": (2.0, 3.0), "b": (1e-4, 1e2, "log"), "c": (-3, 12, "integer")}, model=frozen(3))
+    search = Minimizer(
+        {"a": (2.0, 3.0), "b": (1e-4, 1e2, "log"), "c": (-3, 12, "integer")}, model=frozen(3), random_state=0
+    )
     for n in (5, 8, 7, 4):
         X = search.ask(n)
         assert X.shape == (n, 3)
@@ -79,7 +81,7 @@ def test_batches_are_distinct_and_inside():
 
 
 def test_points_that_are_still_out_are_not_asked_for_again():
-    search = Minimizer([(0, 1)] * 2, model=frozen(2), n_initial=4)
+    search = Minimizer([(0, 1)] * 2, model=frozen(2), n_initial=4, random_state=0)
     first = search.ask(4)
     search.tell(first, first.sum(axis=1))
     one, two = search.ask(), search.ask()
@@ -91,7 +93,7 @@ def test_points_that_are_still_out_are_not_asked_for_again():
 
 
 def test_a_believer_leaves_the_mean_as_it_is():
-    search = Minimizer([(0, 1)] * 2, n_initial=6)
+    search = Minimizer([(0, 1)] * 2, n_initial=6, random_state=0)
     X = search.ask(6)
     search.tell(X, np.cos(4 * X).sum(axis=1))
     search.ask(2)
@@ -110,7 +112,10 @@ def test_the_same_seed_asks_the_same():
 
 
 def test_the_design_does_not_depend_on_the_size_of_the_batches():
-    whole, parts = Minimizer([(0, 1)] * 3, n_initial=40), Minimizer([(0, 1)] * 3, n_initial=40)
+    whole, parts = (
+        Minimizer([(0, 1)] * 3, n_initial=40, random_state=0),
+        Minimizer([(0, 1)] * 3, n_initial=40, random_state=0),
+    )
     np.testing.assert_array_equal(whole.ask(20), np.vstack([parts.ask(7), parts.ask(13)]))
     # Sixteen points of a Sobol sequence have one point in each sixteenth of every axis.
     X = Minimizer([(0, 1)] * 3, n_initial=40, random_state=5).ask(16)
@@ -118,7 +123,9 @@ def test_the_design_does_not_depend_on_the_size_of_the_batches():
 
 
 def test_points_never_asked_for_count():
-    search = Minimizer([(0, 10)], model=frozen(1)).tell([[1.0], [4.0], [7.0], [9.0]], [5.0, 1.0, 2.0, 6.0])
+    search = Minimizer([(0, 10)], model=frozen(1), random_state=0).tell(
+        [[1.0], [4.0], [7.0], [9.0]], [5.0, 1.0, 2.0, 6.0]
+    )
     assert search.best_.x == [4.0] and search.best_.index == 1
     assert 4.0 < search.ask()[0, 0] < 7.0
     search.tell([5.0], 0.5)
@@ -140,7 +147,7 @@ def test_failures_are_remembered_and_avoided():
 
 
 def test_failures_alone_go_on_with_the_design():
-    search = Minimizer([(0, 1)], n_initial=3)
+    search = Minimizer([(0, 1)], n_initial=3, random_state=0)
     for _ in range(6):
         search.tell(search.ask(), [np.inf])
     assert len(np.unique(search.history_.X)) == 6
@@ -149,7 +156,7 @@ def test_failures_alone_go_on_with_the_design():
 
 
 def test_whole_numbers():
-    best = Minimizer({"n": (1, 30, "integer"), "rate": (1e-5, 1.0, "log")}).minimize(
+    best = Minimizer({"n": (1, 30, "integer"), "rate": (1e-5, 1.0, "log")}, random_state=0).minimize(
         lambda x: (x[0] - 23) ** 2 / 50 + (np.log10(x[1]) + 2.3) ** 2, 20
     )
     assert best.x[0] == 23
@@ -157,7 +164,7 @@ def test_whole_numbers():
 
 
 def test_an_exception_can_be_survived():
-    search = Minimizer([(0, 1)], model=frozen(1), n_initial=2)
+    search = Minimizer([(0, 1)], model=frozen(1), n_initial=2, random_state=0)
 
     def broken(x):
         raise RuntimeError("the pump stopped")
@@ -173,7 +180,7 @@ def test_many_points_are_learned_by_updates_between_fits():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 2))
     # Noise keeps the covariance matrix well conditioned: a plane alone would have endless length scales.
-    search = Minimizer([(0, 1)] * 2).tell(X, np.sin(6 * X).sum(axis=1) + 0.1 * rng.normal(size=60))
+    search = Minimizer([(0, 1)] * 2, random_state=0).tell(X, np.sin(6 * X).sum(axis=1) + 0.1 * rng.normal(size=60))
     kernel = search.model_.kernel_
     search.tell(X[:3] + 0.001, np.sin(6 * X[:3]).sum(axis=1) + 0.002)
     assert search.model_.kernel_ == kernel and len(search.model_.X_train_) == 63
@@ -201,7 +208,7 @@ def test_bad_bounds_are_refused_in_words(bounds, message):
 
 
 def test_what_is_told_must_fit_the_box():
-    search = Minimizer({"dose": (0, 10), "n": (1, 4, "integer")})
+    search = Minimizer({"dose": (0, 10), "n": (1, 4, "integer")}, random_state=0)
     for X, y, message in [
         ([[11.0, 2]], [1.0], "row 0 of X has 11 for dose, which must be a number from 0 to 10: leave the row out"),
         ([[1.0, 2], [1.0, 2.5]], [1.0, 1.0], "row 1 of X has 2.5 for n, which must be a whole number from 1 to 4"),
@@ -227,7 +234,7 @@ def test_bad_arguments_are_refused_in_words():
 
 
 def test_named_dimensions_are_told_by_name():
-    search = Minimizer({"dose": (0.0, 10.0), "heat": (1.0, 2.0)}).tell({"heat": 1.5, "dose": 2.0}, 0.1)
+    search = Minimizer({"dose": (0.0, 10.0), "heat": (1.0, 2.0)}, random_state=0).tell({"heat": 1.5, "dose": 2.0}, 0.1)
     assert search.history_.X.tolist() == [[2.0, 1.5]]
     assert repr(search) == "<Minimizer over dose in [0, 10], heat in [1, 2]: 1 points told>"
     with pytest.raises(ValueError, match="must name the dimensions dose, heat"):

@@ -19,7 +19,7 @@ def objective(X, y, weight=None, *, method="vecchia", noise="learn"):
     weight = np.ones(len(X)) if weight is None else weight
     table, _ = TrainingTable.of(X, y, weight, noise, standardize=True, mean="constant")
     kernel = Matern32([0.5, 0.5])
-    return replace(table, method=method).objective(kernel, noise, fixed=False, hyperpriors=True)
+    return replace(table, method=method).objective(kernel, noise, additional=False, fixed=False, hyperpriors=True)
 
 
 def test_it_reaches_the_maximum_of_lbfgs_in_fewer_evaluations():

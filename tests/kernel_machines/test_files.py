@@ -34,8 +34,8 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
 
 
 CLASSIFIERS = [
-    KernelPerceptron(kernels.RBF([0.2, 14]) + kernels.White(0.01)),
-    KernelPerceptron(kernels.Polynomial(3).on([1])),
+    KernelPerceptron(kernels.RBF([0.2, 14]) + kernels.White(0.01), random_state=0),
+    KernelPerceptron(kernels.Polynomial(3).on([1]), random_state=0),
     SoftNeighborsClassifier(kernels.Matern32([1.0, 3.0]) * kernels.Periodic(period=2.0).on(0), bandwidth=0.4),
     SoftNeighborsClassifier(),
 ]

@@ -44,7 +44,7 @@ SQUARE = kernels.Polynomial(degree=2, offset=1.0)
 
 def test_equals_the_primal_perceptron_on_separable_rows():
     X, y = whole_numbers()
-    model = KernelPerceptron(SQUARE, n_epochs=10_000).fit(X, y)
+    model = KernelPerceptron(SQUARE, n_epochs=10_000, random_state=0).fit(X, y)
     w, _, mistakes = primal_perceptron(quadratic(X), y, 10_000)
     assert model.result_.converged and mistakes.sum() > 50
     np.testing.assert_array_equal(model.mistakes_, mistakes)
@@ -59,7 +59,7 @@ def test_equals_the_primal_perceptron_on_separable_rows():
 def test_equals_the_average_primal_perceptron_where_rows_overlap():
     X, y = whole_numbers(noise=8)
     with pytest.warns(FitWarning, match="did not converge in 20 passes and averages f over all visits"):
-        model = KernelPerceptron(SQUARE, n_epochs=20).fit(X, y)
+        model = KernelPerceptron(SQUARE, n_epochs=20, random_state=0).fit(X, y)
     _, average, mistakes = primal_perceptron(quadratic(X), y, 20)
     np.testing.assert_allclose(model.decision_function(X), quadratic(X) @ average, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(model.mistakes_, mistakes)
@@ -69,7 +69,7 @@ def test_equals_the_average_primal_perceptron_where_rows_overlap():
 def test_a_constant_in_the_kernel_is_a_bias():
     X, y = whole_numbers()
     y = np.where(X @ [1.0, -2.0] > 3, 1, -1)
-    model = KernelPerceptron(kernels.Linear() + 1.0, n_epochs=10_000).fit(X, y)
+    model = KernelPerceptron(kernels.Linear() + 1.0, n_epochs=10_000, random_state=0).fit(X, y)
     w = primal_perceptron(np.column_stack([X, np.ones(len(X))]), y, 10_000)[0]
     np.testing.assert_allclose(model.decision_function(X), X @ w[:2] + w[2], rtol=1e-9)
     assert model.result_.converged
@@ -78,7 +78,7 @@ def test_a_constant_in_the_kernel_is_a_bias():
 def test_novikoff_s_bound_holds():
     """At most (R/γ)² mistakes: γ is the margin of any unit vector, here of the perceptron's own."""
     X, y = whole_numbers()
-    model = KernelPerceptron(SQUARE, n_epochs=10_000).fit(X, y)
+    model = KernelPerceptron(SQUARE, n_epochs=10_000, random_state=0).fit(X, y)
     coef, rows = model.dual_coef_, model.support_vectors_
     norm = np.sqrt(coef @ SQUARE.gram(rows) @ coef)
     margin = (y * model.decision_function(X)).min() / norm
@@ -87,7 +87,7 @@ def test_novikoff_s_bound_holds():
 
 def test_separable_rows_leave_no_mistake_and_no_warning(recwarn):
     X, y = make_moons(200, noise=0.05, random_state=0)
-    model = KernelPerceptron().fit(X, y)
+    model = KernelPerceptron(random_state=0).fit(X, y)
     assert model.result_.converged and model.score(X, y) == 1.0 and not recwarn.list
     assert model.result_.message.startswith(f"converged after {model.result_.n_iter} passes")
     assert len(model.support_) == (model.mistakes_ > 0).sum() < 60
@@ -96,7 +96,7 @@ def test_separable_rows_leave_no_mistake_and_no_warning(recwarn):
 def test_noise_in_the_kernel_makes_all_rows_separable():
     """White adds to a row's likeness with itself alone: enough of it, and one mistake a row puts all right."""
     X, y = np.zeros((6, 1)), np.array([0, 1, 0, 1, 1, 0])
-    model = KernelPerceptron(kernels.RBF() + kernels.White(100.0)).fit(X, y)
+    model = KernelPerceptron(kernels.RBF() + kernels.White(100.0), random_state=0).fit(X, y)
     assert model.result_.converged and model.mistakes_.max() == 1
 
 
@@ -106,7 +106,7 @@ def test_bayes_boundary_is_met():
     y, test = rng.integers(0, 2, size=400), rng.integers(0, 2, size=4000)
     X, new = (rng.normal(size=(len(t), 2)) + np.outer(t, [3.0, 0.0]) for t in (y, test))
     with pytest.warns(FitWarning):
-        model = KernelPerceptron().fit(X, y)
+        model = KernelPerceptron(random_state=0).fit(X, y)
     assert np.mean(model.predict(new) != test) < 0.067 + 0.02
 
 
@@ -119,7 +119,7 @@ def test_seeds():
 
 
 def test_there_are_no_probabilities():
-    model = KernelPerceptron().fit([[0.0], [1.0]], [0, 1])
+    model = KernelPerceptron(random_state=0).fit([[0.0], [1.0]], [0, 1])
     for name in ("predict_proba", "predict_log_proba", "predict_dist"):
         assert not hasattr(model, name) and not hasattr(KernelPerceptron, name)
     with pytest.raises(AttributeError, match="no probabilities, only scores: use decision_function, or SoftNeighbors"):
@@ -127,7 +127,7 @@ def test_there_are_no_probabilities():
 
 
 def test_summary_names_the_columns():
-    model = KernelPerceptron(kernels.RBF([1.0, 2.0])).fit(np.eye(2), [0, 1])
+    model = KernelPerceptron(kernels.RBF([1.0, 2.0]), random_state=0).fit(np.eye(2), [0, 1])
     lines = dict(zip(*(model.summary().columns[name] for name in ("parameter", "estimate")), strict=True))
     assert lines["lengthscale of x1"] == 2.0 and lines["rows"] == 2 and lines["support rows"] == 2
 
@@ -149,4 +149,4 @@ def test_bad_arguments_are_named(arguments, message):
 
 def test_kernels_that_overflow_are_refused():
     with pytest.raises(ValueError, match="rescale the columns of X"):
-        KernelPerceptron(kernels.Polynomial(degree=5)).fit(1e65 * np.eye(3), [0, 1, 1])
+        KernelPerceptron(kernels.Polynomial(degree=5), random_state=0).fit(1e65 * np.eye(3), [0, 1, 1])

@@ -28,7 +28,7 @@ def test_fixed_step_is_bishop_3_23_on_the_columns_as_they_are(fit_intercept):
         for i in rng.permutation(50):
             w = w + 0.02 * (y[i] - w @ phi[i]) * phi[i]
     np.testing.assert_allclose(np.r_[model.coef_, model.intercept_], w, rtol=1e-10, atol=1e-12)
-    stream, w = LMSRegression(0.02, fit_intercept=fit_intercept), np.zeros(4)
+    stream, w = LMSRegression(0.02, fit_intercept=fit_intercept, random_state=0), np.zeros(4)
     for part in (slice(0, 7), slice(7, 50)):
         stream.partial_fit(X[part], y[part])
     for row, target in zip(phi, y, strict=True):
@@ -39,7 +39,7 @@ def test_fixed_step_is_bishop_3_23_on_the_columns_as_they_are(fit_intercept):
 @pytest.mark.parametrize("step", [1.0, 100.0, 1e300])
 def test_too_large_steps_raise_an_error(step):
     X, y = table()
-    for learn in (LMSRegression(step).fit, LMSRegression(step).partial_fit):
+    for learn in (LMSRegression(step, random_state=0).fit, LMSRegression(step, random_state=0).partial_fit):
         with pytest.raises(ValueError, match=r"step=.* is too large for these rows: .* below 0\.\d+, or step='auto'"):
             learn(X, y)
 
@@ -47,11 +47,11 @@ def test_too_large_steps_raise_an_error(step):
 def test_passes_end_near_least_squares():
     X, y = table()
     w, b = least_squares(X, y)
-    model = LMSRegression().fit(X, y)
+    model = LMSRegression(random_state=0).fit(X, y)
     np.testing.assert_allclose(np.r_[model.coef_, model.intercept_], np.r_[w, b], atol=0.02)
     rss = np.sum((y - X @ w - b) ** 2)
     assert model.noise_std_ == pytest.approx(np.sqrt(rss / (len(y) - 4)), rel=1e-3)
-    plain = LMSRegression(fit_intercept=False).fit(X, y)
+    plain = LMSRegression(fit_intercept=False, random_state=0).fit(X, y)
     np.testing.assert_allclose(plain.coef_, np.linalg.lstsq(X, y, rcond=None)[0], atol=0.1)
     assert plain.intercept_ == 0.0
 
@@ -60,8 +60,8 @@ def test_passes_end_near_least_squares():
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_units_of_the_columns_and_the_target_do_not_matter(scales, offset):
     X, y = table()
-    model = LMSRegression().fit(X, y)
-    scaled = LMSRegression().fit(X * scales, y * 1e5 + offset)
+    model = LMSRegression(random_state=0).fit(X, y)
+    scaled = LMSRegression(random_state=0).fit(X * scales, y * 1e5 + offset)
     np.testing.assert_allclose(scaled.coef_ * scales, model.coef_ * 1e5, rtol=1e-6)
     np.testing.assert_allclose(scaled.predict(X * scales), model.predict(X) * 1e5 + offset, rtol=1e-6)
 
@@ -80,7 +80,7 @@ def error(model, w=(1.0, -2.0, 0.5), b=3.0):
 
 def test_a_stream_ends_near_least_squares_and_its_noise_covers():
     # Least squares on these 10 000 rows errs by √(4/10 000) = 0.02 on average.
-    model = stream(LMSRegression(), 20, 500)
+    model = stream(LMSRegression(random_state=0), 20, 500)
     assert error(model) < 0.06 and model.n_seen_ == 10_000 and "10000 rows seen" in model.result_.message
     assert model.noise_std_ == pytest.approx(1.0, rel=0.05)
     X = np.random.default_rng(9).normal(size=(4000, 3))
@@ -93,14 +93,14 @@ def test_a_stream_ends_near_least_squares_and_its_noise_covers():
 @pytest.mark.parametrize("size", [1, 50])
 @pytest.mark.parametrize("jump", [1e-6, 1e6])
 def test_a_stream_whose_scale_jumps_does_not_diverge(size, jump):
-    model = stream(LMSRegression(), 200 // size + 40, size, 0.1, scale=lambda k: jump if k >= 20 else 1.0)
+    model = stream(LMSRegression(random_state=0), 200 // size + 40, size, 0.1, scale=lambda k: jump if k >= 20 else 1.0)
     assert np.isfinite([*model.coef_, model.intercept_, model.noise_std_]).all()
     np.testing.assert_allclose(model.coef_, [1.0, -2.0, 0.5], atol=1.0)
 
 
 def test_partial_fit_goes_on_where_fit_ended():
     X, y = table(2000)
-    model = LMSRegression(n_epochs=5).fit(X[:1000], y[:1000])
+    model = LMSRegression(n_epochs=5, random_state=0).fit(X[:1000], y[:1000])
     for start in range(1000, 2000, 100):
         model.partial_fit(X[start : start + 100], y[start : start + 100])
     # Least squares on as many rows errs by √(E‖(X'X)⁻¹‖) ≈ √(7/2000) = 0.06.
@@ -108,7 +108,7 @@ def test_partial_fit_goes_on_where_fit_ended():
 
 
 def test_a_refused_batch_leaves_the_model_as_it_was():
-    model = stream(LMSRegression(), 3)
+    model = stream(LMSRegression(random_state=0), 3)
     before = {name: np.copy(value) for name, value in vars(model).items() if name.endswith("_") and name != "result_"}
     with pytest.raises(ValueError, match="outside the range"):
         model.partial_fit([[1e-200] * 3, [-1e-200] * 3], [1.0, -1.0])
@@ -121,9 +121,9 @@ def test_a_refused_batch_leaves_the_model_as_it_was():
 
 
 def test_one_row_has_no_noise():
-    model = LMSRegression().fit([[1.0, 2.0]], [3.0])
+    model = LMSRegression(random_state=0).fit([[1.0, 2.0]], [3.0])
     assert model.predict([[5.0, 5.0]]).tolist() == [3.0]
-    first = LMSRegression().partial_fit([[1.0, 2.0]], [3.0])
+    first = LMSRegression(random_state=0).partial_fit([[1.0, 2.0]], [3.0])
     with pytest.raises(ValueError, match="the noise can't be estimated from one observation"):
         first.predict_dist([[1.0, 2.0]])
     assert np.isfinite(first.partial_fit([[2.0, 2.0]], [4.0]).noise_std_)
@@ -131,7 +131,7 @@ def test_one_row_has_no_noise():
 
 def test_predictive_is_normal_with_the_noise():
     X, y = table()
-    model = LMSRegression().fit(X, y)
+    model = LMSRegression(random_state=0).fit(X, y)
     mean, std = model.predict(X, return_std=True)
     np.testing.assert_array_equal(std, np.full(len(X), model.noise_std_))
     np.testing.assert_allclose(mean, X @ model.coef_ + model.intercept_, rtol=1e-9)
@@ -141,7 +141,7 @@ def test_predictive_is_normal_with_the_noise():
 
 
 def test_summary():
-    model = LMSRegression().fit(*table())
+    model = LMSRegression(random_state=0).fit(*table())
     text = str(model.summary())
     assert "intercept" in text and "x2" in text and "for standard errors use LinearRegression" in text
     assert set(model.summary().columns["sd"]) == {None}

@@ -45,7 +45,7 @@ def test_updates_are_rosenblatt_s():
 @pytest.mark.parametrize("seed", range(5))
 def test_mistakes_keep_to_novikoff_s_bound(seed):
     X, y = separable(seed=seed)
-    model = Perceptron(10_000).fit(X, y)
+    model = Perceptron(10_000, random_state=0).fit(X, y)
     assert model.result_.converged and model.mistakes_[-1] == 0 and model.score(X, y) == 1
     phi = np.column_stack([X, np.ones(len(X))])
     # The widest margin of boundaries through the origin of φ-space, by a support vector machine on ±φ.
@@ -60,7 +60,7 @@ def test_three_classes_by_the_multiclass_rule():
     rng = np.random.default_rng(0)
     X = np.repeat([[0.0, 4.0], [4.0, -2.0], [-4.0, -2.0]], 20, axis=0) + rng.normal(size=(60, 2)) * 0.4
     y = np.repeat(["a", "b", "c"], 20)
-    model = Perceptron().fit(X, y)
+    model = Perceptron(random_state=0).fit(X, y)
     assert model.result_.converged and model.score(X, y) == 1 and model.coef_.shape == (3, 2)
     # What one class gains another loses.
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-9)
@@ -69,7 +69,7 @@ def test_three_classes_by_the_multiclass_rule():
 def test_without_a_boundary_it_warns_and_keeps_the_best_weights():
     X, y = blobs(spread=1.5)
     with pytest.warns(ConvergenceWarning, match="can't converge unless the classes are linearly separable"):
-        model = Perceptron().fit(X, y)
+        model = Perceptron(random_state=0).fit(X, y)
     assert not model.result_.converged and len(model.mistakes_) == 200 and (model.mistakes_ > 0).all()
     assert model.training_error_ == pytest.approx(1 - model.score(X, y))
     # No line errs less than one through two of the points does.
@@ -85,7 +85,7 @@ def test_without_a_boundary_it_warns_and_keeps_the_best_weights():
 
 def test_there_are_no_probabilities():
     X, y = separable()
-    model = Perceptron().fit(X, y)
+    model = Perceptron(random_state=0).fit(X, y)
     for name in ("predict_proba", "predict_log_proba", "predict_dist"):
         assert not hasattr(model, name)
     with pytest.raises(AttributeError, match="no probabilities: use LogisticRegression"):
@@ -97,14 +97,14 @@ def test_without_an_intercept():
     X = X - np.array([0.4, 0.0, 0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        assert Perceptron(fit_intercept=False).fit(X, y).intercept_[0] == 0
+        assert Perceptron(fit_intercept=False, random_state=0).fit(X, y).intercept_[0] == 0
 
 
 def test_files_and_frames(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     kept = y < 2
     X, names = X[kept], np.array(["setosa", "versicolor"])[y[kept]]
-    model = Perceptron().fit(X, names)
+    model = Perceptron(random_state=0).fit(X, names)
     credo.save(model, tmp_path / "model.credo")
     back = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(back.decision_function(X), model.decision_function(X))
@@ -115,8 +115,8 @@ def test_files_and_frames(tmp_path):
 
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="n_epochs must be a whole number of at least 1; got 0"):
-        Perceptron(0).fit(*separable())
+        Perceptron(0, random_state=0).fit(*separable())
     with pytest.raises(ValueError, match="needs at least two classes"):
-        Perceptron().fit([[0.0], [1.0]], [1, 1])
+        Perceptron(random_state=0).fit([[0.0], [1.0]], [1, 1])
     with pytest.raises(ValueError, match=r"random_state must be .* got 'dice'"):
         Perceptron(random_state="dice").fit(*separable())

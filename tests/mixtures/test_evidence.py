@@ -43,9 +43,11 @@ def normal_inverse_wishart(X, kappa, dof, scale):
 @pytest.mark.parametrize("n", [60, 500])
 def test_one_normal_component_against_the_closed_form(d, n):
     X = robust(np.random.default_rng(0).normal(size=(n, d)) @ np.tri(d))
-    error = GaussianMixture(**TIGHT).fit(X).log_evidence_ - normal_inverse_wishart(X, 0.01, d + 2.0, 1.0)
+    error = GaussianMixture(random_state=0, **TIGHT).fit(X).log_evidence_ - normal_inverse_wishart(
+        X, 0.01, d + 2.0, 1.0
+    )
     assert abs(error) < 5.0 * d**2 / n
-    diagonal = GaussianMixture(covariance="diag", **TIGHT).fit(X)
+    diagonal = GaussianMixture(covariance="diag", random_state=0, **TIGHT).fit(X)
     exact = sum(normal_inverse_wishart(X[:, [j]], 0.01, 3.0, 1.0) for j in range(d))
     assert diagonal.log_evidence_ == pytest.approx(exact, abs=2.0 * d / n)
 
@@ -57,7 +59,7 @@ def test_one_cauchy_component_against_quadrature():
     log_joint = stats.invgamma.logpdf(np.exp(t), 1.5, scale=0.5) + t + stats.norm.logpdf(mu, 0, np.exp(t / 2) / 0.1)
     log_joint += sum(stats.cauchy.logpdf(each, mu, np.exp(t / 2)) for each in x[:, 0])
     exact = logsumexp(log_joint) + np.log(3 / 300 * 7 / 300)
-    assert StudentTMixture(df=1, **TIGHT).fit(x).log_evidence_ == pytest.approx(exact, abs=0.05)
+    assert StudentTMixture(df=1, random_state=0, **TIGHT).fit(x).log_evidence_ == pytest.approx(exact, abs=0.05)
 
 
 def two_groups(n=120):
@@ -141,7 +143,11 @@ def test_the_curvature_is_that_of_finite_differences(df, full):
 
 def test_an_average_of_densities_is_the_sum_over_families():
     x = stats.t(3).rvs((30, 1), random_state=0)
-    models = {"one": GaussianMixture(1), "two": GaussianMixture(2), "cauchy": StudentTMixture(1, df=1)}
+    models = {
+        "one": GaussianMixture(1, random_state=0),
+        "two": GaussianMixture(2, random_state=0),
+        "cauchy": StudentTMixture(1, df=1, random_state=0),
+    }
     prior = np.array([0.5, 0.2, 0.3])
     average = average_densities(models, x, prior=prior)
     evidence = np.array([m.fit(x).log_evidence_ for m in models.values()])
@@ -160,7 +166,7 @@ def test_one_family_wins_as_rows_grow():
     x = np.where(
         side, stats.cauchy.rvs(-3, 0.5, 400, random_state=rng), stats.cauchy.rvs(3, 0.5, 400, random_state=rng)
     )
-    models = {"normal": GaussianMixture(2), "Cauchy": StudentTMixture(2, df=1)}
+    models = {"normal": GaussianMixture(2, random_state=0), "Cauchy": StudentTMixture(2, df=1, random_state=0)}
     weights = [average_densities(models, x[:n, None]).weights[1] for n in (8, 40, 400)]
     assert weights[0] < 0.999 and weights[2] > 0.999999 and weights[0] < weights[2]
     y = np.where(side, rng.normal(-3, 0.5, 400), rng.normal(3, 0.5, 400))
@@ -179,7 +185,7 @@ def test_families_that_do_not_compare_are_refused():
 
 def test_names_of_averaged_densities():
     x = np.random.default_rng(0).normal(size=(20, 1))
-    models = {"a": GaussianMixture(), "b": StudentTMixture(df=1)}
+    models = {"a": GaussianMixture(random_state=0), "b": StudentTMixture(df=1, random_state=0)}
     named = average_densities(models, x, prior={"b": 0.9, "a": 0.1})
     np.testing.assert_array_equal(named.weights, average_densities(models, x, prior=[0.1, 0.9]).weights)
     with pytest.raises(ValueError, match=r"prior must name the models \['a', 'b'\]; got \['a', 'c'\]"):

@@ -57,20 +57,32 @@ def test_one_standard_error_is_the_largest_alpha_within_it():
     np.testing.assert_allclose(simple.mse_std_error_, plain, rtol=1e-10)
 
 
+@pytest.mark.parametrize("random_state", [None, 0])
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
-def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(kind):
+def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(kind, random_state):
     X, y = table(40, 6)
     weight = np.resize([1, 3, 2, 0, 1], 40)
-    model = LassoCV(n_alphas=30)
+    model = LassoCV(n_alphas=30, random_state=random_state)
     weighted = model.fit(kind(X), y, sample_weight=weight)
     path, alpha, coef = weighted.mse_, weighted.alpha_, weighted.coef_
     order = np.random.default_rng(0).permutation(weight.sum())
-    repeated = LassoCV(n_alphas=30).fit(
+    repeated = LassoCV(n_alphas=30, random_state=random_state).fit(
         kind(np.repeat(X, weight, axis=0)[order]), np.repeat(y, weight)[order]
     )  # fmt: skip
     np.testing.assert_allclose(repeated.mse_, path, rtol=1e-3)
     assert repeated.alpha_ == pytest.approx(alpha)
     np.testing.assert_allclose(repeated.coef_, coef, atol=1e-7)
+
+
+def test_random_state_shuffles_the_folds():
+    X, y = table(43)
+    place = np.argsort(np.argsort(y))
+    for _, held in systematic_folds(X, y, 5, random_state=1):
+        # One of each five neighbours in the order of y.
+        assert np.bincount(place[held] // 5, minlength=9)[:8].tolist() == [1] * 8
+    paths = [LassoCV(n_alphas=20, random_state=seed).fit(X, y).mse_path_ for seed in (None, None, 0, 0, 1)]
+    assert np.array_equal(paths[0], paths[1]) and np.array_equal(paths[2], paths[3])
+    assert not np.allclose(paths[0], paths[2]) and not np.allclose(paths[2], paths[4])
 
 
 def test_folds_share_the_rows_evenly():

@@ -6,6 +6,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -75,17 +76,24 @@ def test_one_standard_error_is_the_largest_alpha_within_it():
     assert simple.log_loss_[place] <= bound and (simple.log_loss_[:place] > bound).all()
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(class_weight):
+@pytest.mark.parametrize(("class_weight", "random_state"), [(None, None), ("balanced", None), (None, 0)])
+def test_weights_are_copies_and_the_order_of_rows_doesn_t_show(class_weight, random_state):
     X, y = table(40, 5)
     weight = np.resize([1, 3, 2, 0, 1], 40)
-    weighted = SparseLogisticRegressionCV(n_alphas=12, class_weight=class_weight).fit(X, y, sample_weight=weight)
+    model = SparseLogisticRegressionCV(n_alphas=12, class_weight=class_weight, random_state=random_state)
+    weighted = clone(model).fit(X, y, sample_weight=weight)
     order = np.random.default_rng(0).permutation(weight.sum())
     rows, labels = np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order]
-    repeated = SparseLogisticRegressionCV(n_alphas=12, class_weight=class_weight).fit(rows, labels)
+    repeated = model.fit(rows, labels)
     np.testing.assert_allclose(repeated.log_loss_, weighted.log_loss_, rtol=1e-3)
     assert repeated.alpha_ == pytest.approx(weighted.alpha_)
     np.testing.assert_allclose(repeated.coef_, weighted.coef_, atol=1e-6)
+
+
+def test_random_state_shuffles_the_folds():
+    X, y = table(60, 3)
+    paths = [SparseLogisticRegressionCV(n_alphas=5, random_state=s).fit(X, y).log_loss_path_ for s in (None, 0, 0)]
+    assert np.array_equal(paths[1], paths[2]) and not np.allclose(paths[0], paths[1])
 
 
 def test_threads_change_nothing(monkeypatch):

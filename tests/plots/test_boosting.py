@@ -12,7 +12,7 @@ Y = np.where(np.square(X).sum(axis=1) > 1.4, "out", "in")
 
 @pytest.fixture(scope="module")
 def model():
-    return AdaBoostClassifier(n_rounds=20, calibrate=False, keep_weights=True).fit(X, Y)
+    return AdaBoostClassifier(n_rounds=20, calibrate=False, keep_weights=True, random_state=0).fit(X, Y)
 
 
 def test_the_areas_of_the_dots_are_the_weights(model):
@@ -59,7 +59,7 @@ def test_the_reliability_of_probabilities_improves_by_calibration():
     labels = (np.square(rows).sum(axis=1) > 9.34).astype(int)
     missed = []
     for calibrate in (False, True):
-        model = AdaBoostClassifier(n_rounds=200, calibrate=calibrate).fit(rows[:400], labels[:400])
+        model = AdaBoostClassifier(n_rounds=200, calibrate=calibrate, random_state=0).fit(rows[:400], labels[:400])
         ax = reliability(labels[400:], model.predict_dist(rows[400:]), ax=Figure().subplots())
         line = next((line for line in ax.lines if line.get_label() == "interval misses the diagonal"), None)
         missed.append(0 if line is None else len(line.get_xdata()))

@@ -20,7 +20,7 @@ def ax():
 def test_curves_are_strong_where_the_gate_is_sure(ax):
     x = np.linspace(-1, 1, 60)
     frame, y = pd.DataFrame({"dose": x}), pd.Series(np.abs(x), name="effect")
-    model = MixtureOfExpertsRegressor(2, n_restarts=1).fit(frame, y)
+    model = MixtureOfExpertsRegressor(2, n_restarts=1, random_state=0).fit(frame, y)
     expert_regions(model, frame, y, n=50, ax=ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("dose", "effect")
     curves = ax.collections[:2]
@@ -40,7 +40,7 @@ def test_curves_are_strong_where_the_gate_is_sure(ax):
 def test_a_plane_has_the_colours_of_the_experts(ax):
     X = np.random.default_rng(0).normal(size=(80, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    model = MixtureOfExpertsClassifier(2, n_restarts=1).fit(X, y)
+    model = MixtureOfExpertsClassifier(2, n_restarts=1, random_state=0).fit(X, y)
     expert_regions(model, X, y, columns=(0, 1), n=12, ax=ax)
     assert ax.images[0].get_array().shape == (12, 12, 4)
     assert "at medians: x2" in ax.get_xlabel()
@@ -51,7 +51,7 @@ def test_what_can_not_be_drawn_is_said(ax):
     X = np.arange(6.0)[:, None]
     with pytest.raises(TypeError, match="draws a mixture of experts"):
         expert_regions(LinearRegression().fit(X, X[:, 0]), X, X[:, 0], ax=ax)
-    model = MixtureOfExpertsRegressor(1).fit(X, X[:, 0])
+    model = MixtureOfExpertsRegressor(1, random_state=0).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="the model's 1 columns and y a value for each row"):
         expert_regions(model, X, X[:3, 0], ax=ax)
     with pytest.raises(ValueError, match="weights must have a row for each of the 2 sizes"):

@@ -56,11 +56,11 @@ def fitted():
         "logistic": LogisticRegression(alpha=1.0).fit(two, labels),
         "bayes": BayesianLogisticRegression().fit(two, labels),
         "curve": BayesianLogisticRegression().fit(X.iloc[:, :1], labels),
-        "tree": DecisionTreeClassifier().fit(two, labels),
+        "tree": DecisionTreeClassifier(random_state=0).fit(two, labels),
         "bagged": BaggingRegressor(BayesianLinearRegression(), n_estimators=3, random_state=0).fit(X.iloc[:, :1], y),
         "experts": MixtureOfExpertsRegressor(2, n_restarts=0, tol=1e-2, random_state=0).fit(two, y),
         "search": credo.search_kernel(X.iloc[:30, :1], y[:30], budget=2, random_state=0),
-        "boosted": AdaBoostClassifier(n_rounds=3, calibrate=False).fit(two, labels),
+        "boosted": AdaBoostClassifier(n_rounds=3, calibrate=False, random_state=0).fit(two, labels),
         "classes": GPClassifier(hyperparameters="fixed").fit(two, labels),
     }
 

@@ -16,7 +16,7 @@ def drawn(model, **options):
 
 
 def test_every_node_is_drawn_with_its_condition_or_prediction():
-    model = DecisionTreeRegressor(max_depth=3, pruning=0.0).fit(X, Y)
+    model = DecisionTreeRegressor(max_depth=3, pruning=0.0, random_state=0).fit(X, Y)
     _, texts = drawn(model)
     nodes = model.tree_
     assert texts[0] == f"x{nodes.feature[0]} ≤ {nodes.threshold[0]:.4g}"
@@ -29,7 +29,7 @@ def test_every_node_is_drawn_with_its_condition_or_prediction():
 
 
 def test_children_are_below_their_parents_and_leaves_side_by_side():
-    model = DecisionTreeClassifier(max_depth=3, pruning=0.0).fit(X, Y > 0)
+    model = DecisionTreeClassifier(max_depth=3, pruning=0.0, random_state=0).fit(X, Y > 0)
     ax, texts = drawn(model)
     places = {i: text.get_position() for i, text in enumerate(ax.texts[: len(model.tree_.left)])}
     leaves = [x for i, (x, _) in places.items() if "rows" in texts[i]]
@@ -38,7 +38,7 @@ def test_children_are_below_their_parents_and_leaves_side_by_side():
 
 
 def test_levels_below_the_depth_are_counted():
-    model = DecisionTreeClassifier(pruning=0.0).fit(X, Y > 0)
+    model = DecisionTreeClassifier(pruning=0.0, random_state=0).fit(X, Y > 0)
     _, texts = drawn(model, max_depth=2)
     hidden = sum(int(text.split("… ")[1].split()[0]) if "…" in text else 1 for text in texts if "rows" in text)
     assert hidden == model.tree_.is_leaf.sum()
@@ -47,9 +47,9 @@ def test_levels_below_the_depth_are_counted():
 def test_missing_values_are_named_where_there_were_some():
     rows = X.copy()
     rows[Y > 1, 0] = np.nan
-    model = DecisionTreeClassifier(max_depth=2, pruning=0.0).fit(rows, Y > 0)
+    model = DecisionTreeClassifier(max_depth=2, pruning=0.0, random_state=0).fit(rows, Y > 0)
     assert "missing" in "".join(drawn(model)[1]) + model.rules()
-    assert "missing" not in "".join(drawn(DecisionTreeClassifier(max_depth=2).fit(X, Y > 0))[1])
+    assert "missing" not in "".join(drawn(DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, Y > 0))[1])
 
 
 def test_a_root_alone_and_a_model_without_a_tree():

@@ -62,11 +62,13 @@ def forward(starts, g, work, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
 
 def backward(
     starts, g, work, which, gaps, A, Q, a, b, E, q, kept_S, kept_m, rho, N, signs, count,
-    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_scale,
+    alpha, inverse, mean, variance, halves, by_generator, by_diffusion, by_covariance, by_scale,
 ):  # fmt: skip
     for i in range(len(q) - 1, -1, -1):
         h, move, S, m = observation(starts, g[i]), whole(starts, A[which[i + 1]]), kept_S[i].reshape(N.shape), kept_m[i]
         rho[...], N[...] = move.T @ rho, move.T @ N @ move
+        if count and len(by_covariance):
+            by_covariance -= 0.5 * blocks(starts, (rho * signs) @ rho.T - count * N)
         k, w = S @ h, a[i] / q[i]
         if len(halves):
             halves[i] = N @ k
@@ -79,6 +81,8 @@ def backward(
             psi = 0.5 * ((rho * signs) @ rho.T - count * N)
             by_generator += gaps[i] * blocks(starts, 2 * psi @ S + (rho * signs) @ m.T)
             by_diffusion += gaps[i] * blocks(starts, psi)
+            if len(by_covariance):
+                by_covariance += blocks(starts, psi)
             product = psi * whole(starts, Q[which[i]])
             by_scale += [product[s:e, s:e].sum() for s, e in pairwise(starts)]
 
@@ -179,9 +183,20 @@ def outputs(d, *, keeps):
     return np.zeros((N_ROWS, COLUMNS)), np.zeros(N_ROWS), np.zeros((n, d * d)), np.zeros((n, d, COLUMNS))
 
 
-def backward_tail(d, sizes, count, keep):
+def backward_tail(d, sizes, count, keep, *, moves=True):
     flat = int(np.sum(np.square(sizes)))
-    shapes = [(N_ROWS, COLUMNS), N_ROWS, (N_ROWS, COLUMNS), N_ROWS, (N_ROWS if keep else 0, d), flat, flat, len(sizes)]
+    still = flat if moves else 0
+    shapes = [
+        (N_ROWS, COLUMNS),
+        N_ROWS,
+        (N_ROWS, COLUMNS),
+        N_ROWS,
+        (N_ROWS if keep else 0, d),
+        flat,
+        flat,
+        still,
+        len(sizes),
+    ]
     states = RNG.normal(size=(d, COLUMNS)), positive(d), np.array([1.0, -2.0]), count
     return *states, *(np.zeros(shape) for shape in shapes)
 
@@ -201,8 +216,8 @@ for sizes in ([2, 1, 3], [4]):
     d, kept = sum(sizes), filtered(leading, moves, data, state)
     FORWARD += [(*leading, which, A, Q, *data, *state, *outputs(d, keeps=keeps)) for keeps in (False, True)]
     BACKWARD += [
-        (*leading, which, gaps, A, Q, *data[:2], *kept, *backward_tail(d, sizes, count, keep))
-        for count, keep in [(2.0, False), (0.0, True)]
+        (*leading, which, gaps, A, Q, *data[:2], *kept, *backward_tail(d, sizes, count, keep, moves=moves))
+        for count, keep, moves in [(2.0, False, True), (2.0, False, False), (0.0, True, True)]
     ]
     z, out = RNG.normal(size=(d, COLUMNS)), np.zeros((N_ROWS, COLUMNS))
     TIMES.append((*leading, which, A, Q[0], data[2], z, out))

@@ -63,7 +63,11 @@ def test_effects_are_those_of_the_first_model_with_finite_intervals():
     y = frame["x"].to_numpy() + rng.normal(size=40)
     unknown = fitted(BayesianLinearRegression(), frame, y)
     unknown.estimator_.confint = lambda level: np.array([[-np.inf, np.inf]])
-    models = {"lms": fitted(LMSRegression(), frame, y), "unknown": unknown, "ols": fitted(LinearRegression(), frame, y)}
+    models = {
+        "lms": fitted(LMSRegression(random_state=0), frame, y),
+        "unknown": unknown,
+        "ols": fitted(LinearRegression(), frame, y),
+    }
     found = effects(models, frame)
     assert found.model == "ols" and found.is_known.all()
     assert effects({"lms": models["lms"]}, frame) is None
@@ -112,7 +116,9 @@ def test_coefficients_of_a_log_target_are_factors(pictures):
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({"size": rng.normal(size=300), "age": rng.normal(size=300)})
     price = np.exp(3 + np.log(1.5) * frame["size"].to_numpy() + 0.1 * rng.normal(size=300))
-    tables = {"linear-log": fitted(TransformedTarget(LinearRegression(), transformation="log"), frame, price)}
+    tables = {
+        "linear-log": fitted(TransformedTarget(LinearRegression(), transformation="log", random_state=0), frame, price)
+    }
     found = effects(tables, frame)
     # Per standard deviation of size, which is 1 but for chance: a factor of 1.5.
     np.testing.assert_allclose(found.estimate[0], np.log(1.5) * frame["size"].std(ddof=0), atol=0.02)

@@ -288,7 +288,7 @@ def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
     frame, y = farm
     frame = frame[["warmth", "soil"]]
     labels = np.where(y + 10 * (frame["soil"] == "clay") > 15, "good", "bad")
-    model = fitted(BayesianLogisticRegression(), frame, labels)
+    model = fitted(BayesianLogisticRegression(prior_precision=1.0), frame, labels)
     found = inputs(
         "model", [], {"model": model}, frame, y=labels, rows=np.arange(len(y)), spread=np.inf, predict=probability
     )

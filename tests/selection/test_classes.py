@@ -177,7 +177,11 @@ def test_numbers_and_classes_are_not_compared():
         compare({"log": LogisticRegression(), "line": LinearRegression()}, np.zeros((4, 1)), [0, 1, 0, 1])
 
 
-@pytest.mark.parametrize("machine", [Perceptron(), KernelPerceptron()], ids=lambda machine: type(machine).__name__)
+@pytest.mark.parametrize(
+    "machine",
+    [Perceptron(random_state=0), KernelPerceptron(random_state=0)],
+    ids=lambda machine: type(machine).__name__,
+)
 @pytest.mark.parametrize("wrapped", [False, True], ids=["array", "table"])
 def test_a_perceptron_has_its_accuracy_and_a_note_that_says_why_no_more(machine, wrapped):
     X = np.random.default_rng(2).normal(size=(60, 2))

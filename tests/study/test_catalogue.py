@@ -166,7 +166,7 @@ def test_processes_are_told_apart_by_their_kernels():
     ("kind", "name"), [("log", "linear-log"), ("box-cox", "linear-power"), ("yeo-johnson", "linear-power")]
 )
 def test_models_of_a_transformed_target_have_their_name(kind, name):
-    assert short_name(TransformedTarget(LinearRegression(), transformation=kind)) == name
+    assert short_name(TransformedTarget(LinearRegression(), transformation=kind, random_state=0)) == name
     made, _ = estimators((name,), Size(50, 2), kind)
     assert isinstance(made[name], TransformedTarget) and made[name].transformation == kind
 

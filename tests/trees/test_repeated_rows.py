@@ -19,10 +19,10 @@ def table():
 @pytest.mark.parametrize(
     "model",
     [
-        DecisionTreeClassifier(),
+        DecisionTreeClassifier(random_state=0),
         BoostedTreesClassifier(),
-        AdaBoostClassifier(n_rounds=20),
-        AdaBoostClassifier(n_rounds=20, early_stopping=True),
+        AdaBoostClassifier(n_rounds=20, random_state=0),
+        AdaBoostClassifier(n_rounds=20, early_stopping=True, random_state=0),
     ],
     ids=["tree", "boosted trees", "AdaBoost", "AdaBoost, stopped early"],
 )
@@ -31,13 +31,16 @@ def test_probabilities_are_near_the_frequencies_of_the_cells(model):
     np.testing.assert_allclose(model.fit(X, y).predict_proba(CELLS)[:, 1], ONES / ROWS, atol=0.13)
 
 
-@pytest.mark.parametrize("model", [DecisionTreeRegressor(), BoostedTreesRegressor()])
+@pytest.mark.parametrize("model", [DecisionTreeRegressor(random_state=0), BoostedTreesRegressor()])
 def test_means_are_near_those_of_the_cells(model):
     X, y = table()
     np.testing.assert_allclose(model.fit(X, y.astype(float)).predict(CELLS), ONES / ROWS, atol=0.08)
 
 
-@pytest.mark.parametrize("model", [DecisionTreeClassifier(), BoostedTreesClassifier(), AdaBoostClassifier(n_rounds=20)])
+@pytest.mark.parametrize(
+    "model",
+    [DecisionTreeClassifier(random_state=0), BoostedTreesClassifier(), AdaBoostClassifier(n_rounds=20, random_state=0)],
+)
 def test_a_weight_is_a_number_of_copies_where_classes_share_inputs(model):
     X, y = table()
     inputs, labels = np.repeat(CELLS, 2, axis=0), np.tile([0, 1], 4)

@@ -26,10 +26,10 @@ def groups(leaves):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.01, 0.05])
 def test_the_leaves_are_those_of_scikit_learn(alpha):
-    ours = DecisionTreeRegressor(pruning=alpha, min_leaf=4.0).fit(X, Y)
+    ours = DecisionTreeRegressor(pruning=alpha, min_leaf=4.0, random_state=0).fit(X, Y)
     theirs = PeerRegressor(min_samples_leaf=4, ccp_alpha=alpha * Y.var(), random_state=0).fit(X, Y)
     np.testing.assert_array_equal(groups(ours.apply(X)), groups(theirs.apply(X)))
-    ours = DecisionTreeClassifier(pruning=alpha, min_leaf=4.0).fit(X, CODES)
+    ours = DecisionTreeClassifier(pruning=alpha, min_leaf=4.0, random_state=0).fit(X, CODES)
     impurity = 1 - np.square(np.bincount(CODES) / 200).sum()
     theirs = PeerClassifier(min_samples_leaf=4, ccp_alpha=alpha * impurity, random_state=0).fit(X, CODES)
     np.testing.assert_array_equal(groups(ours.apply(X)), groups(theirs.apply(X)))
@@ -52,9 +52,11 @@ def test_a_stump_is_a_tree_of_depth_one():
 
 def test_trees_depend_on_the_order_of_values_only():
     """Ranks: neither float32 nor the builder's absolute tolerance of 1e-7 shows."""
-    plain = DecisionTreeRegressor().fit(X, Y)
+    plain = DecisionTreeRegressor(random_state=0).fit(X, Y)
     for rows in (1e-12 * X, 1e60 * X, np.exp(X), 1e9 + X):
-        np.testing.assert_array_equal(groups(DecisionTreeRegressor().fit(rows, Y).apply(rows)), groups(plain.apply(X)))
+        np.testing.assert_array_equal(
+            groups(DecisionTreeRegressor(random_state=0).fit(rows, Y).apply(rows)), groups(plain.apply(X))
+        )
 
 
 LEAF = np.array([[3.0, 0.4, 0.5]])
@@ -110,17 +112,19 @@ def test_the_strength_of_a_dirichlet_prior_maximizes_the_evidence():
 
 def test_small_leaves_are_unsure():
     y = np.where(X[:, 0] > 2.0, 9.0, 0.0) + 0.1 * RNG.normal(size=200)
-    model = DecisionTreeRegressor(max_depth=1, pruning=0.0).fit(X, y)
+    model = DecisionTreeRegressor(max_depth=1, pruning=0.0, random_state=0).fit(X, y)
     small, large = (model.predict_dist([[x, 0.0, 0.0]]) for x in (3.0, 0.0))
     assert small.df[0] < large.df[0] and small.std[0] > large.std[0]
-    model = DecisionTreeClassifier(pruning=0.0, prior_strength=2.0).fit([[0.0]] * 50 + [[1.0]], [0] * 50 + [1])
+    model = DecisionTreeClassifier(pruning=0.0, prior_strength=2.0, random_state=0).fit(
+        [[0.0]] * 50 + [[1.0]], [0] * 50 + [1]
+    )
     assert model.predict_proba([[0.0], [1.0]])[:, 1] == pytest.approx([(2 / 51) / 52, (1 + 2 / 51) / 3])
 
 
 def test_intervals_hold_what_they_promise():
     new = np.random.default_rng(1).normal(size=(2000, 3))
     truth = new[:, 0] + np.sign(new[:, 1]) + 0.3 * np.random.default_rng(2).normal(size=2000)
-    lower, upper = DecisionTreeRegressor().fit(X, Y).predict_dist(new).interval(0.95)
+    lower, upper = DecisionTreeRegressor(random_state=0).fit(X, Y).predict_dist(new).interval(0.95)
     assert 0.92 < np.mean((lower <= truth) & (truth <= upper)) < 0.98
 
 
@@ -129,21 +133,21 @@ def test_missing_values_go_where_they_fit_best():
     gone = RNG.random(200) < 0.3
     rows[gone, 0] = np.nan
     y = np.where(gone, 5.0, 0.0) + 0.1 * RNG.normal(size=200)
-    model = DecisionTreeRegressor().fit(rows, y)
+    model = DecisionTreeRegressor(random_state=0).fit(rows, y)
     assert model.predict([[np.nan, 0.0, 0.0], [0.0, 0.0, 0.0]]) == pytest.approx([5.0, 0.0], abs=0.3)
     assert "or missing" in model.rules() and model.had_missing_.tolist() == [True, False, False]
-    assert DecisionTreeRegressor().fit(np.full((10, 1), np.nan), np.arange(10.0)).tree_.is_leaf.all()
+    assert DecisionTreeRegressor(random_state=0).fit(np.full((10, 1), np.nan), np.arange(10.0)).tree_.is_leaf.all()
 
 
 def test_pruning_leaves_noise_alone():
     noise = np.random.default_rng(5).normal(size=300)
     rows = np.random.default_rng(6).normal(size=(300, 4))
-    assert DecisionTreeRegressor().fit(rows, noise).tree_.is_leaf.sum() <= 3
-    assert DecisionTreeClassifier().fit(rows, noise > 0).tree_.is_leaf.sum() <= 3
+    assert DecisionTreeRegressor(random_state=0).fit(rows, noise).tree_.is_leaf.sum() <= 3
+    assert DecisionTreeClassifier(random_state=0).fit(rows, noise > 0).tree_.is_leaf.sum() <= 3
 
 
 def test_one_row_constant_columns_and_bad_arguments():
-    one = DecisionTreeRegressor().fit([[1.0]], [3.0])
+    one = DecisionTreeRegressor(random_state=0).fit([[1.0]], [3.0])
     assert one.predict([[5.0]]) == pytest.approx(3.0) and np.isfinite(one.predict_dist([[5.0]]).std[0])
     flat = DecisionStump().fit(np.ones((4, 2)), [0, 0, 0, 1])
     np.testing.assert_allclose(flat.predict_proba(np.zeros((1, 2))), [[0.75, 0.25]])
@@ -156,7 +160,7 @@ def test_one_row_constant_columns_and_bad_arguments():
         ({"prior_strength": -1.0}, "prior_strength must be"),
     ]:
         with pytest.raises(ValueError, match=message):
-            DecisionTreeRegressor(**options).fit(X, Y)
+            DecisionTreeRegressor(random_state=0, **options).fit(X, Y)
     with pytest.raises(ValueError, match="criterion must be one of 'gini', 'error'"):
         DecisionStump(criterion="entropy").fit(X, CODES)
 
@@ -170,7 +174,7 @@ def test_random_subsets_of_the_columns_differ_by_seed():
 
 
 def test_forged_nodes_are_refused(tmp_path):
-    model = DecisionTreeRegressor(pruning=0.0, max_depth=3).fit(X, Y)
+    model = DecisionTreeRegressor(pruning=0.0, max_depth=3, random_state=0).fit(X, Y)
     path = tmp_path / "model.credo"
     credo.save(model, path)
     saved = Saved.of(path.read_bytes())

@@ -39,6 +39,9 @@ def classification() -> None:
     assert_type(model.predict(X), NDArray[Any])
     assert_type(model.predict_proba(X), Array)
     assert_type(model.predict_dist(X), credo.Bernoulli | credo.Categorical)
+    process = credo.GPClassifier().fit(X, y > 0)
+    assert_type(process.predict_dist(X), credo.Bernoulli | credo.Categorical)
+    assert_type(process.predict_dist(X, latent=True), credo.Normal | credo.Mixture)
 
 
 def tables() -> None:
@@ -51,5 +54,7 @@ def wrong() -> None:
     credo.GPRegresor()  # type: ignore[attr-defined]
     credo.GPRegressor(kernl=None)  # type: ignore[call-arg]
     credo.GPRegressor(noise=None)  # type: ignore[arg-type]
+    credo.GPRegressor(method="exakt")  # type: ignore[arg-type]
+    credo.BayesianLogisticRegression("integrated")  # type: ignore[arg-type]
     credo.KernelRidge().fit(X)  # type: ignore[call-arg]
     credo.Normal(0.0, 1.0).intervall(0.9)  # type: ignore[attr-defined]

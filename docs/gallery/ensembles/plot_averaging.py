@@ -24,7 +24,7 @@ sizes = [10, 20, 40, 80, 160, 400, 800]
 figure, axes = plt.subplots(1, 2, figsize=(12, 4), sharey=True, layout="constrained")
 last = {}
 for ax, kind in zip(axes, ("evidence", "stacking"), strict=True):
-    weights = [credo.ModelAverage(models, weights=kind).fit(x[:n], y[:n]).weights_ for n in sizes]
+    weights = [credo.ModelAverage(models, weights=kind, random_state=0).fit(x[:n], y[:n]).weights_ for n in sizes]
     weights = np.array(weights)
     last[kind] = weights[-1]
     print(kind, weights.round(2).tolist())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,7 +73,7 @@ class AdaBoostClassifier(Classifier):
     keep_weights : bool, default False
         Keep the weights of the rows in every round, n_rounds × n_samples numbers, in `weights_`.
     class_weight : mapping from label to factor, or "balanced", optional
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
         For learners that have one.
 
     Attributes
@@ -94,7 +94,7 @@ class AdaBoostClassifier(Classifier):
     >>> from credo.ensemble import AdaBoostClassifier
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = (X**2).sum(axis=1) > 1.4
-    >>> model = AdaBoostClassifier(n_rounds=60).fit(X, y)
+    >>> model = AdaBoostClassifier(n_rounds=60, random_state=0).fit(X, y)
     >>> model.predict([[0.0, 0.0], [2.0, 2.0]])
     array([False,  True])
     """
@@ -116,8 +116,8 @@ class AdaBoostClassifier(Classifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         keep_weights: bool = False,
-        class_weight: Any = None,
-        random_state: Any = 0,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_rounds = n_rounds

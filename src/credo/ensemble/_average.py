@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -165,7 +165,7 @@ class ModelAverage(WeightedModels):
     cv : int, splitter or iterable of splits, default 5
         The folds of "stacking". If all models have a closed form of the leave-one-out prediction (least squares,
         Bayesian linear regression, Gaussian processes; at the hyperparameters of all rows), that is used instead.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
         Shuffles the folds.
 
     Attributes
@@ -205,9 +205,9 @@ class ModelAverage(WeightedModels):
         estimators: Any,
         *,
         prior: Mapping[str, float] | Sequence[float] | NDArray[Any] | None = None,
-        weights: str = "evidence",
+        weights: Literal["evidence", "stacking"] = "evidence",
         cv: Any = 5,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.estimators = estimators
         self.prior = prior

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,7 +41,7 @@ class Bagging(MetaEstimator):
         estimator: Any = None,
         *,
         n_estimators: int = 50,
-        calibrate: str | None = "oob",
+        calibrate: Literal["oob"] | None = "oob",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,8 +78,8 @@ class BaggingClassifier(Bagging, Classifier):
         estimator: Any = None,
         *,
         n_estimators: int = 50,
-        voting: str = "soft",
-        calibrate: str | None = "oob",
+        voting: Literal["soft", "hard"] = "soft",
+        calibrate: Literal["oob"] | None = "oob",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:

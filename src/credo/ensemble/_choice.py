@@ -34,7 +34,7 @@ _MIN_ROWS = 20
 
 
 def choose_transform(
-    X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, random_state: Any = 0
+    X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, random_state: Any = None
 ) -> Transform:
     """The simplest transformation of y under which a linear model predicts held-out targets as well as under any.
 
@@ -51,7 +51,7 @@ def choose_transform(
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
         A weight of k is the same as k copies of the row.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
         Chooses the folds and, of more than 5,000 distinct rows, the 5,000 that are used.
 
     Returns
@@ -64,7 +64,7 @@ def choose_transform(
     >>> from credo.ensemble import choose_transform
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
-    >>> choose_transform(X, np.exp(X @ [1.0, -0.5] + 0.3 * rng.normal(size=200))).name
+    >>> choose_transform(X, np.exp(X @ [1.0, -0.5] + 0.3 * rng.normal(size=200)), random_state=0).name
     'log'
     """
     target = np.asarray(observed(y), dtype=np.float64)

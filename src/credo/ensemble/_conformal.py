@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,7 +72,7 @@ class Conformal(Ensemble):
         The model of the size of residuals; a regressor is fitted to ``ln |residual|`` on X.
     method : {"auto", "none", "temperature", "sigmoid", "isotonic"}, default "auto"
         How a classifier is calibrated.
-    random_state : int, default 0
+    random_state : int, Generator or None, default None
         Shuffles the folds.
 
     Attributes
@@ -92,7 +92,7 @@ class Conformal(Ensemble):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(100, 1))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=100)
-    >>> model = Conformal(RandomForestRegressor(10, random_state=0), cv=5).fit(X, y)
+    >>> model = Conformal(RandomForestRegressor(10, random_state=0), cv=5, random_state=0).fit(X, y)
     >>> lower, upper = model.predict_dist(X).interval(0.9)
     >>> bool((lower < upper).all())
     True
@@ -112,9 +112,9 @@ class Conformal(Ensemble):
         estimator: Any = None,
         *,
         cv: Any = None,
-        spread: Any = None,
-        method: str = "auto",
-        random_state: Any = 0,
+        spread: Literal["learn"] | Any = None,
+        method: Literal["auto", "none", "temperature", "sigmoid", "isotonic"] = "auto",
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.cv = cv

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,16 +54,16 @@ class MixtureOfExperts(Estimator):
 
     def __init__(
         self,
-        n_experts: int | str = "bic",
+        n_experts: int | Literal["bic"] = "bic",
         *,
         expert: Any = None,
-        gate: str = "softmax",
+        gate: Literal["softmax", "hierarchical"] = "softmax",
         gate_precision: float = 0.01,
         max_experts: int = 8,
         n_restarts: int = 5,
         max_iter: int = 300,
         tol: float = 1e-5,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.n_experts = n_experts
         self.expert = expert
@@ -110,7 +110,7 @@ class MixtureOfExperts(Estimator):
             if self.expert is not None:
                 raise ValueError('n_experts="bic" counts the parameters of linear experts: give a number with expert=')
             return list(range(1, min(positive_integer("max_experts", self.max_experts), n_rows) + 1))
-        return [min(positive_integer("n_experts", self.n_experts), n_rows)]
+        return [min(positive_integer("n_experts", self.n_experts, words=["bic"]), n_rows)]
 
     def _learn(self, rows: Array, y: Array, weight: Array, labels: Array, start: Any) -> tuple[Task, Ascent[Fit]]:
         """EM with linear experts for each number of them; the smallest BIC is kept."""

@@ -112,7 +112,7 @@ def boost(
     *,
     n_rounds: int,
     keep: bool,
-    random_state: Any = 0,
+    random_state: Any = None,
 ) -> tuple[Boosted, Array, Array]:
     """Run the rounds: the learners, their weighted errors, and the row weights with which each round starts."""
     n_classes = len(classes)

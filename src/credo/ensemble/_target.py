@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,7 @@ class TransformedTarget(MetaEstimator, Regressor):
         Limits the predicted mean of g(y) to the range of the training targets, widened on both sides by this share of
         its width; by default there is no limit. An inverse such as exp amplifies extrapolation: 0.1 prevents a
         prediction a hundred times larger than any target for one unusual row.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
         Shuffles the folds of "auto".
 
     Attributes
@@ -74,7 +74,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> price = np.exp(3 + X @ [1.0, -0.5] + 0.3 * rng.normal(size=200))
-    >>> model = TransformedTarget().fit(X, price)
+    >>> model = TransformedTarget(random_state=0).fit(X, price)
     >>> model.transformation_.name
     'log'
     >>> bool((model.predict_dist(X).interval(0.95)[0] > 0).all())
@@ -92,9 +92,9 @@ class TransformedTarget(MetaEstimator, Regressor):
         self,
         estimator: Any = None,
         *,
-        transformation: str | Transform = "auto",
+        transformation: Transform | Literal["auto", "log", "box-cox", "yeo-johnson", "identity"] = "auto",
         margin: float | None = None,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.transformation = transformation

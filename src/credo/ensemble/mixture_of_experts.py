@@ -46,7 +46,7 @@ _PARAMETERS = """gate : {"softmax", "hierarchical"}, default "softmax"
         Iterations of EM.
     tol : float, default 1e-5
         EM stops when an iteration adds less than this to the bound, for each observation.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
         For the starts."""
 
 _ATTRIBUTES = """gate_ : the gate in standardized units
@@ -87,7 +87,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1.0, 1.0, (300, 1))
     >>> y = np.where(rng.random(300) < 0.5, X[:, 0], -X[:, 0]) + 0.05 * rng.normal(size=300)
-    >>> model = MixtureOfExpertsRegressor().fit(X, y)
+    >>> model = MixtureOfExpertsRegressor(random_state=0).fit(X, y)
     >>> model.n_experts_
     2
     >>> model.predict_dist([[0.8]]).cdf([0.0]).round(1)  # half of the mass near −0.8, half near 0.8
@@ -211,24 +211,24 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2))
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)  # a checkerboard of four fields, which no line divides
-    >>> model = MixtureOfExpertsClassifier(2).fit(X, y)
+    >>> model = MixtureOfExpertsClassifier(2, random_state=0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     """
 
     def __init__(
         self,
-        n_experts: int | str = "bic",
+        n_experts: int | Literal["bic"] = "bic",
         *,
         expert: Any = None,
-        gate: str = "softmax",
+        gate: Literal["softmax", "hierarchical"] = "softmax",
         gate_precision: float = 0.01,
         expert_precision: float | Literal["integrate", "evidence"] = "integrate",
         max_experts: int = 8,
         n_restarts: int = 5,
         max_iter: int = 300,
         tol: float = 1e-5,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.n_experts = n_experts
         self.expert = expert

@@ -45,8 +45,8 @@ def nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
-def positive_integer(name: str, value: Any) -> int:
-    """The value as an int, which must be at least one.
+def positive_integer(name: str, value: Any, *, words: Sequence[str] = ()) -> int:
+    """The value as an int, which must be at least one; `words` are what the argument may be instead.
 
     Examples
     --------
@@ -59,7 +59,8 @@ def positive_integer(name: str, value: Any) -> int:
     ValueError: n_restarts must be a whole number of at least 1; got 0
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+        instead = "".join(f" or {word!r}" for word in words)
+        raise ValueError(f"{name} must be a whole number of at least 1{instead}; got {value!r}")
     return int(value)
 
 

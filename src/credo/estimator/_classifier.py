@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from credo.distributions import Bernoulli, Categorical
+from credo.estimator._arguments import choice
 from credo.estimator._dask import is_dask, over_partitions
 from credo.estimator._estimator import Estimator
 from credo.estimator._numeric import check_magnitude, is_missing, numeric, unmasked
@@ -126,7 +127,8 @@ class Classifier(ClassifierMixin, Estimator):
         self, class_weight: Any, labels: NDArray[Any], codes: NDArray[np.intp], weight: Array | None
     ) -> Array:
         """The factor for the weights of each class; "balanced" gives every class the same total."""
-        if isinstance(class_weight, str) and class_weight == "balanced":
+        if isinstance(class_weight, str):
+            choice("class_weight", class_weight, ("balanced",))
             totals = np.bincount(codes, weight)
             return totals.sum() / (len(totals) * totals)
         factors = compute_class_weight(class_weight, classes=self.classes_, y=labels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import narwhals as nw
 import numpy as np
@@ -103,6 +103,31 @@ class Estimator(FittedState, BaseEstimator):
         tags.input_tags.sparse = self._accepts_sparse
         tags.input_tags.allow_nan = self._accepts_nan
         return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; with `deep`, also those of nested estimators and of a kernel.
+
+        The parameter "a.b" of a kernel is ``kernel__a__b``, which `set_params` and a grid search change.
+        """
+        found = super().get_params(deep=deep)
+        kernel: Any = found.get("kernel")
+        if deep and hasattr(kernel, "with_params"):
+            found |= {f"kernel__{path.replace('.', '__')}": value for path, value in kernel.params.items()}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments, or those of nested estimators and of a kernel, such as ``kernel__lengthscale``."""
+        inner = {name.removeprefix("kernel__"): params.pop(name) for name in list(params) if name[:8] == "kernel__"}
+        super().set_params(**params)
+        if inner:
+            kernel: Any = getattr(self, "kernel", None)
+            if not hasattr(kernel, "with_params"):
+                raise ValueError(
+                    f"kernel__{next(iter(inner))} needs a kernel object with this parameter; got {kernel!r}"
+                )
+            # Kernels are immutable, so that clones can share them.
+            self.kernel = kernel.with_params(**inner)
+        return self
 
     def _check_state(self) -> None:
         """Raise a ValueError if state that came from a file can't be that of a fit; compiled code doesn't check it."""

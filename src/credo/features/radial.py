@@ -71,7 +71,7 @@ class Radial(Basis):
         if isinstance(self.width, str) and self.width == "median":
             self.width_ = _median_distance(self.centers_, X)
         else:
-            self.width_ = positive("width", self.width)
+            self.width_ = positive("width", self.width, words=["median"])
 
     def _select_centers(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         if isinstance(self.centers, str) and self.centers == "data":

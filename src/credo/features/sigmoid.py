@@ -64,7 +64,7 @@ class Sigmoid(Basis):
             slopes = [self._default_slope(j, X[:, j]) for j in range(X.shape[1])]
             self.slopes_ = np.asarray(slopes)[self.columns_]
         else:
-            self.slopes_ = np.full(len(self.centers_), positive("slope", self.slope))
+            self.slopes_ = np.full(len(self.centers_), positive("slope", self.slope, words=["auto"]))
 
     def _default_slope(self, j: int, column: NDArray[np.float64]) -> float:
         centers = self.centers_[self.columns_ == j]

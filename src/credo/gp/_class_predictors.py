@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, logsumexp
 
+from credo.distributions import Mixture, Normal
 from credo.estimator import check_positive, check_shapes, choice
 from credo.gp._row_sums import features_of
 from credo.inference import (
@@ -44,6 +45,11 @@ class _NormalPredictor(ABC):
     @abstractmethod
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function."""
+
+    def latent_dist(self, rows: Array) -> Normal:
+        """The distribution of the latent function at each row."""
+        mean, variance = self.latent(rows)
+        return Normal(mean, np.sqrt(variance))
 
     def log_odds(self, rows: Array) -> Array:
         """ln P(+1) − ln P(−1), the latent function integrated out."""
@@ -144,11 +150,9 @@ class SiteMixturePredictor:
                 f"{sizes['k']} sets of sites belong to {len(self.kernels)} kernels, with weights that sum to 1"
             )
 
-    def latent(self, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of the latent function, over all kernels."""
-        means, variances = map(np.stack, zip(*(part.latent(rows) for part in self._parts), strict=True))
-        mean = self.weights @ means
-        return mean, self.weights @ (variances + (means - mean) ** 2)
+    def latent_dist(self, rows: Array) -> Mixture:
+        """The distribution of the latent function at each row, over all kernels."""
+        return Mixture([part.latent_dist(rows) for part in self._parts], self.weights)
 
     def log_odds(self, rows: Array) -> Array:
         """Log odds of the average probability over all kernels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ from credo.params import Parameter
 Array = NDArray[np.float64]
 
 # Kernels that can be given by name.
+KernelName = Literal["rbf", "exponential", "matern32", "matern52", "rational_quadratic"]
 _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "rbf": RBF,
     "exponential": Exponential,
@@ -98,6 +99,8 @@ class GaussianProcess(Estimator):
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("optimize", "fixed", "sample")
+    # The values that the argument `method` may have.
+    _methods: tuple[str, ...] = ("auto", *REPRESENTATIONS)
     # The largest number of inducing points, unless given; None leaves it to the representation.
     _n_inducing: int | None = None
 
@@ -134,7 +137,7 @@ class GaussianProcess(Estimator):
         elif self.kernel is not None:
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, self._learning)
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
+        choice("method", self.method, self._methods)
         if self.n_inducing is not None:
             positive_integer("n_inducing", self.n_inducing)
         positive_integer("n_draws", self.n_draws)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,7 +61,7 @@ class RegressorCore(Regressor, GaussianProcess):
     The training table is kept in fitted attributes. Objective and predictor are made from it, and aren't saved.
     """
 
-    mean: str
+    mean: Literal["constant", "zero", "linear"]
     noise: Any
     learn_additional_noise: bool
     tails: str

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
 from credo.frames import Table
 from credo.gp._class_parts import ClassifierInParts
 from credo.gp._class_predictors import SiteMixturePredictor, SitePredictor, SumsPredictor
 from credo.gp._classifier_core import few_threads
+from credo.gp._gaussian_process import KernelName
 from credo.kernels import Kernel
 from credo.scale import in_parts, parts_of
 
@@ -88,19 +90,20 @@ class GPClassifier(ClassifierInParts):
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
+    _methods = ("auto", "exact", "state_space", "inducing")
 
     def __init__(
         self,
-        kernel: Kernel | str | None = None,
+        kernel: Kernel | KernelName | None = None,
         *,
-        inference: str = "ep",
-        link: str = "probit",
-        hyperparameters: str = "integrate",
+        inference: Literal["ep", "laplace", "vi", "mcmc"] = "ep",
+        link: Literal["probit", "logit"] = "probit",
+        hyperparameters: Literal["integrate", "optimize", "fixed", "sample"] = "integrate",
         hyperpriors: bool = True,
-        method: str = "auto",
+        method: Literal["auto", "exact", "state_space", "inducing"] = "auto",
         n_inducing: int | None = None,
-        multiclass: str = "auto",
-        class_weight: Any = None,
+        multiclass: Literal["auto", "softmax", "one_vs_rest"] = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_restarts: int = 2,
         max_evaluations: int = 200,
         n_draws: int = 500,
@@ -158,15 +161,34 @@ class GPClassifier(ClassifierInParts):
             return np.log(np.maximum(self._probabilities(rows), np.finfo(float).tiny))
         return self._in_blocks(rows, self.predictor_.log_odds)
 
-    def latent(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Mean and standard deviation of the latent function, for two classes and a normal approximation."""
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: Literal[False] = False) -> Bernoulli | Categorical: ...
+
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: Literal[True]) -> Normal | Mixture: ...
+
+    @overload
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution: ...
+
+    def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
+        """The predictive distribution of each row's label: Bernoulli where the labels are 0 and 1, else Categorical.
+
+        Parameters
+        ----------
+        X : array or frame
+        latent : bool, default False
+            True gives the distribution of the latent function f itself, for two classes with "ep", "laplace" or "vi":
+            a normal distribution, or a mixture of them if hyperparameters were integrated out.
+        """
+        if not latent:
+            return super().predict_dist(X)
         rows = self._predict_rows(X)
         if not isinstance(getattr(self, "predictor_", None), SitePredictor | SiteMixturePredictor | SumsPredictor):
             raise ValueError(
-                'the latent function has one normal distribution only for two classes with "ep", "laplace" or "vi"'
+                'latent=True needs two classes and inference="ep", "laplace" or "vi": otherwise the latent function '
+                "has no normal distribution"
             )
-        mean, variance = self.predictor_.latent(rows)
-        return mean, np.sqrt(variance)
+        return self.predictor_.latent_dist(rows)
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
         """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""

@@ -179,7 +179,7 @@ class Minimizer:
         use ``GPRegressor("matern52", noise=0.0)``.
     n_initial : "auto" or int, default "auto"
         Number of points to measure before the model chooses. "auto" is twice the number of dimensions plus two.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class Minimizer:
     Examples
     --------
     >>> from credo.gp.minimizer import Minimizer
-    >>> search = Minimizer({"dose": (0.0, 10.0)})
+    >>> search = Minimizer({"dose": (0.0, 10.0)}, random_state=0)
     >>> for _ in range(9):
     ...     x = search.ask()
     ...     search = search.tell(x, (x[:, 0] - 3.0) ** 2)
@@ -203,7 +203,7 @@ class Minimizer:
     """
 
     def __init__(
-        self, bounds: Any, *, model: GPRegressor | None = None, n_initial: str | int = "auto", random_state: Any = 0
+        self, bounds: Any, *, model: GPRegressor | None = None, n_initial: str | int = "auto", random_state: Any = None
     ) -> None:
         self.bounds = bounds
         self.model = model

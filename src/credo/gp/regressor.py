@@ -18,6 +18,7 @@ from credo.estimator import check_magnitude, numeric, positive_integer
 from credo.frames import Table
 from credo.gp._counts import require_counts
 from credo.gp._data import targets
+from credo.gp._gaussian_process import KernelName
 from credo.gp._parts import RegressorInParts
 from credo.gp._sampling import drawn_summary
 from credo.inference import Paths
@@ -141,16 +142,16 @@ class GPRegressor(RegressorInParts):
 
     def __init__(
         self,
-        kernel: Kernel | str | None = None,
+        kernel: Kernel | KernelName | None = None,
         *,
-        mean: str = "constant",
-        noise: str | float | ArrayLike = "learn",
+        mean: Literal["constant", "zero", "linear"] = "constant",
+        noise: float | ArrayLike | Literal["learn", "heteroscedastic", "student", "poisson"] = "learn",
         learn_additional_noise: bool = False,
-        tails: str = "learn",
+        tails: Literal["learn", "normal"] = "learn",
         standardize: bool = True,
-        hyperparameters: str = "integrate",
+        hyperparameters: Literal["integrate", "optimize", "fixed", "sample"] = "integrate",
         hyperpriors: bool = True,
-        method: str = "auto",
+        method: Literal["auto", "exact", "state_space", "inducing", "vecchia", "committee"] = "auto",
         n_inducing: int | None = None,
         n_restarts: int = 6,
         max_evaluations: int = 200,

@@ -140,7 +140,7 @@ def small_backward(
     """`backward` for one block."""
     d, n_columns = len(vector), E.shape[1]
     info, left, move, moved, half = matrix, matrix, matrix, vector, vector
-    flow, spread, still, scaled, stays = matrix, matrix, matrix, 0.0, len(by_covariance) == 0
+    flow, spread, still, scaled, stays = matrix, matrix, matrix, 0.0, count == 0.0 or len(by_covariance) == 0
     for p in range(d * d):
         info = tuple_setitem(info, p, N[p // d, p % d])
     for i in range(len(q) - 1, -1, -1):

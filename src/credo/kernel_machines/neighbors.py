@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -222,7 +222,7 @@ class NadarayaWatson(Regressor):
         check_shapes(self.neighbours_, sizes, rows="n d")
         check_shapes(self, sizes, values_="n two")
 
-    def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | str = "loo") -> None:
+    def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | Literal["loo"] = "loo") -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
 
@@ -346,7 +346,11 @@ class SoftNeighborsClassifier(Classifier):
         check_shapes(self, sizes, indicators_="n k", class_prior_="k")
 
     def __init__(
-        self, kernel: Kernel | None = None, *, bandwidth: float | str = "loo", smoothing: float | str = "loo"
+        self,
+        kernel: Kernel | None = None,
+        *,
+        bandwidth: float | Literal["loo"] = "loo",
+        smoothing: float | Literal["loo"] = "loo",
     ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth

@@ -43,7 +43,7 @@ class KernelPerceptron(Classifier):
         in comparable units, as after StandardScaler).
     n_epochs : int, default 50
         Maximum number of passes over the rows, each in a new random order.
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class KernelPerceptron(Classifier):
     >>> import numpy as np
     >>> from credo.kernel_machines import KernelPerceptron
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> model = KernelPerceptron().fit(X, ["same", "same", "differ", "differ"])
+    >>> model = KernelPerceptron(random_state=0).fit(X, ["same", "same", "differ", "differ"])
     >>> model.predict(X + 0.1)
     array(['same', 'same', 'differ', 'differ'], dtype='<U6')
     """
@@ -80,7 +80,7 @@ class KernelPerceptron(Classifier):
         sizes = {"d": self.n_features_in_, "k": n_classes}
         check_shapes(self, sizes, support_vectors_="n d", dual_coef_="n" if n_classes == 2 else "n k", support_="n")
 
-    def __init__(self, kernel: Kernel | None = None, *, n_epochs: int = 50, random_state: Any = 0) -> None:
+    def __init__(self, kernel: Kernel | None = None, *, n_epochs: int = 50, random_state: Any = None) -> None:
         self.kernel = kernel
         self.n_epochs = n_epochs
         self.random_state = random_state

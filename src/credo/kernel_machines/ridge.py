@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,7 +100,7 @@ class KernelRidge(Regressor):
         self,
         kernel: Kernel | None = None,
         *,
-        alpha: float | str = 1.0,
+        alpha: float | Literal["loo"] = 1.0,
         alphas: ArrayLike | None = None,
         fit_intercept: bool = False,
     ) -> None:

@@ -190,8 +190,10 @@ class MarkovTerm:
         """What changes of the components' covariances add to P, and the slopes of their factors."""
         for i, part in enumerate(self.components):
             for own, slope in part.covariances():
-                factors = [own if j == i else other.covariance for j, other in enumerate(self.components)]
-                yield self.variance * reduce(np.kron, factors), slope
+                P = np.array([[self.variance]])
+                for j, other in enumerate(self.components):
+                    P = np.kron(P, own if j == i else other.covariance)
+                yield P, slope
 
     def padded(self, before: int, after: int) -> MarkovTerm:
         """The same among more parameters."""

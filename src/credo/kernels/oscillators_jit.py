@@ -9,11 +9,11 @@ and above critical damping, b > 1, hyperbolic functions in place of cosine and s
 
 import math
 
-from numpy import zeros
+from numpy import empty, zeros
 from numpy.polynomial.legendre import leggauss
 
 from credo._jit import njit
-from credo.kernels._jit import _combine, empty
+from credo.kernels._jit import _combine
 
 # Gauss and Legendre's rule on (0, 1), for integrals over a time that is short for the oscillator.
 _NODES, _WEIGHTS = (0.5 * (each + shift) for each, shift in zip(leggauss(8), (1.0, 0.0), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,9 +106,9 @@ class BayesianLinearRegression(PosteriorModel):
 
     def __init__(
         self,
-        prior_precision: float | str = "integrate",
+        prior_precision: float | Literal["integrate", "evidence"] = "integrate",
         *,
-        noise_precision: float | str = "integrate",
+        noise_precision: float | Literal["integrate", "evidence", "conjugate"] = "integrate",
         fit_intercept: bool = True,
         prior_mean: float | ArrayLike = 0.0,
         noise_prior: tuple[float, float] | None = None,

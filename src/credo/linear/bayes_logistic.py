@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, Literal, Self
 
@@ -146,7 +146,7 @@ class BayesianLogisticRegression(LinearClassifier):
         predictive: Literal["quadrature", "probit", "monte_carlo", "plugin"] = "quadrature",
         fit_intercept: bool = True,
         intercept_precision: float = 0.01,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         n_draws: int = 1000,
         random_state: Any = None,
     ) -> None:

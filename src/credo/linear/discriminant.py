@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -85,7 +86,7 @@ class LinearDiscriminant(LinearClassifier):
         shrinkage: float | Literal["auto"] | None = None,
         *,
         priors: ArrayLike | None = None,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
     ) -> None:
         self.shrinkage = shrinkage
         self.priors = priors

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,7 +61,9 @@ class LeastSquaresClassifier(LinearClassifier):
 
     rank_: int
 
-    def __init__(self, *, fit_intercept: bool = True, class_weight: Any = None) -> None:
+    def __init__(
+        self, *, fit_intercept: bool = True, class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    ) -> None:
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 

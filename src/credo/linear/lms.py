@@ -45,7 +45,7 @@ class LMSRegression(Regressor):
     n_epochs : int, default 20
         Passes of `fit` over the rows, each in a new random order.
     fit_intercept : bool, default True
-    random_state : None, int, Generator or RandomState, default 0
+    random_state : None, int, Generator or RandomState, default None
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class LMSRegression(Regressor):
     >>> import numpy as np
     >>> from credo import LMSRegression
     >>> rng = np.random.default_rng(0)
-    >>> model = LMSRegression()
+    >>> model = LMSRegression(random_state=0)
     >>> for _ in range(100):  # a stream
     ...     X = rng.normal(size=(50, 2))
     ...     model = model.partial_fit(X, X @ [1.0, -2.0] + 3.0 + 0.1 * rng.normal(size=50))
@@ -85,7 +85,7 @@ class LMSRegression(Regressor):
         *,
         n_epochs: int = 20,
         fit_intercept: bool = True,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.step = step
         self.n_epochs = n_epochs

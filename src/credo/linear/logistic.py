@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -123,7 +124,7 @@ class LogisticRegression(LinearClassifier):
         *,
         solver: Literal["newton", "ascent"] = "newton",
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
     ) -> None:

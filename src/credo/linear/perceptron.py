@@ -35,7 +35,7 @@ class Perceptron(LinearClassifier):
     n_epochs : int, default 200
         Maximum number of passes over the rows, each in a new random order.
     fit_intercept : bool, default True
-    random_state : None, int, Generator or RandomState, default 0
+    random_state : None, int, Generator or RandomState, default None
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Perceptron(LinearClassifier):
     --------
     >>> from credo.linear import Perceptron
     >>> X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 0, 0, 1]  # AND
-    >>> model = Perceptron().fit(X, y)
+    >>> model = Perceptron(random_state=0).fit(X, y)
     >>> model.predict(X), int(model.mistakes_[-1])
     (array([0, 0, 0, 1]), 0)
     """
@@ -64,7 +64,7 @@ class Perceptron(LinearClassifier):
     predict_log_proba = Absent(_NO_PROBABILITIES)
     predict_dist = Absent(_NO_PROBABILITIES)
 
-    def __init__(self, n_epochs: int = 200, *, fit_intercept: bool = True, random_state: Any = 0) -> None:
+    def __init__(self, n_epochs: int = 200, *, fit_intercept: bool = True, random_state: Any = None) -> None:
         self.n_epochs = n_epochs
         self.fit_intercept = fit_intercept
         self.random_state = random_state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,7 +61,7 @@ class Ridge(PosteriorModel):
     _title = "Ridge regression"
 
     def __init__(
-        self, alpha: float | str = 1.0, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
+        self, alpha: float | Literal["loo"] = 1.0, *, alphas: ArrayLike | None = None, fit_intercept: bool = True
     ) -> None:  # fmt: skip
         self.alpha = alpha
         self.alphas = alphas

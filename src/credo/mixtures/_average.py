@@ -88,7 +88,8 @@ def average_densities(
     >>> from credo.mixtures import average_densities
     >>> x = np.random.default_rng(0).standard_cauchy((100, 1))
     >>> from credo.mixtures import GaussianMixture, StudentTMixture
-    >>> average = average_densities({"normal": GaussianMixture(2), "Cauchy": StudentTMixture(2, df=1)}, x)
+    >>> models = {"normal": GaussianMixture(2, random_state=0), "Cauchy": StudentTMixture(2, df=1, random_state=0)}
+    >>> average = average_densities(models, x)
     >>> average.weights.round(3)
     array([0., 1.])
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ _PARAMETERS = """
         Iterations of EM.
     tol : float, default 1e-6
         EM stops when an iteration adds less than this to the log posterior, for each observation.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator or None, default None
         For the starts."""
 
 _ATTRIBUTES = """
@@ -65,7 +65,7 @@ class GaussianMixture(DensityMixture):
     >>> from credo.mixtures import GaussianMixture
     >>> rng = np.random.default_rng(0)
     >>> x = np.concatenate([rng.normal(-3.0, 1.0, 100), rng.normal(3.0, 0.5, 50)])[:, None]
-    >>> model = GaussianMixture("bic").fit(x)
+    >>> model = GaussianMixture("bic", random_state=0).fit(x)
     >>> model.weights_.round(1), model.means_.ravel().round(0)
     (array([0.7, 0.3]), array([-3.,  3.]))
     """
@@ -104,7 +104,7 @@ class StudentTMixture(DensityMixture):
     >>> import numpy as np
     >>> from credo.mixtures import StudentTMixture
     >>> x = np.random.default_rng(0).standard_cauchy((300, 1))
-    >>> model = StudentTMixture(df=1).fit(x)
+    >>> model = StudentTMixture(df=1, random_state=0).fit(x)
     >>> bool(abs(model.means_[0, 0]) < 0.2)
     True
     """
@@ -113,16 +113,16 @@ class StudentTMixture(DensityMixture):
 
     def __init__(
         self,
-        n_components: int | str = 1,
+        n_components: int | Literal["bic"] = 1,
         *,
-        df: float | str = "learn",
-        covariance: str = "full",
-        prior: str | None = "weak",
+        df: float | Literal["learn"] = "learn",
+        covariance: Literal["full", "diag"] = "full",
+        prior: Literal["weak"] | None = "weak",
         max_components: int = 10,
         n_restarts: int = 4,
         max_iter: int = 1000,
         tol: float = 1e-6,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components, covariance=covariance, prior=prior, max_components=max_components, n_restarts=n_restarts,

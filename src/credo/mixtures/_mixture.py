@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,15 +61,15 @@ class DensityMixture(DensityMixin, Estimator):
 
     def __init__(
         self,
-        n_components: int | str = 1,
+        n_components: int | Literal["bic"] = 1,
         *,
-        covariance: str = "full",
-        prior: str | None = "weak",
+        covariance: Literal["full", "diag"] = "full",
+        prior: Literal["weak"] | None = "weak",
         max_components: int = 10,
         n_restarts: int = 4,
         max_iter: int = 1000,
         tol: float = 1e-6,
-        random_state: Any = 0,
+        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.covariance = covariance
@@ -103,7 +103,7 @@ class DensityMixture(DensityMixin, Estimator):
             fits = (self._fitted(rows, weight, k) for k in range(1, most + 1))
             (problem, path), _ = smallest_bic((fit, _bic(*fit)) for fit in fits)
         else:
-            k = positive_integer("n_components", self.n_components)
+            k = positive_integer("n_components", self.n_components, words=["bic"])
             if k > len(rows):
                 raise ValueError(f"n_components={k} is more than the {len(rows)} distinct rows of X: use fewer")
             problem, path = self._fitted(rows, weight, k)

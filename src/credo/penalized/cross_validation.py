@@ -14,6 +14,7 @@ from sklearn.model_selection import check_cv
 from credo.estimator import ConvergenceWarning, FitWarning, Result, choice, is_sparse, positive, positive_integer
 from credo.linalg import one_blas_thread, parallel_map
 from credo.notices import warn
+from credo.seeds import generator
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -83,6 +84,7 @@ class PenaltyByCrossValidation:
 
     cv: Any
     rule: str
+    random_state: Any
     tol: float
     max_iter: int
     alphas_: Array
@@ -117,13 +119,13 @@ class PenaltyByCrossValidation:
             self.result_ = replace(self.result_, message=f"{self.result_.message}; {_SMALLEST_SELECTED}")
 
 
-def split(cv: Any, table: Any, order: Array, used: NDArray[np.bool_], y: Any) -> list[Fold]:
+def split(cv: Any, table: Any, order: Array, used: NDArray[np.bool_], y: Any, random_state: Any = None) -> list[Fold]:
     """(training rows, held-out rows) among the rows that are used; a splitter sees all rows, and their y.
 
     An integer number of folds assigns the rows by `order`, and rows of equal order by their values.
     """
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        return systematic_folds(table, order, positive_integer("cv", int(cv)))
+        return systematic_folds(table, order, positive_integer("cv", int(cv)), random_state)
     index = np.where(used, np.cumsum(used) - 1, -1)
     splits = check_cv(cv).split(np.zeros((len(used), 1)), y)
     folds = [(index[train], index[held]) for train, held in splits]
@@ -134,8 +136,10 @@ def split(cv: Any, table: Any, order: Array, used: NDArray[np.bool_], y: Any) ->
     return folds
 
 
-def systematic_folds(table: Any, order: Array, n_folds: int) -> list[Fold]:
+def systematic_folds(table: Any, order: Array, n_folds: int, random_state: Any = None) -> list[Fold]:
     """Row k in the given order goes to fold k modulo n_folds; identical rows, target included, stay together.
+
+    With a random state, each n_folds rows in this order are assigned to the folds at random.
 
     If fewer than one row in three is distinct, as with a few categorical columns, identical rows are separated:
     otherwise all training rows with the inputs of a held-out row would have other targets.
@@ -151,7 +155,11 @@ def systematic_folds(table: Any, order: Array, n_folds: int) -> list[Fold]:
     n_folds = min(n_folds, int(rank.max()) + 1)
     if n_folds < 2:
         raise ValueError("cross-validation needs at least 2 different rows, but all are one sample")
-    return [(np.flatnonzero(rank % n_folds != k), np.flatnonzero(rank % n_folds == k)) for k in range(n_folds)]
+    fold = rank % n_folds
+    if random_state is not None:
+        blocks = np.tile(np.arange(n_folds), (int(rank.max()) // n_folds + 1, 1))
+        fold = generator(random_state).permuted(blocks, axis=1).ravel()[rank]
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def row_keys(table: Any) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,9 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         times the smallest held-out error, or at 1e-7·‖y − ȳ‖²/n where that is larger.
     max_iter : int, default 100000
         Maximum number of passes of coordinate descent for one α. The fit warns if any fold's path did not converge.
+    random_state : int, Generator or None, default None
+        Shuffles the folds if `cv` is an integer: of each `cv` rows in the order of y, one goes to each fold, at random.
+        None assigns them in turn, which gives the same folds every time.
 
     Attributes
     ----------
@@ -90,13 +93,14 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         self,
         cv: Any = 5,
         *,
-        rule: str = "min",
+        rule: Literal["min", "one-standard-error"] = "min",
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
         eps: float = 1e-3,
         fit_intercept: bool = True,
         tol: float = 1e-8,
         max_iter: int = 100_000,
+        random_state: Any = None,
     ) -> None:
         self.cv = cv
         self.rule = rule
@@ -106,11 +110,13 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row.
 
-        Of a table in parts (see `credo.scale`), whole chunks are held out: chunk i is in fold i modulo `cv`.
+        Of a table in parts (see `credo.scale`), whole chunks are held out: chunk i is in fold i modulo `cv`, whatever
+        `random_state`.
         """
         self._check_arguments()
         if in_parts(X, y):
@@ -133,7 +139,7 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         self.alphas_ = self._grid(rows)
         omega = np.ones(len(target)) if weight is None else weight
         used = has_weight(sample_weight, len(target))
-        folds = split(self.cv, table, target, used, np.zeros(len(used)))
+        folds = split(self.cv, table, target, used, np.zeros(len(used)), self.random_state)
         held_out = self._cross_validate(lambda fold: self._errors(table, target, omega, fold), folds, table, omega)
         # A splitter may hold rows out more than once; each counts once.
         return rows, held_out, min(sum(omega[held].sum() for _, held in folds), rows.total)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,7 +126,7 @@ class SparseLogisticRegression(PenalizedClassifier):
         alpha: float = 0.01,
         *,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-7,
         max_iter: int = 1000,
         warm_start: bool = False,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,9 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
         The final fit stops when the duality gap is at most tol times the mean log loss of the intercept-only model.
     max_iter : int, default 1000
         Maximum number of Newton iterations for one α. The fit warns if any fold's path did not converge.
+    random_state : int, Generator or None, default None
+        Shuffles the folds if `cv` is an integer: of each `cv` rows in the order of the classes, one goes to each fold,
+        at random. None assigns them in turn, which gives the same folds every time.
 
     Attributes
     ----------
@@ -79,14 +82,15 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
         self,
         cv: Any = 5,
         *,
-        rule: str = "min",
+        rule: Literal["min", "one-standard-error"] = "min",
         alphas: ArrayLike | None = None,
         n_alphas: int = 100,
         eps: float = 1e-3,
         fit_intercept: bool = True,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-7,
         max_iter: int = 1000,
+        random_state: Any = None,
     ) -> None:
         self.cv = cv
         self.rule = rule
@@ -97,6 +101,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
@@ -164,7 +169,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
         position = np.empty(len(first))
         position[np.lexsort((np.bincount(codes, omega), first))] = np.arange(len(first))
         found = []
-        for train, held in split(self.cv, table, position[codes], used, given):
+        for train, held in split(self.cv, table, position[codes], used, given, self.random_state):
             known = np.unique(codes[train])
             scored = held[np.isin(codes[held], known)]
             if len(known) > 1 and len(scored):

@@ -61,7 +61,7 @@ def band(
     name : str, optional
         What is predicted, for the axis' label; by default the name of the data's y, or "y".
     random_state : int, Generator or None, default 0
-        For the functions that a model draws.
+        For the functions that a model draws. With the default, the same call draws the same picture.
     ax : matplotlib Axes, optional
 
     Examples
@@ -173,7 +173,8 @@ def bagged_curves(
     >>> from matplotlib.figure import Figure
     >>> from sklearn.tree import DecisionTreeRegressor
     >>> x = np.linspace(0, 1, 30)[:, None]
-    >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5).fit(x, np.sin(6 * x[:, 0]))
+    >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5, random_state=0)
+    >>> model = model.fit(x, np.sin(6 * x[:, 0]))
     >>> ax = bagged_curves(model, x, np.sin(6 * x[:, 0]), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['95 % interval', '5 members', 'average', 'data']
@@ -234,6 +235,7 @@ def prior_draws(
     level : float, default 0.95
         The probability of the interval at each x.
     random_state : int, Generator or None, default 0
+        With the default, the same call draws the same picture.
     ax : matplotlib Axes, optional
 
     Examples

@@ -64,7 +64,7 @@ def expert_regions(
     >>> from credo.plots import expert_regions
     >>> from matplotlib.figure import Figure
     >>> x = np.linspace(-1.0, 1.0, 60)
-    >>> model = MixtureOfExpertsRegressor(2).fit(x[:, None], np.abs(x))
+    >>> model = MixtureOfExpertsRegressor(2, random_state=0).fit(x[:, None], np.abs(x))
     >>> ax = expert_regions(model, x[:, None], np.abs(x), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['expert 0', 'expert 1']

@@ -52,7 +52,7 @@ def sigmoid(
     max_points : int, default 500
         Of more observations a random sample is drawn, always the same one.
     random_state : int, Generator or None, default 0
-        For the jitter.
+        For the jitter. With the default, the same call draws the same picture.
     ax : matplotlib Axes, optional
 
     Examples

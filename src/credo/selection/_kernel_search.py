@@ -146,7 +146,7 @@ class _Search:
         self.out_of_time = False
         table = model._table()
         # All kernels are tried on one representation, which has to do for any.
-        objective = table.objective(RBF(), "learn", fixed=False, hyperpriors=True)
+        objective = table.objective(RBF(), "learn", additional=False, fixed=False, hyperpriors=True)
         n = objective.n_rows
         rows = _searched_rows(objective.observations.X, rng) if n > _MOST_ROWS else np.arange(n)
         self._objective = objective.subset(rows)

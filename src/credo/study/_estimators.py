@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -56,8 +56,8 @@ LOG_ODDS_STD = 5.0
 _TREND_SPANS = 5.0
 # How far beyond the range of the targets, as a share of it, a model of a transformed target may predict.
 MARGIN, FORECAST_MARGIN = 0.1, 2.0
-# Sampling of the subsets of many columns starts from this seed, with this many steps.
-SAMPLER_SEED, STEPS = 0, 5000
+# Steps of the sampling of subsets of many columns.
+STEPS = 5000
 # With as many rows, a learned spread takes no further fits, in the folds either.
 SPREAD_ROWS = 1500
 # Trees of a forest.
@@ -66,7 +66,7 @@ TREES = 100
 EXPERTS = 4
 
 
-def make(name: str, size: Size, transformation: str = "identity") -> Any:
+def make(name: str, size: Size, transformation: Any = "identity") -> Any:
     """The unfitted estimator of a card for a prepared table of this size."""
     estimator = (_classifiers(size) if size.classes else _regressors(size))[name]
     if transformation == "identity":
@@ -88,9 +88,7 @@ def _regressors(size: Size) -> dict[str, Any]:
         "ridge": Ridge(alpha="loo"),
         "bayes": BayesianLinearRegression(),
         "lasso": LassoCV(),
-        "spike-slab": SpikeSlabRegressor(
-            _inclusion(size), slab="zellner-siow", n_draws=STEPS, random_state=SAMPLER_SEED
-        ),
+        "spike-slab": SpikeSlabRegressor(_inclusion(size), slab="zellner-siow", n_draws=STEPS),
         "polynomial": make_pipeline(_squares(), BayesianLinearRegression()),
         "lms": LMSRegression(),
         "nadaraya-watson": NadarayaWatson(),
@@ -100,10 +98,8 @@ def _regressors(size: Size) -> dict[str, Any]:
         "gp-matern": GPRegressor("matern52" if size.has_lengthscales else Matern52(), **_scale(size, RESTARTS)),
         "gp-heteroscedastic": GPRegressor(noise="heteroscedastic", **_scale(size, RESTARTS)),
         "gp-time": GPRegressor(None if times is None else _in_time(size), mean="linear", **_scale_in_time(size)),
-        "experts": MixtureOfExpertsRegressor(max_experts=EXPERTS, random_state=0),
-        "forest": BaggingRegressor(
-            DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES, random_state=0
-        ),
+        "experts": MixtureOfExpertsRegressor(max_experts=EXPERTS),
+        "forest": BaggingRegressor(DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=TREES),
         "boosting": Conformal(
             # Many rows take longer: half of the rounds, each twice as large, predict about as well.
             BoostedTreesRegressor(learning_rate=0.2, max_rounds=150) if many else BoostedTreesRegressor(),
@@ -126,18 +122,15 @@ def _classifiers(size: Size) -> dict[str, Any]:
             search="enumerate" if size.enumerates else "gibbs",
             # With more columns than rows the chain needs longer to mix, and its models are smaller.
             n_draws=4000 if size.columns > size.rows else 1000,
-            random_state=SAMPLER_SEED,
         ),
         "polynomial": make_pipeline(Polynomial(degree=2, extrapolation="linear"), BayesianLogisticRegression()),
         "neighbours": SoftNeighborsClassifier(),
         "gp": GPClassifier(
             None if size.has_lengthscales else RBF(), **_scale(size, RESTARTS if size.classes == 2 else 0)
         ),
-        "experts": MixtureOfExpertsClassifier(max_experts=EXPERTS, random_state=0),
+        "experts": MixtureOfExpertsClassifier(max_experts=EXPERTS),
         "adaboost": AdaBoostClassifier(early_stopping=True),
-        "forest": BaggingClassifier(
-            DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=TREES, random_state=0
-        ),
+        "forest": BaggingClassifier(DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=TREES),
         "boosting": Conformal(BoostedTreesClassifier(), cv=5),
         AVERAGE: ModelAverage([("logistic", LogisticRegression())], weights="stacking"),
     }
@@ -182,7 +175,7 @@ def _in_time(size: Size) -> Kernel:
     return kernel + 0.3 * RBF(np.ones(len(others))).on(others) if others else kernel
 
 
-def _inclusion(size: Size) -> str | tuple[float, float]:
+def _inclusion(size: Size) -> Literal["beta-binomial"] | tuple[float, float]:
     """The prior over subsets: beta-binomial, or with more columns than rows one that expects few.
 
     With many columns, a beta-binomial prior gives as much probability to models that reproduce the target with half as

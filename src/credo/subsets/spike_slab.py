@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -144,11 +144,11 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
 
     def __init__(
         self,
-        prior_inclusion: float | str | tuple[float, float] = 0.5,
+        prior_inclusion: float | tuple[float, float] | Literal["beta-binomial"] = 0.5,
         *,
-        slab: str = "bic",
-        search: str = "auto",
-        g: float | str | None = None,
+        slab: Literal["bic", "g", "zellner-siow", "normal"] = "bic",
+        search: Literal["auto", "enumerate", "gibbs"] = "auto",
+        g: float | Literal["n", "max", "empirical"] | None = None,
         slab_variance: float | None = None,
         noise_variance: float | None = None,
         n_models: int = 1000,

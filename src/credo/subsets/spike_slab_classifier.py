@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,14 +151,14 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     def __init__(
         self,
-        prior_inclusion: float | str | tuple[float, float] = 0.5,
+        prior_inclusion: float | tuple[float, float] | Literal["beta-binomial"] = 0.5,
         *,
-        slab_variance: float | str = "learn",
-        search: str = "auto",
+        slab_variance: float | Literal["learn"] = "learn",
+        search: Literal["auto", "enumerate", "gibbs"] = "auto",
         n_models: int = 1000,
         n_draws: int | None = None,
         n_chains: int = 4,
-        class_weight: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         random_state: Any = None,
     ) -> None:
         self.prior_inclusion = prior_inclusion

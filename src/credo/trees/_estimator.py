@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Estimator, Result, check_shapes, nonnegative, positive, positive_integer
+from credo.estimator import Estimator, Result, check_shapes, choice, nonnegative, positive, positive_integer
 from credo.frames import Table
 from credo.seeds import generator
 from credo.trees._grow import Sample
@@ -94,6 +94,8 @@ def checked(model: Any) -> dict[str, Any]:
         nonnegative("pruning", model.pruning)
     elif model.pruning != "held-out":
         raise ValueError(f'pruning must be "held-out" or a number, 0 for none; got {model.pruning!r}')
+    if isinstance(model.max_features, str):
+        choice("max_features", model.max_features, ("sqrt", "log2"))
     if model.prior_strength is not None:
         positive("prior_strength", model.prior_strength)
     seed = int(generator(model.random_state).integers(2**31))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,7 +70,7 @@ class DecisionTreeClassifier(TreeClassifier):
     max_features : int, float, "sqrt", "log2" or None, default None
         Columns that are tried at each split, a new random subset for each; None is all of them.
     class_weight : mapping from label to factor, or "balanced", optional
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
         For the order in which columns are tried, which decides between equal splits, and for `max_features`.
 
     Attributes
@@ -99,11 +99,11 @@ class DecisionTreeClassifier(TreeClassifier):
         *,
         max_depth: int | None = None,
         min_leaf: float = 1.0,
-        pruning: str | float = "held-out",
+        pruning: float | Literal["held-out"] = "held-out",
         prior_strength: float | None = None,
-        max_features: Any = None,
-        class_weight: Any = None,
-        random_state: Any = 0,
+        max_features: float | Literal["sqrt", "log2"] | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth
         self.min_leaf = min_leaf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +47,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         κ₀; by default the prior has the highest held-out log score, or for a given `pruning` the highest evidence.
     max_features : int, float, "sqrt", "log2" or None, default None
         Columns that are tried at each split, a new random subset for each; None is all of them.
-    random_state : int, Generator, RandomState or None, default 0
+    random_state : int, Generator, RandomState or None, default None
         For the order in which columns are tried, which decides between equal splits, and for `max_features`.
 
     Attributes
@@ -80,10 +80,10 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         *,
         max_depth: int | None = None,
         min_leaf: float = 3.0,
-        pruning: str | float = "held-out",
+        pruning: float | Literal["held-out"] = "held-out",
         prior_strength: float | None = None,
-        max_features: Any = None,
-        random_state: Any = 0,
+        max_features: float | Literal["sqrt", "log2"] | None = None,
+        random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth
         self.min_leaf = min_leaf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -56,7 +57,12 @@ class DecisionStump(TreeClassifier):
     _title = "Decision stump"
     _accepts_nan = False
 
-    def __init__(self, *, criterion: Literal["gini", "error"] = "gini", class_weight: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        criterion: Literal["gini", "error"] = "gini",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+    ) -> None:
         self.criterion = criterion
         self.class_weight = class_weight
 

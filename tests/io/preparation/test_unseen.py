@@ -88,7 +88,7 @@ def test_probabilities_average_over_the_levels(n_classes):
 def test_labels_without_probabilities_are_a_vote():
     frame = pd.DataFrame({"site": ["a"] * 30 + ["b"] * 20, "x": np.tile([0.0, 1.0], 25)})
     frame["y"] = np.where(frame["site"] == "a", "red", "blue")
-    model = fitted(frame, Perceptron())
+    model = fitted(frame, Perceptron(random_state=0))
     new = pd.DataFrame({"site": ["a", "b", "c"], "x": [0.0, 0.0, 0.0]})
     assert quiet(model.predict, new)[0].tolist() == ["red", "blue", "red"]
 

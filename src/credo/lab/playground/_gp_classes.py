@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import entr, log_ndtr, ndtr
 
@@ -30,7 +32,9 @@ def class_controls(domain: Domain) -> list[Control]:
     ]
 
 
-def classifier(problem: Problem, settings: Settings, hyperparameters: str = "fixed") -> GPClassifier:
+def classifier(
+    problem: Problem, settings: Settings, hyperparameters: Literal["fixed", "optimize"] = "fixed"
+) -> GPClassifier:
     """The estimator of these settings."""
     kernel = make_kernel(settings["kernel"], problem.domain, two_inputs=True)
     return GPClassifier(
@@ -54,14 +58,14 @@ class ClassFit(Fitted):
         if len(self.problem.labels) > 2:
             return Evidence(None, "Each class has a model of its own against the rest, without a common evidence.")
         value, method = float(self.estimator.log_evidence_), str(self.estimator.evidence_method_)
-        mean, std = self.estimator.latent(self.problem.X)
+        latent = self.estimator.predict_dist(self.problem.X, latent=True)
         y = np.where(self.problem.y == self.problem.labels[-1], 1.0, -1.0)
         if self.settings["inference"] == "laplace":
             # The mean at the points is the mode (Rasmussen & Williams 3.32).
-            fit = float(log_ndtr(y * mean).sum())
+            fit = float(log_ndtr(y * latent.mean).sum())
             parts = (("fit at the mode", fit), ("Occam factor", value - fit))
         else:
-            fit = expected_fit(log_ndtr, y * mean, std)
+            fit = expected_fit(log_ndtr, y * latent.mean, latent.std)
             rest = "−KL(posterior ‖ prior)" if self.settings["inference"] == "vi" else "complexity"
             parts = (("expected fit", fit), (rest, value - fit))
         label = "log evidence (lower bound)" if method == "elbo" else "log evidence (approximate)"
@@ -72,7 +76,8 @@ class ClassFit(Fitted):
             chances = np.clip(self.probabilities(rows), 1e-12, 1.0)
             return _best(rows, -(chances * np.log(chances)).sum(axis=1), "entropy", "The class is least certain here.")
         why = "The label here is expected to tell most about the function."
-        return _best(rows, information(*self.estimator.latent(rows)), "information", why)
+        latent = self.estimator.predict_dist(rows, latent=True)
+        return _best(rows, information(latent.mean, latent.std), "information", why)
 
     def equation(self) -> Math:
         kernel = row(call("k", "r"), "=", kernel_equation(self.settings["kernel"]))

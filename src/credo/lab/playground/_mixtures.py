@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -81,9 +81,9 @@ class Experts(Model):
             ),
         ]
 
-    def _estimator(self, problem: Problem, settings: Settings, experts: int | str) -> Any:
+    def _estimator(self, problem: Problem, settings: Settings, experts: int | Literal["bic"]) -> Any:
         kind = MixtureOfExpertsRegressor if problem.task == "regression" else MixtureOfExpertsClassifier
-        return kind(experts, gate_precision=settings["gate_precision"], max_experts=5, **_EM)
+        return kind(experts, gate_precision=settings["gate_precision"], max_experts=5, random_state=0, **_EM)
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
         kind = ExpertRegressorFit if problem.task == "regression" else ExpertClassifierFit
@@ -102,7 +102,7 @@ class AverageFit(Fitted):
         self.map = Design({"basis": "polynomial", "degree": 1}, problem.domain).mapped or (0.0, 1.0)
         alpha, beta = rounded(settings["prior_std"] ** -2, 8), rounded(settings["noise"] ** -2, 8)
         models = [(str(d), _polynomial(d, alpha, beta)) for d in range(1, int(settings["degree"]) + 1)]
-        self.estimator = ModelAverage(models, weights=settings["weights"])
+        self.estimator = ModelAverage(models, weights=settings["weights"], random_state=0)
         self.estimator.fit(self._inputs(problem.X), problem.y - self.offset)
 
     def _inputs(self, x: Array) -> Array:
@@ -146,7 +146,7 @@ class AverageFit(Fitted):
             f"    (str(d), make_pipeline(Polynomial(d, scale=False, include_constant=True), {last}))",
             f"    for d in range(1, {int(self.settings['degree']) + 1})",
             "]",
-            f'model = ModelAverage(models, weights="{self.settings["weights"]}")',
+            f'model = ModelAverage(models, weights="{self.settings["weights"]}", random_state=0)',
             f"model.fit((x - {center!r}) / {half!r}, {shift('y', self.offset, '-')})",
             *prediction(f"(grid - {center!r}) / {half!r}", self.offset),
             "print(dict(zip(model.names_, model.weights_)))",

@@ -166,7 +166,7 @@ class PerceptronModel(Model):
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
         plane = Plane(int(settings["degree"]), problem.domain)
-        return PerceptronFit(problem, settings, Perceptron(int(settings["epochs"])), plane)
+        return PerceptronFit(problem, settings, Perceptron(int(settings["epochs"]), random_state=0), plane)
 
 
 class KernelPerceptronFit(_WithoutLikelihood):
@@ -192,5 +192,5 @@ class KernelPerceptronModel(Model):
         return [*_kernel_controls(domain, task, learnable=False), _PASSES]
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        model = KernelPerceptron(_kernel(settings), n_epochs=int(settings["epochs"]))
+        model = KernelPerceptron(_kernel(settings), n_epochs=int(settings["epochs"]), random_state=0)
         return KernelPerceptronFit(problem, settings, model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -69,9 +69,9 @@ class Tree(Model):
             "pruning", "Pruning", 1e-4, 1, 1e-3, learnable=True, help="A split must explain at least this share."
         )
 
-    def _estimator(self, problem: Problem, settings: Settings, pruning: float | str) -> Any:
+    def _estimator(self, problem: Problem, settings: Settings, pruning: float | Literal["held-out"]) -> Any:
         kind = DecisionTreeRegressor if problem.task == "regression" else DecisionTreeClassifier
-        return kind(max_depth=int(settings["depth"]), min_leaf=settings["leaf"], pruning=pruning)
+        return kind(max_depth=int(settings["depth"]), min_leaf=settings["leaf"], pruning=pruning, random_state=0)
 
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
         kind = TreeRegressorFit if problem.task == "regression" else TreeClassifierFit
@@ -186,6 +186,10 @@ class AdaBoost(Model):
     def fit(self, problem: Problem, settings: Settings) -> Fitted:
         learner = None if settings["learner"] == "stump" else DecisionTreeClassifier(max_depth=2, pruning=0.0)
         model = AdaBoostClassifier(
-            learner, n_rounds=int(settings["round"]), calibrate=settings["calibrate"], keep_weights=True
+            learner,
+            n_rounds=int(settings["round"]),
+            calibrate=settings["calibrate"],
+            keep_weights=True,
+            random_state=0,
         )
         return BoostedFit(problem, settings, model)
