@@ -10,13 +10,13 @@ Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace
 that factor thousands of times), `pivoted_factor` and `random_pivots` (the rows that explain the others), and
 `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and what to do about it; `one_blas_thread`,
 `one_openmp_thread` and `n_threads` control threads; `parallel_map` and `parallel_rows` use them. `column_norms`,
-`flat_columns` and `graded_svd` treat columns in any unit.
+`constant_columns`, `mean_and_std` and `graded_svd` treat columns in any unit.
 
 What does not belong here: kernels and models. Least squares problems are not solved by a Cholesky factor of XᵀX, which
 would lose half of the digits, but by QR or SVD of X.
 """
 
-from credo.linalg._columns import EPS, column_norms, flat_columns, graded_svd
+from credo.linalg._columns import EPS, column_norms, constant_columns, graded_svd, mean_and_std
 from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._factorize import factorize
@@ -31,9 +31,10 @@ __all__ = [
     "NotPositiveDefiniteError",
     "Workspace",
     "column_norms",
+    "constant_columns",
     "factorize",
-    "flat_columns",
     "graded_svd",
+    "mean_and_std",
     "n_threads",
     "one_blas_thread",
     "one_openmp_thread",

@@ -15,7 +15,7 @@ _COLUMNS = 0
 _MIN_PRIORITY = 1e-4
 
 
-def flat_columns(norms: Array, x_mean: Array, total: float) -> NDArray[np.bool_]:
+def constant_columns(norms: Array, x_mean: Array, total: float) -> NDArray[np.bool_]:
     """Columns that are constant: their deviations from the mean are no larger than its rounding error."""
     return norms <= 8 * EPS * np.sqrt(total) * np.abs(x_mean)
 
@@ -25,6 +25,29 @@ def column_norms(A: Array) -> Array:
     largest = np.abs(A).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
     return largest * np.sqrt(np.square(A / unit).sum(axis=0))
+
+
+def mean_and_std(X: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    """Weighted means and standard deviations of columns in any unit; zero if a column is constant up to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linalg import mean_and_std
+    >>> mean, std = mean_and_std(np.array([[1.0, 0.1], [3.0, 0.1]]))
+    >>> mean, std
+    (array([2. , 0.1]), array([1., 0.]))
+    """
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    rest = X / unit
+    mean = np.zeros_like(unit)
+    # Twice, because a mean is rounded.
+    for _ in range(2):
+        shift = np.average(rest, axis=0, weights=weight)
+        mean, rest = mean + shift, rest - shift
+    std = np.sqrt(np.average(np.square(rest), axis=0, weights=weight))
+    return unit * mean, np.where(std > 8 * EPS * np.abs(mean), unit * std, 0.0)
 
 
 def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:

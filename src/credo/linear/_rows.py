@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.estimator import has_weight
-from credo.linalg import column_norms, flat_columns, graded_svd
+from credo.linalg import column_norms, constant_columns, graded_svd
 from credo.scale import BLOCK_ENTRIES as BLOCK_ENTRIES
 from credo.scale import centred, means_and_rest, triangle
 
@@ -72,6 +72,6 @@ def graded_axes(X: Array, weight: Array | None, *, center: Array, size: Array) -
     else:
         R, _ = centred(X, nothing, weight, x_mean=center, y_mean=0.0)
     total = n_samples if weight is None else float(weight.sum())
-    R[:, flat_columns(column_norms(R), size, total)] = 0.0
+    R[:, constant_columns(column_norms(R), size, total)] = 0.0
     _, s, V = graded_svd(R, order=n_samples)
     return R, s, V

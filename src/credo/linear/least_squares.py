@@ -16,7 +16,7 @@ from credo.distributions import Distribution, StudentT, t_variance
 from credo.estimator import FitWarning, Result, check_positive, check_shapes, is_sparse
 from credo.learning.linear_posterior import left_out
 from credo.learning.spectrum import spectrum
-from credo.linalg import EPS, column_norms, flat_columns, graded_svd
+from credo.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.linear._model import LinearModel
 from credo.linear._rows import KEPT_ENTRIES, Kept, collinear
 from credo.notices import warn
@@ -318,7 +318,7 @@ def least_squares(summary: RowSummary, *, center: bool) -> Solution:
         R1, c, tail = R1[:-1], c[:-1], float(c[-1]) ** 2
     tss = float(c @ c) + tail
     scale = column_norms(R1)
-    flat = flat_columns(scale, x_mean, summary.weight)
+    flat = constant_columns(scale, x_mean, summary.weight)
     R1 = np.where(flat, 0.0, R1 / np.where(flat, 1.0, scale))
     scale = np.where(flat, np.maximum(np.abs(x_mean), 1.0), scale)
     if triangular and not flat.any() and _rcond(R1) > _SAFE_RCOND:

@@ -11,7 +11,7 @@ from scipy import linalg as sla
 
 from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
 from credo.learning.spectrum import spectrum
-from credo.linalg import column_norms, flat_columns, graded_svd
+from credo.linalg import column_norms, constant_columns, graded_svd
 from credo.linear._rows import collinear
 from credo.notices import warn
 from credo.scale import row_summary
@@ -125,7 +125,7 @@ def joint_least_squares(X: Any, Y: Array, weight: Array | None, *, center: bool)
     x_mean, y_mean = summary.mean[:n_features], summary.mean[n_features:]
     R, c = summary.factor[:, :n_features], summary.factor[:, n_features:]
     scale = column_norms(R)
-    flat = flat_columns(scale, x_mean, summary.weight)
+    flat = constant_columns(scale, x_mean, summary.weight)
     coef, rank = _least_norm(np.where(flat, 0.0, R), c, np.where(flat, 1.0, scale), len(X))
     return coef, y_mean - x_mean @ coef, rank
 
