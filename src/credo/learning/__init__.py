@@ -37,12 +37,15 @@ from credo.learning.evidence import (
     maximize_precisions,
 )
 from credo.learning.integration import Integral, integrate
-from credo.learning.linear_posterior import Posterior
+from credo.learning.linear_posterior import Posterior as Posterior
 from credo.learning.peak import Peak, highest
-from credo.learning.penalty import Penalty, loo_squares, penalties, residual_noise
+from credo.learning.penalty import Penalty as Penalty
+from credo.learning.penalty import loo_squares as loo_squares
+from credo.learning.penalty import penalties, residual_noise
 from credo.learning.precision_quadrature import PrecisionMixture, integrate_precisions
 from credo.learning.sampling import sample, scatter
-from credo.learning.spectrum import Spectrum, spectrum
+from credo.learning.spectrum import Spectrum as Spectrum
+from credo.learning.spectrum import spectrum as spectrum
 from credo.learning.stacking import stacking_weights
 
 __all__ = [
@@ -51,23 +54,18 @@ __all__ = [
     "Gamma",
     "Integral",
     "Peak",
-    "Penalty",
-    "Posterior",
     "PrecisionMixture",
     "Precisions",
-    "Spectrum",
     "gamma_posterior",
     "highest",
     "integrate",
     "integrate_precisions",
     "log_evidence",
     "log_evidence_gradient",
-    "loo_squares",
     "maximize_precisions",
     "penalties",
     "residual_noise",
     "sample",
     "scatter",
-    "spectrum",
     "stacking_weights",
 ]

@@ -16,7 +16,11 @@ What does not belong here: kernels and models. Least squares problems are not so
 would lose half of the digits, but by QR or SVD of X.
 """
 
-from credo.linalg._columns import EPS, column_norms, constant_columns, graded_svd, mean_and_std
+from credo.linalg._columns import EPS as EPS
+from credo.linalg._columns import column_norms as column_norms
+from credo.linalg._columns import constant_columns as constant_columns
+from credo.linalg._columns import graded_svd as graded_svd
+from credo.linalg._columns import mean_and_std
 from credo.linalg._diagnosis import NotPositiveDefiniteError
 from credo.linalg._factor import Factor
 from credo.linalg._factorize import factorize
@@ -26,14 +30,10 @@ from credo.linalg._threads import n_threads, one_blas_thread, one_openmp_thread
 from credo.linalg._workspace import Workspace
 
 __all__ = [
-    "EPS",
     "Factor",
     "NotPositiveDefiniteError",
     "Workspace",
-    "column_norms",
-    "constant_columns",
     "factorize",
-    "graded_svd",
     "mean_and_std",
     "n_threads",
     "one_blas_thread",
