@@ -56,18 +56,20 @@ class Neighbours:
         means, square, mass = np.empty((len(X), values.shape[1])), np.empty(len(X)), np.empty(len(X))
         for part in blocks(len(X), len(self.rows)):
             rows = X[part]
-            count = np.tile(self.weight, (len(rows), 1))
-            if own is not None:
-                # A weight below one is left out as a whole.
-                count[np.arange(len(rows)), own[part]] = np.maximum(self.weight[own[part]] - 1.0, 0.0)
-            k = _kernel_values(kernel, rows, self.rows) * (count > 0)
+            k = _kernel_values(kernel, rows, self.rows)
+            places = np.empty(0, dtype=np.intp) if own is None else own[part]
+            # Each row's own entry, and its weight without one observation; one below one is left out as a whole.
+            mine, left = (np.arange(len(places)), places), np.maximum(self.weight[places] - 1.0, 0.0)
+            k[mine] *= left > 0
             largest = k.max(axis=1)
             lost = largest < 1e-300
             if lost.any():
-                away = np.where(count[lost] > 0, distances(rows[lost], self.rows), np.inf)
-                k[lost] = away <= (1 + 1e-12) * away.min(axis=1, keepdims=True)
+                away = distances(rows, self.rows)
+                away[mine] = np.where(left > 0, away[mine], np.inf)
+                k[lost] = (away <= (1 + 1e-12) * away.min(axis=1, keepdims=True))[lost]
             k /= np.where(lost, 1.0, largest)[:, None]
-            weighted = k * count
+            weighted = k * self.weight
+            weighted[mine] = k[mine] * left
             total = weighted.sum(axis=1)
             means[part] = weighted @ values / total[:, None]
             square[part] = np.einsum("ij,ij->i", weighted, k) / total**2
