@@ -26,7 +26,7 @@ from credo import (
     LinearRegression,
     LogisticRegression,
 )
-from credo.scale import read_parquet
+from credo.core.parts import read_parquet
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_diabetes
 
-from credo.cli._demo import MODELS
+from credo.app.cli._demo import MODELS
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"

@@ -17,7 +17,7 @@ from time import sleep
 
 import numpy as np
 
-from credo.io import load
+from credo.tables import load
 from fuzz.run import Failure, main
 
 _OUTPUTS = ("model.credo", "report.html", "leaderboard.csv", "held_out.csv")

@@ -22,8 +22,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 from tests.contracts.estimators import classifiers, regressors
 
-from credo.estimator import FitWarning
-from credo.linalg import NotPositiveDefiniteError
+from credo.core.estimator import FitWarning
+from credo.core.linalg import NotPositiveDefiniteError
 
 # What the interpreter, NumPy or LAPACK would say; an error in words says what to do instead.
 _BARE = (

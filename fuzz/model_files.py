@@ -41,7 +41,7 @@ _THROUGH_A_FILE = 32
 
 def outcome(make: Callable[[], Any], X: Any) -> str:
     """What loading a model and asking it comes to."""
-    from credo.io import ModelFileError
+    from credo.tables import ModelFileError
 
     try:
         model = make()
@@ -59,8 +59,8 @@ def outcome(make: Callable[[], Any], X: Any) -> str:
 
 def loaded(forged: Saved | bytes, path: Path, *, through_a_file: bool = True) -> Any:
     """The model of a forged file."""
-    from credo.io import ModelFileError, load
-    from credo.io.files.decode import Decoder
+    from credo.tables import ModelFileError, load
+    from credo.tables.files.encoding import Decoder
 
     if isinstance(forged, Saved):
         if not through_a_file:
@@ -267,8 +267,8 @@ def texts() -> list[str]:
 def table_models() -> list[Any]:
     """Models of tables, preparations and features."""
     from credo import features
-    from credo.io import Preparation, TableModel
     from credo.linear import LogisticRegression, Ridge
+    from credo.tables import Preparation, TableModel
 
     words = {"said": "text"}
     return [

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.io import Preparation, TableError, read_table
-from credo.io.errors import ColumnError
+from credo.tables import Preparation, TableError, read_table
+from credo.tables.errors import ColumnError
 from fuzz.run import Failure, main
 
 _SEPARATORS = (",", ";", "\t", "|")

@@ -16,13 +16,13 @@ gc.disable()
 
 # By the path and the name of a test.
 GROUPS = {
-    "subsets": re.compile(r"subsets|SpikeSlab|spike.slab|inclusion"),
-    "others": re.compile(r"penalized|Lasso|ElasticNet|SparseLogistic|coordinate|/gp/|GP|kernels"),
+    "subsets": re.compile(r"tests/sparse|SpikeSlab|spike.slab|inclusion"),
+    "others": re.compile(r"Lasso|ElasticNet|SparseLogistic|coordinate|/gp/|GP|kernels"),
 }
 
 
 # Their modules have fixtures that take seconds, so that a module runs in one process.
-SHARED = re.compile(r"tests/(cli|study|report|scale|selection|test_readme)")
+SHARED = re.compile(r"tests/(app/cli|study|core/parts|selection|test_readme)")
 
 
 # The tests of these read the same fitted models, so that the tests of a model run in one process.
@@ -58,7 +58,7 @@ def pytest_collection_finish():
 @pytest.fixture(scope="module", autouse=True)
 def light_studies(request):
     """Studies whose dear models search, grow and boost less: what a model can do is tested in its own package."""
-    if not re.match(r"tests/(cli|study|report)/", request.node.nodeid):
+    if not re.match(r"tests/(app/cli|study)/", request.node.nodeid):
         yield
         return
     from credo.study import _estimators

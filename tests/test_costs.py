@@ -14,9 +14,10 @@ import pytest
 from scipy.linalg import lapack, solveh_banded
 
 import credo
-from credo.inference import Dense, Inducing, StateSpace, Vecchia
+from credo.core.inference import Dense, Inducing, StateSpace, Vecchia
+from credo.core.linalg import factor as _factorize
+from credo.core.linalg import workspace as _workspace
 from credo.kernels import RBF, Matern32
-from credo.linalg import _factorize, _workspace
 
 N, D, M = 20_000, 8, 100
 Job = Callable[[], object]

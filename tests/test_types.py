@@ -34,7 +34,7 @@ def functions():
     """Every public function, and every public method of every public class, by its name."""
     for package in credo._PACKAGES:
         home = import_module(f"credo.{package}")
-        for name in home.__all__:
+        for name in getattr(home, "__all__", ()):
             value = getattr(home, name)
             if inspect.isfunction(value):
                 yield f"{package}.{name}", value

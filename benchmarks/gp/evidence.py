@@ -7,7 +7,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.spatial.distance import cdist
 
 from benchmarks.harness import Job, Line, at_most, quick, times_of
-from credo.inference import Dense
+from credo.core.inference import Dense
 from credo.kernels import RBF, Exponential, Kernel, Matern32, Matern52, RationalQuadratic
 
 

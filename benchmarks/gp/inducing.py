@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import Job, Line, below, faster, installed, times_of
+from credo.core.inference import Inducing
 from credo.gp import GPRegressor
-from credo.inference import Inducing
 from credo.kernels import RBF
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.harness import Job, Line, at_most, below, installed, quick, times_of
+from credo.core.inference import Vecchia
 from credo.gp import GPRegressor
-from credo.inference import Vecchia
 from credo.kernels import Matern32
 
 _SCALES, _NOISE, _NEIGHBORS = np.array([0.2, 0.3]), 0.09, 30

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.inference import Dense
 from credo.gp import GPRegressor
-from credo.inference import Dense
 from credo.kernels import RBF
 
 Array = NDArray[np.float64]

@@ -6,8 +6,8 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.harness import Job, Line, at_most, below, installed, times_of
+from credo.core.inference import StateSpace
 from credo.gp import GPRegressor
-from credo.inference import StateSpace
 from credo.kernels import Matern32
 
 _N, _SCALE, _NOISE = 1_000_000, 0.5, 0.09

@@ -20,7 +20,7 @@ from benchmarks.harness import skipped
 from benchmarks.honesty.models import MOST_ROWS, Make
 from benchmarks.honesty.peers import LEVELS
 from benchmarks.honesty.sets import Table
-from credo.deadlines import TimeUp
+from credo.core.deadlines import TimeUp
 from credo.metrics import forecast, point, predictive
 
 # Probabilities below this count as this in the log loss, because forests give zeros.

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.harness import skipped
 from benchmarks.honesty.contest import stopped_after
 from benchmarks.honesty.models import Make
-from credo.deadlines import TimeUp
+from credo.core.deadlines import TimeUp
 from credo.kernels import RBF
 from credo.metrics import predictive
 

@@ -18,9 +18,9 @@ from credo import (
     LogisticRegression,
     SpikeSlabRegressor,
 )
-from credo.inference import REPRESENTATIONS, Inducing
+from credo.core.inference import REPRESENTATIONS, Inducing
+from credo.core.parts.summary import summarize
 from credo.kernels import RBF, Kernel, Matern52
-from credo.scale.summary import summarize
 
 Array = NDArray[np.float64]
 Job = Callable[[], object]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.scaling.cases import CASES, Case
-from credo.linalg import one_blas_thread, one_openmp_thread
+from credo.core.linalg import one_blas_thread, one_openmp_thread
 
 _PROCESSES: Any = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
 

@@ -19,14 +19,14 @@ _MEMBERS = {
     package: names.split()
     for package, names in {
         "distributions": """
-            Bernoulli BoxCox Categorical Distribution Empirical Identity Log Mixture MultivariateNormal Normal
+            Bernoulli BoxCox Categorical Distribution Empirical Mixture MultivariateNormal Normal
             PoissonLogNormal Shape Shaped StudentT Transform Transformed YeoJohnson t_variance
         """,
         "ensemble": """
             AdaBoostClassifier BaggingClassifier BaggingRegressor Committee Conformal Diagnosis
             MixtureOfExpertsClassifier MixtureOfExpertsRegressor ModelAverage TransformedTarget choose_transform
         """,
-        "features": "Custom Fourier Polynomial Radial Sigmoid Step Words",
+        "features": "Fourier Polynomial Radial Sigmoid",
         "gp": "GPClassifier GPRegressor Minimizer Paths expected_improvement log_expected_improvement",
         "kernel_machines": "KernelPerceptron KernelRidge NadarayaWatson SoftNeighborsClassifier",
         "kernels": """
@@ -53,13 +53,14 @@ _MEMBERS = {
             BoostedTreesClassifier BoostedTreesRegressor DecisionStump DecisionTreeClassifier
             DecisionTreeRegressor
         """,
-        "io": "Preparation TableModel load read_table save",
+        "tables": "Preparation TableModel load read_table save",
+        "core.estimator": "ConvergenceWarning FitWarning",
+        "core.parts": "read_parquet",
     }.items()
 }
 _PACKAGES = (
-    "distributions", "ensemble", "estimator", "features", "gp", "inference", "io", "kernel_machines", "kernels",
-    "lab", "learning", "likelihoods", "linalg", "linear", "metrics", "mixtures", "params", "penalized", "plots",
-    "report", "scale", "selection", "serve", "sparse", "study", "subsets", "trees",
+    "app", "core", "distributions", "ensemble", "features", "gp", "kernel_machines", "kernels", "likelihoods", "linear",
+    "metrics", "mixtures", "plots", "selection", "sparse", "study", "tables", "trees",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from credo.cli import main
+from credo.app.cli import main
 
 if __name__ == "__main__":
     main()

@@ -22,7 +22,7 @@ ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-SERVE = "from credo.lab import run; run(0, ready=lambda address: print(address, flush=True))"
+SERVE = "from credo.app.lab import run; run(0, ready=lambda address: print(address, flush=True))"
 START, PATIENCE = 60, 20_000
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 

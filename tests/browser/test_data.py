@@ -54,7 +54,7 @@ def children(pid):
             command = (entry / "cmdline").read_bytes().split(b"\0")[:-1]
         except (OSError, IndexError):
             continue
-        if parent == pid and command[-2:-1] == [b"credo.lab.jobs._worker"]:
+        if parent == pid and command[-2:-1] == [b"credo.app.lab.jobs._worker"]:
             found.append(int(entry.name))
     return found
 

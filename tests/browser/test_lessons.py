@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-LESSONS = json.loads((files("credo.lab") / "static/lessons/lessons.json").read_text(encoding="utf-8"))["lessons"]
+LESSONS = json.loads((files("credo.app.lab") / "static/lessons/lessons.json").read_text(encoding="utf-8"))["lessons"]
 
 # What the texts say about the log evidence (or BIC) of each pane when a step is opened.
 NAMED = {

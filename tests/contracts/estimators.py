@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import credo
+from credo.core.estimator import Classifier, Regressor
 from credo.ensemble._base import Ensemble
-from credo.estimator import Classifier, Regressor
 
 # Settings worth their own run beside the defaults, by class name.
 VARIANTS = {

@@ -18,9 +18,9 @@ from sklearn.utils.validation import has_fit_parameter
 from tests.contracts.estimators import brief, cases, classifiers, expected_failures, fitted
 
 import credo
+from credo.core.estimator import Result
+from credo.core.frames import Table
 from credo.distributions import Bernoulli, Categorical
-from credo.estimator import Result
-from credo.frames import Table
 
 EVIDENCE_METHODS = {"exact", "laplace", "ep", "elbo", "bic"}
 NAMES = ["a", "b", "c"]
@@ -32,7 +32,7 @@ ORDER_SHOWS = {"Perceptron": _TIES, "KernelPerceptron": _TIES}
 RANDOM = {"Perceptron", "KernelPerceptron", "BaggingClassifier"}
 WEAK = {"DecisionStump": "one threshold can't tell three classes apart"}
 
-pytestmark = pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 each = pytest.mark.parametrize("model", cases(classifiers()), ids=repr)
 # What the estimator's base class does is the same for every setting.
 each_default = pytest.mark.parametrize("model", [clone(m) for m in classifiers(variants=False)], ids=repr)

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.integrate import dblquad, quad
 from scipy.optimize import minimize_scalar
 
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF, Constant, Linear
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression
@@ -77,7 +77,7 @@ fixed = {"hyperparameters": "fixed", "standardize": False, "noise": 0.5}
     ],
     ids=lambda value: None if callable(value) else str(value),
 )
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_the_empty_model_has_one_evidence_in_each_base(model, base, oracle):
     model.fit(EMPTY, Y)
     assert model.evidence_base_ == base
@@ -171,7 +171,7 @@ SCALED = "kernel: scaled by the variance of y"
     ],
     ids=str,
 )
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_a_process_says_what_it_took_from_y(options, base):
     settings = {"hyperparameters": "optimize", "n_restarts": 1, "random_state": 0} | options
     assert GPRegressor(**settings).fit(*table()).evidence_base_ == base

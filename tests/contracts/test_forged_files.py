@@ -16,12 +16,12 @@ from tests.contracts.estimators import classifiers, exported_classes, regressors
 import credo
 from credo.features import Polynomial
 from credo.gp import GPClassifier, GPRegressor
-from credo.io import ModelFileError, Preparation, load
-from credo.io.files import encode
-from credo.io.files.state import field_types, is_a, parameter_types
 from credo.kernels import RBF, Periodic
 from credo.linear import BayesianLinearRegression, LMSRegression, Ridge
-from credo.subsets import SpikeSlabRegressor
+from credo.sparse import SpikeSlabRegressor
+from credo.tables import ModelFileError, Preparation, load
+from credo.tables.files import encoding as encode
+from credo.tables.files.classes import field_types, is_a, parameter_types
 
 X, y, labels = table()
 

@@ -9,22 +9,10 @@ from hypothesis import strategies as st
 
 import credo
 import credo.kernels as room
+from credo.core.params import LogNormal
 from credo.gp import GPRegressor
-from credo.io import ModelFileError
-from credo.kernels import (
-    RBF,
-    Columns,
-    Constant,
-    Exp,
-    Function,
-    Kernel,
-    Linear,
-    Periodic,
-    Product,
-    Sum,
-    check_kernel,
-)
-from credo.params import LogNormal
+from credo.kernels import RBF, Columns, Constant, Exp, Function, Kernel, Linear, Periodic, Product, Sum, check_kernel
+from credo.tables import ModelFileError
 
 RNG = np.random.default_rng(5)
 ROWS = np.vstack([RNG.normal(size=(24, 3)) * [1.0, 2.0, 0.5] + 3, np.full((1, 3), 3.0), np.full((1, 3), 3.0)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.contracts.estimators import MEMBERS, exported_classes
 
-from credo.estimator import Classifier, Regressor
+from credo.core.estimator import Classifier, Regressor
 
 X = np.column_stack([np.linspace(0.0, 1.0, 30), np.tile([1.0, 2.0, 3.0], 10)])
 # Settings with which an option is looked at.

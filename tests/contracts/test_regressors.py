@@ -16,9 +16,9 @@ from sklearn.utils.validation import has_fit_parameter
 from tests.contracts.estimators import brief, cases, expected_failures, fitted, regressors
 
 import credo
+from credo.core.estimator import FitWarning, Result
+from credo.core.frames import Table
 from credo.distributions import Distribution
-from credo.estimator import FitWarning, Result
-from credo.frames import Table
 from credo.linear import NaiveForecast
 
 EVIDENCE_METHODS = {"exact", "laplace", "ep", "elbo", "bic"}
@@ -51,7 +51,7 @@ def test_discovery_finds_what_is_there():
     assert {"LinearRegression", "LMSRegression", "Ridge", "BayesianLinearRegression"} <= names
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 @each_default
 def test_scikit_learn_contract(model):
     check_estimator(brief(model), on_skip=None, expected_failed_checks=expected_failures(model))
@@ -264,7 +264,7 @@ def test_bad_rows_at_prediction_are_refused_in_words(model):
 
 @each
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_scales_of_the_target_change_nothing(model, scale):
     if getattr(model, "prior_precision", None) == 1.0 or isinstance(model, credo.ElasticNet):
         pytest.skip("fixed precisions and penalties have units")

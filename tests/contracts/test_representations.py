@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.reference.latent_gaussian import ObservedOracle, SitesOracle
 
-from credo.inference import REPRESENTATIONS, ep, laplace, no_basis, vi
+from credo.core.inference import REPRESENTATIONS, ep, laplace, no_basis, vi
 from credo.kernels import (
     RBF,
     Constant,

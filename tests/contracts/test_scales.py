@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone, is_regressor
 from tests.contracts.estimators import cases, classifiers, regressors
 
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.linear import BayesianLinearRegression, LeastSquaresClassifier, LinearDiscriminant, LinearRegression, Ridge
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
 

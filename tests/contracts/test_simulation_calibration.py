@@ -20,12 +20,12 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import chi2, chisquare
 
+from credo.core.params import LogNormal
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
-from credo.params import LogNormal
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.trees._leaves import DirichletPrior, NormalPrior
+from credo.trees._tree import DirichletPrior, NormalPrior
 
 N_BINS = 10
 PITs = Mapping[str, float]

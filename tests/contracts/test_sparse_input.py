@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 from tests.contracts.estimators import classifiers, regressors
 
+from credo.core.notices import collected
 from credo.linear import LogisticRegression
-from credo.notices import collected
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sparse-input.md").read_text()
 TAKEN, REFUSED = (set(re.findall(r"`([A-Z]\w+)`", part)) for part in PAGE.split("These need a dense array"))

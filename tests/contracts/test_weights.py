@@ -10,7 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 from tests.contracts.estimators import classifiers, regressors
 
 import credo
-from credo.estimator import Regressor
+from credo.core.estimator import Regressor
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 y = X[:, 0] + 0.1 * X[:, 1] ** 2

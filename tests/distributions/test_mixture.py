@@ -10,15 +10,7 @@ from scipy import stats
 from scipy.special import logsumexp
 from tests.distributions import oracles
 
-from credo.distributions import (
-    Bernoulli,
-    Categorical,
-    Distribution,
-    Empirical,
-    Mixture,
-    Normal,
-    StudentT,
-)
+from credo.distributions import Bernoulli, Categorical, Distribution, Empirical, Mixture, Normal, StudentT
 
 LEVELS = np.array([1e-300, 1e-12, 0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.35, 0.5, 0.7, 0.9, 0.99, 1 - 1e-12])
 
@@ -163,7 +155,7 @@ def test_crps_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, one = np.linspace(-3, 3, 11), StudentT(4.0, 1.0, 2.0)
     dist, y = Mixture([Normal(rows, 1.0), one], [0.5, 0.5]), np.linspace(0, 5, 22).reshape(2, 11)
     whole = dist.crps(y)
-    monkeypatch.setattr("credo.distributions._quadrature._BLOCK", 300)
+    monkeypatch.setattr("credo.distributions._numeric._BLOCK", 300)
     np.testing.assert_allclose(dist.crps(y), whole, rtol=1e-13)
 
 

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 
+from credo.core.estimator import FitWarning
 from credo.ensemble import AdaBoostClassifier
-from credo.estimator import FitWarning
 from credo.linear import LogisticRegression
 from credo.metrics import calibration_error
 from credo.trees import DecisionStump, DecisionTreeClassifier

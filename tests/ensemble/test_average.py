@@ -11,14 +11,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import credo
+from credo.core.estimator import FitWarning
+from credo.core.notices import collected
 from credo.distributions import Mixture
 from credo.ensemble import Committee, ModelAverage
-from credo.estimator import FitWarning
 from credo.features import Polynomial
 from credo.gp import GPRegressor
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
-from credo.notices import collected
 
 
 def waves(n=40, seed=0):

@@ -14,11 +14,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import credo
-from credo.deadlines import TimeUp, until
+from credo.core.deadlines import TimeUp, until
+from credo.core.estimator import FitWarning
 from credo.ensemble import BaggingClassifier, BaggingRegressor
-from credo.ensemble._bootstrap import Bag, Resampling
-from credo.ensemble._spread import OutOfBag
-from credo.estimator import FitWarning
+from credo.ensemble._held_out import Bag, Resampling
+from credo.ensemble.bagging import OutOfBag
 from credo.linear import BayesianLinearRegression, LinearRegression
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5)

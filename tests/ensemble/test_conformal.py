@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeRegressor
 import credo
 from credo.ensemble import Conformal
 from credo.ensemble._calibration import Calibration
-from credo.io import ModelFileError
 from credo.linear import LinearRegression
+from credo.tables import ModelFileError
 
 
 def table(n, seed=0, *, hetero=False):

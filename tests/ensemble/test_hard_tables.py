@@ -8,17 +8,11 @@ from sklearn.linear_model import LogisticRegression as PlainLogistic
 
 from credo import BayesianLinearRegression, BayesianLogisticRegression
 from credo.distributions import Normal
-from credo.ensemble import (
-    AdaBoostClassifier,
-    BaggingRegressor,
-    Committee,
-    Conformal,
-    ModelAverage,
-)
+from credo.ensemble import AdaBoostClassifier, BaggingRegressor, Committee, Conformal, ModelAverage
 from credo.ensemble._calibration import Calibration, ScoreScaling
-from credo.io import load, save
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import LinearDiscriminant
+from credo.tables import load, save
 from credo.trees import DecisionTreeRegressor
 
 rng = np.random.default_rng(0)

@@ -10,17 +10,25 @@ from sklearn.linear_model import LogisticRegression as Reference
 from sklearn.linear_model import Ridge as SklearnRidge
 
 import credo
+from credo.core.estimator import ConvergenceWarning
+from credo.core.learning.em import Ascent
+from credo.core.notices import collected
 from credo.distributions import Mixture, StudentT
 from credo.ensemble import Gate, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-from credo.ensemble._expert_em import Task, first_step, step
-from credo.ensemble._expert_mixture import rounding_variance
-from credo.ensemble._experts import INTERCEPT, NOISE_PRIOR, SLOPE_PRIOR, LinearExperts, LogitExperts
-from credo.ensemble._gate import softmax_steps
-from credo.estimator import ConvergenceWarning
-from credo.io import ModelFileError
-from credo.learning.em import Ascent
+from credo.ensemble._experts import (
+    INTERCEPT,
+    NOISE_PRIOR,
+    SLOPE_PRIOR,
+    LinearExperts,
+    LogitExperts,
+    Task,
+    first_step,
+    softmax_steps,
+    step,
+)
+from credo.ensemble.mixture_of_experts import rounding_variance
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression
-from credo.notices import collected
+from credo.tables import ModelFileError
 
 QUICK = {"n_restarts": 2}
 

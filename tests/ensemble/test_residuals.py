@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from credo.ensemble._residuals import Residuals
+from credo.ensemble.conformal import Residuals
 
 
 @pytest.mark.parametrize("size", [1e-315, 1e-12])

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.features import Custom
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.features import Polynomial
 
 

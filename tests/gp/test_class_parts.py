@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from tests.core.parts.test_parts import cut
 from tests.gp.test_parts import small_sample  # noqa: F401
-from tests.scale.test_parts import cut
 
 from credo import GPClassifier, load, save
-from credo.inference import Inducing, vi
-from credo.inference.inducing_sums import optimal_sites
+from credo.core.inference import Inducing, vi
+from credo.core.inference.inducing_sums import optimal_sites
+from credo.core.parts import PartError
 from credo.kernels import RBF
 from credo.likelihoods import Bernoulli
-from credo.scale import PartError
 
 SIZES = (150, 1, 449)
 

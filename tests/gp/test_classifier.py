@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import norm
 
 import credo
+from credo.core.inference import Dense, softmax_laplace
 from credo.distributions import Bernoulli, Categorical, Normal
 from credo.gp import GPClassifier
-from credo.inference import Dense, softmax_laplace
 from credo.kernels import RBF, Matern52
 
 FIVE = np.array(

@@ -10,8 +10,8 @@ from sklearn.model_selection import cross_val_predict
 import credo
 from credo import plots
 from credo.gp import GPClassifier, GPRegressor
-from credo.io import Preparation, TableModel
 from credo.kernels import RBF, Matern52
+from credo.tables import Preparation, TableModel
 
 
 def survey(n, *, levels=12, noise=0.5, seed=0):

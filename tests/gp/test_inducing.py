@@ -5,7 +5,7 @@ import pytest
 
 import credo
 from credo import GPClassifier, GPRegressor
-from credo.inference import representations
+from credo.core.inference import representations
 from credo.kernels import RBF, Matern52
 
 RNG = np.random.default_rng(0)

@@ -6,13 +6,13 @@ from scipy import stats
 from scipy.optimize import check_grad
 from scipy.special import logsumexp
 
+from credo.core.learning import integrate
+from credo.core.learning.integration import few_points
 from credo.distributions import Mixture, Normal, StudentT
 from credo.gp import GPRegressor
-from credo.gp._hyperpriors import _DEVIATIONS, _hierarchical
+from credo.gp._objective import _DEVIATIONS, _hierarchical
 from credo.gp._tails import fitted_tails
 from credo.kernels import RBF
-from credo.learning import integrate
-from credo.learning.integration import few_points
 
 
 def test_the_hierarchical_prior_is_a_mixture_of_joint_normals():

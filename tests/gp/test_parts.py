@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tests.scale.test_parts import cut
+from tests.core.parts.test_parts import cut
 
 from credo import GPRegressor, load, save
+from credo.core.parts import PartError
 from credo.kernels import RBF
-from credo.scale import PartError
 
 SIZES = (150, 1, 249)
 
@@ -17,7 +17,7 @@ SIZES = (150, 1, 249)
 @pytest.fixture
 def small_sample(monkeypatch):
     for name in ("_MOST_ROWS", "_LEAST_ROWS"):
-        monkeypatch.setattr(f"credo.scale._sample.{name}", 100)
+        monkeypatch.setattr(f"credo.core.parts.parts.{name}", 100)
 
 
 def table(n=400, seed=0):

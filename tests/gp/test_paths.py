@@ -7,7 +7,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 
-from credo.inference import Dense
+from credo.core.inference import Dense
 from credo.kernels import RBF, Categorical, Exponential, Linear, Matern32, Matern52, Periodic, White
 
 RNG = np.random.default_rng(2)

@@ -9,13 +9,13 @@ from sklearn.base import clone
 from sklearn.gaussian_process import kernels
 
 import credo
+from credo.core.estimator import FitWarning
+from credo.core.notices import collected
 from credo.distributions import MultivariateNormal
-from credo.estimator import FitWarning
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernel_machines import KernelPerceptron, KernelRidge, NadarayaWatson
 from credo.kernels import RBF, Constant, Linear, Matern32, Matern52, White
 from credo.linear import BayesianLinearRegression
-from credo.notices import collected
 
 FIXED = {"hyperparameters": "fixed", "standardize": False}
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 import credo
+from credo.core.estimator import FitWarning
 from credo.distributions import Mixture
-from credo.estimator import FitWarning
 from credo.gp import GPRegressor
 from credo.kernels import RBF
 

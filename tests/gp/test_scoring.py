@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from credo import GPRegressor
+from credo.core.learning.ascent import maximize, refine
 from credo.gp._training import TrainingTable
 from credo.kernels import Matern32
-from credo.learning.ascent import maximize, refine
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(0, 1, size=(250, 2))

@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 import credo
+from credo.core.inference import Dense, vi
+from credo.core.notices import collected
 from credo.gp import GPRegressor
-from credo.inference import Dense, vi
 from credo.kernels import RBF
 from credo.likelihoods import StudentT
-from credo.notices import collected
 
 
 def table(n=100, seed=0, share=0.1):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import credo
+from credo.core.notices import collected
 from credo.gp import GPRegressor
 from credo.kernels import RBF
-from credo.notices import collected
 
 
 def table(n=120, seed=0):

@@ -41,7 +41,7 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
 def test_files_bring_classifiers_back_bit_for_bit(model, tmp_path):
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge as SkKernelRidge
 
 from credo import kernels
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.kernel_machines import KernelRidge
 from credo.linear import LinearRegression, Ridge
 

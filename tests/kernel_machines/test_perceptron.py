@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from credo import kernels
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.kernel_machines import KernelPerceptron
 
 
@@ -110,7 +110,7 @@ def test_bayes_boundary_is_met():
     assert np.mean(model.predict(new) != test) < 0.067 + 0.02
 
 
-@pytest.mark.filterwarnings("ignore::credo.estimator.FitWarning")
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 def test_seeds():
     X, y = make_moons(100, noise=0.4, random_state=1)
     scores = [KernelPerceptron(n_epochs=3, random_state=seed).fit(X, y).decision_function(X) for seed in (0, 0, 1)]

@@ -104,7 +104,7 @@ def test_files_keep_groups_and_those_without_are_read(tmp_path):
 def test_a_file_with_groups_that_are_none(tmp_path):
     model = GPRegressor(RBF(groups=[0, 1, 1, 1, 1]), hyperparameters="fixed").fit(X, X[:, 0])
     model.kernel_.groups = (0, "a", 1, 1, 1)
-    with pytest.raises(credo.io.ModelFileError, match="groups must have one entry for each column"):
+    with pytest.raises(credo.tables.ModelFileError, match="groups must have one entry for each column"):
         credo.save(model, tmp_path / "m.credo")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from credo.inference import Dense, StateSpace
+from credo.core.inference import Dense, StateSpace
 from credo.kernels import Cosine, Harmonic, Matern32
 
 GAPS = np.linspace(0.0, 10.0, 41)

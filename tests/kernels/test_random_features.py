@@ -18,7 +18,7 @@ from credo.kernels import (
     White,
     from_function,
 )
-from credo.kernels.spectra.distributions import gamma_mixture, harmonics, normal, sobol_points, student
+from credo.kernels.spectra import gamma_mixture, harmonics, normal, sobol_points, student
 
 RNG = np.random.default_rng(11)
 ROWS = RNG.normal(size=(40, 3)) + 2.0

@@ -6,9 +6,9 @@ import threading
 import numpy as np
 import pytest
 
+from credo.core.linalg import parallel_rows
 from credo.kernels import RBF
 from credo.kernels.stationary import tiles
-from credo.linalg import parallel_rows
 
 
 @pytest.mark.parametrize("n_rows", [3, 1000])

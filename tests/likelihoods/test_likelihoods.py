@@ -167,7 +167,7 @@ def test_moments_are_finite_for_any_mean():
         np.testing.assert_allclose(found, 0.0, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::credo.estimator.ConvergenceWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::credo.core.estimator.ConvergenceWarning")
 def test_a_classifier_with_weights_of_thirteen_orders_of_magnitude():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit, ndtr, softmax
 
-from credo.likelihoods import Bernoulli, moderated
+from credo.likelihoods import Bernoulli
+from credo.likelihoods import bernoulli as moderated
 from credo.linear._softmax import contrasts
 
 VARIANCES = [1e-12, 1e-8, 1e-3, 0.1, 0.9, 1.9, 2.1, 4.0, 30.0, 1e3, 1e4]

@@ -22,7 +22,7 @@ def test_the_mean_is_least_squares_without_columns(latent):
     # A column of zeros says nothing and costs no degree of freedom.
     X = np.zeros((30, 1))
     dist = BaselineRegressor().fit(X, y, sample_weight=weight).predict_dist(X, latent=latent)
-    with credo.notices.collected():
+    with credo.core.notices.collected():
         oracle = LinearRegression().fit(X, y, sample_weight=weight).predict_dist(X, latent=latent)
     for mine, theirs in zip(dist.interval(0.9), oracle.interval(0.9), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9)

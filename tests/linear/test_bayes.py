@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse, stats
 from sklearn.datasets import load_diabetes
 
-from credo.estimator import FitWarning
-from credo.learning import EvidenceTerms, log_evidence_gradient
+from credo.core.estimator import FitWarning
+from credo.core.learning import EvidenceTerms, log_evidence_gradient
 from credo.linear import BayesianLinearRegression, LinearRegression
 
 # The precisions at the maximum of the evidence.

@@ -9,9 +9,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import cross_val_score
 
 import credo
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
+from credo.core.notices import collected
 from credo.linear import LinearDiscriminant
-from credo.notices import collected
 
 
 def table(n=200, p=3, n_classes=2, seed=0):

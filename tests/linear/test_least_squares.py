@@ -8,9 +8,9 @@ from scipy import sparse, stats
 from tests.reference.nist import FILIP, LONGLEY, WAMPLER
 
 import credo
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
+from credo.core.notices import collected
 from credo.linear import LinearRegression
-from credo.notices import collected
 
 
 def digits(estimate, certified):

@@ -7,10 +7,10 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_iris
 
 import credo
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
+from credo.core.notices import collected
 from credo.linear import LeastSquaresClassifier, LinearDiscriminant, LinearRegression
 from credo.linear.least_squares_classifier import nearest_simplex
-from credo.notices import collected
 
 
 def table(n=100, p=3, n_classes=2, seed=0):

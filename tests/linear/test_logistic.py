@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression as Peer
 
 import credo
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.linear import BayesianLogisticRegression, LogisticRegression, logistic
 from credo.linear._softmax import MatrixFreeObjective, Objective
 

@@ -61,5 +61,5 @@ def test_bad_input():
 def test_a_file_with_arguments_that_cannot_be_is_refused(tmp_path, forged):
     model = NaiveForecast().fit(np.arange(5.0)[:, None], [1.0, 2.0, 1.0, 2.0, 1.0])
     vars(model).update(forged)
-    with pytest.raises(credo.io.ModelFileError, match=next(iter(forged))):
+    with pytest.raises(credo.tables.ModelFileError, match=next(iter(forged))):
         credo.save(model, tmp_path / "model.credo")

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import credo
-from credo.estimator import ConvergenceWarning, FitWarning
+from credo.core.estimator import ConvergenceWarning, FitWarning
 from credo.linear import Perceptron
 
 

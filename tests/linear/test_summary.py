@@ -10,8 +10,8 @@ from scipy import sparse
 from tests.linear.test_least_squares import digits
 from tests.reference.nist import FILIP, LONGLEY
 
+from credo.core.notices import collected
 from credo.linear import BayesianLinearRegression, LinearRegression, Ridge, RowSummary, summarize
-from credo.notices import collected
 
 MODELS = [LinearRegression(), Ridge(0.7), BayesianLinearRegression(2.0, noise_precision=3.0)]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from credo import BayesianLinearRegression, LinearRegression, Ridge
-from credo.estimator import FitWarning
-from credo.learning.spectrum import spectrum
+from credo.core.estimator import FitWarning
+from credo.core.learning.spectrum import spectrum
 
 SCALES = [(1e8, 1e-8), (1e-8, 1e8), (1.0, 1e-20)]
 

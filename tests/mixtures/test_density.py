@@ -13,11 +13,10 @@ from sklearn.mixture import GaussianMixture as Reference
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import credo
-from credo.io import ModelFileError
+from credo.core.notices import collected
 from credo.mixtures import Components, GaussianMixture, StudentTMixture
-from credo.mixtures._components import Prior
-from credo.mixtures._em import Problem
-from credo.notices import collected
+from credo.mixtures._mixture import Prior, Problem
+from credo.tables import ModelFileError
 
 FAMILIES = [
     GaussianMixture(2, random_state=0),

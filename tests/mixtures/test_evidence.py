@@ -6,11 +6,9 @@ from scipy import stats
 from scipy.linalg import expm
 from scipy.special import expit, gammaln, logsumexp, multigammaln
 
-from credo.learning.em import best_ascent
+from credo.core.learning.em import best_ascent
 from credo.mixtures import Components, GaussianMixture, StudentTMixture, average_densities
-from credo.mixtures._components import Prior
-from credo.mixtures._em import Problem
-from credo.mixtures._laplace import curvature, log_evidence
+from credo.mixtures._mixture import Prior, Problem, curvature, log_evidence
 
 TIGHT = {"tol": 1e-11, "max_iter": 5000}
 

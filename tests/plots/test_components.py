@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Constant, Linear
 from credo.plots import components
-from credo.selection._kernel_result import result_of
+from credo.selection._kernel_search import result_of
 
 
 def result(kernel, X, y):

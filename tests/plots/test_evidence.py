@@ -8,8 +8,8 @@ from scipy.ndimage import maximum_filter
 from sklearn.base import BaseEstimator
 
 from credo import GPRegressor
+from credo.core.linalg import NotPositiveDefiniteError
 from credo.kernels import RBF, Periodic
-from credo.linalg import NotPositiveDefiniteError
 from credo.plots import evidence_surface
 from credo.plots._evidence import peaks
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from credo import GPRegressor
 from credo.kernels import RBF
 from credo.plots import relevance_trace, relevances
-from credo.plots._labels import spread
+from credo.plots._style import spread
 
 
 class Stub(BaseEstimator):

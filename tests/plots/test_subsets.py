@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 
 from credo import Ridge
-from credo.estimator import FitWarning
+from credo.core.estimator import FitWarning
 from credo.plots import coefficient_density, inclusions, model_scores, svg, top_models
 from credo.plots._inclusion import entrances
 from credo.sparse import LassoPath, SpikeSlabClassifier, SpikeSlabRegressor, lasso_path

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from tests.reference.twins import Twin
 
-from credo.learning.coordinate import _jit, sparse_jit
+from credo.core.learning.coordinate import _jit, sparse_jit
 
 
 def extrapolation_weights(iterates):

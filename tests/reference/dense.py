@@ -3,7 +3,7 @@
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.inference import dense_jit
+from credo.core.inference import dense_jit
 
 
 def outer_minus_triangle(columns, count, V):

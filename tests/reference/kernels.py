@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.kernels import _jit, blocks_jit
-from credo.kernels.spectra import waves_jit
+from credo.kernels import _jit, waves_jit
+from credo.kernels import _jit as blocks_jit
 from credo.kernels.stationary import tiles
 
 RNG = np.random.default_rng(8)

@@ -3,7 +3,7 @@
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.linalg import conditional_jit, update_jit
+from credo.core.linalg import conditional_jit, update_jit
 
 
 def update(U, W):

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import expit, log_expit
 from tests.reference.twins import Twin
 
-from credo.subsets._models import ModelPrior
-from credo.subsets.logistic import _laplace_jit, _sampler_jit
+from credo.sparse._models import ModelPrior
+from credo.sparse.logistic import _laplace_jit, _sampler_jit
 
 
 def laplace(ZT, members, y, weight, level_precision, precision, theta, L):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import block_diag, expm
 from tests.reference.twins import Twin
 
-from credo.inference import markov_jit, markov_small_jit
+from credo.core.inference import markov_jit, markov_small_jit
 from credo.kernels import markov_jit as kernel_jit
 from credo.kernels.markov import _COVARIANCES, _GENERATORS
 

@@ -3,7 +3,7 @@
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.inference import ordering_jit
+from credo.core.inference import ordering_jit
 
 
 def maximin(points, low, high, first, most, distance, order):

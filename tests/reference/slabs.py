@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 from tests.reference.twins import Twin
 
-from credo.subsets import _slabs_jit
+from credo.sparse import _slabs_jit
 
 
 def log_null(n, yy, noise=None):

@@ -5,13 +5,13 @@ import pytest
 from tests.reference import sampler as plain
 from tests.reference.twins import Twin, compares
 
-from credo.subsets._dependence import DEPENDENT
-from credo.subsets._models import ModelPrior
-from credo.subsets._slabs import slab_of
-from credo.subsets.sampler import _factors_jit as factors
-from credo.subsets.sampler import _gibbs_jit as gibbs
-from credo.subsets.sampler._chain import Chain, first_ladder, shared_columns
-from credo.subsets.sampler._neighbours_jit import neighbours
+from credo.sparse._dependence import DEPENDENT
+from credo.sparse._models import ModelPrior
+from credo.sparse._slabs import slab_of
+from credo.sparse.sampler import _factors_jit as factors
+from credo.sparse.sampler import _gibbs_jit as gibbs
+from credo.sparse.sampler._chain import Chain, first_ladder, shared_columns
+from credo.sparse.sampler._neighbours_jit import neighbours
 
 SLABS = {"bic": {}, "g": {}, "zellner-siow": {}, "normal": {"slab_variance": 0.7}}
 
@@ -191,8 +191,8 @@ def test_run_rounds(name, inclusion):
 def test_rows_of_inner_products_are_replaced_when_not_all_are_stored(monkeypatch):
     X, y = data()
     kept = chain(X, y, starts=((),) * 12)[0].advance(100, np.zeros(7))
-    monkeypatch.setattr("credo.subsets.sampler._chain._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.subsets.sampler._chain._ROWS_KEPT", 14)
+    monkeypatch.setattr("credo.sparse.sampler._chain._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.sparse.sampler._chain._ROWS_KEPT", 14)
     made = chain(X, y, starts=((),) * 12)[0]
     assert made.columns.gram.shape == (2, 7)
     trace, models, _ = made.advance(100, np.zeros(7))

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.reference import slabs as plain_slabs
 from tests.reference.twins import Twin, compares
 
-from credo.subsets import _enumerate_jit as _jit
-from credo.subsets import _slabs_jit
-from credo.subsets._slabs import slab_of
+from credo.sparse import _enumerate_jit as _jit
+from credo.sparse import _slabs_jit
+from credo.sparse._slabs import slab_of
 
 SLABS = {
     "bic": {},

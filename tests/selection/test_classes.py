@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import log_loss
 
+from credo.core.folds import shuffled as folds
 from credo.distributions import Bernoulli, Categorical, Normal, StudentT
-from credo.io import TableModel
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import (
     BayesianLogisticRegression,
@@ -20,8 +20,8 @@ from credo.linear import (
     Perceptron,
 )
 from credo.selection import compare
-from credo.selection._folds import shuffled as folds
-from credo.selection._stacked import Stacked, stacked
+from credo.selection._trial import Stacked, stacked
+from credo.tables import TableModel
 
 RNG = np.random.default_rng(5)
 

@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from credo.core.notices import warn
 from credo.distributions import Normal
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.metrics import point, predictive
-from credo.notices import warn
 from credo.selection import Comparison, HeldOut, Score, compare, gap
 
 

@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 from credo.features import Polynomial
 from credo.gp import GPRegressor
-from credo.io import TableModel
 from credo.linear import LinearRegression, LogisticRegression
 from credo.selection import bic, compare, description_length
+from credo.tables import TableModel
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(80, 2))

@@ -7,11 +7,11 @@ from scipy.special import expit, softmax
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from credo.io import Preparation, TableModel
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection import Comparison, Score, compare
 from credo.selection._comparison import with_probabilities
 from credo.sparse import SpikeSlabRegressor
+from credo.tables import Preparation, TableModel
 
 
 @pytest.fixture(scope="module")

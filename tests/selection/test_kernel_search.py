@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 import credo
-from credo.deadlines import TimeUp, until
+from credo.core.deadlines import TimeUp, until
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Linear, Matern32, Periodic, ZeroMeanPeriodic
 from credo.selection import _kernel_search, search_kernel
-from credo.selection._kernel_moves import Column, joined, likely_periods, terms_of
-from credo.selection._kernel_result import result_of
-from credo.selection._kernel_words import Axis, words
+from credo.selection._kernel_moves import Axis, Column, joined, likely_periods, terms_of, words
+from credo.selection._kernel_search import result_of
 
 YEARS = np.linspace(2000.0, 2006.0, 61)
 TREND_AND_CYCLE = 2.0 * (YEARS - 2000) + 1.5 * np.sin(2 * np.pi * YEARS)

@@ -97,7 +97,7 @@ def test_predictions_of_classes_are_probabilities(analyze, houses):
 
 def test_rows_outside_the_training_range_are_flagged(study):
     rows = pd.DataFrame({"size": [50.0, 5000.0, 50.0], "age": [10.0, 10.0, 10.0], "colour": ["red", "red", "mauve"]})
-    with pytest.warns(credo.io.TableWarning, match="'mauve'"):
+    with pytest.warns(credo.tables.TableWarning, match="'mauve'"):
         outside = study.predict(rows)["outside"].tolist()
     assert outside[0] == "" and "size" in outside[1] and "colour" in outside[2]
 

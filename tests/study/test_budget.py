@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import credo
-from credo import deadlines
-from credo.deadlines import check
-from credo.io.preparation import dates
+from credo.core import deadlines
+from credo.core.deadlines import check
 from credo.linear import LinearRegression
 from credo.study import _analyze, _estimators, _run, dataset, run
+from credo.tables import kinds as dates
 
 
 class Slow(LinearRegression):

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.io import Preparation, TableModel
-from credo.report._inclusions import inclusions as shown
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.study._write import inclusions
+from credo.study._study import inclusions
+from credo.study.report._inclusions import inclusions as shown
+from credo.tables import Preparation, TableModel
 
 
 def test_levels_words_and_numbers_are_those_of_the_reports_figure():

@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 import credo
-from credo.cli._group import credo as group
-from credo.io import Preparation, TableModel
-from credo.io.tables import parquet
-from credo.io.tables.parquet import LargeTable
+from credo.app.cli._group import credo as group
 from credo.study import _large, analyze
 from credo.study._size import Size
+from credo.tables import Preparation, TableModel
+from credo.tables import formats as parquet
+from credo.tables.formats import LargeTable
 
 pytest.importorskip("pyarrow")
 
@@ -68,7 +68,7 @@ def test_by_default_models_that_can_be_fitted_in_parts(path, monkeypatch):
 
 def test_a_process_is_fitted_to_all_rows(path, monkeypatch):
     for name in ("_MOST_ROWS", "_LEAST_ROWS"):
-        monkeypatch.setattr(f"credo.scale._sample.{name}", 200)
+        monkeypatch.setattr(f"credo.core.parts.parts.{name}", 200)
     frame = table()
     estimator = credo.GPRegressor("rbf", n_inducing=60, n_restarts=0, max_evaluations=15)
     sample = TableModel(Preparation(standardize=True), estimator, "price").fit(frame[:100], frame.price[:100])
@@ -93,7 +93,7 @@ def test_penalties_and_features_are_those_of_the_sample(path, name):
 
 def test_the_command_line_says_so_and_the_model_can_be_saved(path, tmp_path, monkeypatch):
     # Without the report, which takes seconds to draw.
-    monkeypatch.setattr("credo.study._write.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None)
     arguments = [
         "fit",
         str(path),
@@ -129,7 +129,7 @@ def test_dask_fits_row_groups(path, monkeypatch):
     found = analyze(path, "price", models=["bayes"], folds=2, progress=False, engine="dask")
     np.testing.assert_allclose(found.model.estimator_.coef_, local.model.estimator_.coef_, rtol=1e-9)
     table().to_csv(path.with_suffix(".csv"))
-    with pytest.raises(credo.io.TableError, match="reads Parquet files"):
+    with pytest.raises(credo.tables.TableError, match="reads Parquet files"):
         analyze(path.with_suffix(".csv"), "price", engine="dask")
     with pytest.raises(ValueError, match="pass the path of one"):
         analyze(table(), "price", engine="dask")

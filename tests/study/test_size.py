@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credo.inference import choose
+from credo.core.inference import choose
 from credo.kernels import RBF
 from credo.study import _size as sizes
 from credo.study._catalogue import CARDS, chosen_cards, names

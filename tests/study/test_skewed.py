@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from credo.io import Preparation
 from credo.linear import BayesianLinearRegression
 from credo.study import dataset, run
 from credo.study._catalogue import chosen_cards
+from credo.tables import Preparation
 
 
 @pytest.fixture(scope="module")

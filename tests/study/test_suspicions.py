@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from credo.linear import LogisticRegression
-from credo.penalized import LassoCV
 from credo.selection import Comparison, Score
+from credo.sparse import LassoCV
 from credo.study import dataset
 from credo.study._analyze import _option_notes
 from credo.study._dataset import copies

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.io import TableWarning
+from credo.tables import TableWarning
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from sklearn.tree import DecisionTreeClassifier as PeerClassifier
 from sklearn.tree import DecisionTreeRegressor as PeerRegressor
 
 import credo
-from credo.io import ModelFileError, load
+from credo.tables import ModelFileError, load
 from credo.trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor, DirichletPrior, NormalPrior
-from credo.trees._leaves import _log_evidence, with_row
+from credo.trees._tree import _log_evidence, with_row
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

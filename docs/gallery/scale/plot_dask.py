@@ -3,7 +3,7 @@ Dask
 ====
 
 A table in partitions, on one machine or many, is summarized partition by partition, and the summaries are merged. The
-result is the ordinary fitted model. This page has 200 000 rows in eight partitions; ``credo.scale`` does the same for
+result is the ordinary fitted model. This page has 200 000 rows in eight partitions; ``fit(chunks)`` does the same for
 tables that don't fit into memory.
 """
 

@@ -13,13 +13,11 @@ Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Ca
 conditionals, affine maps and sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods (`credo.likelihoods`), priors
-(`credo.params`).
+(`credo.core.params`).
 """
 
-from credo.distributions._bernoulli import Bernoulli
-from credo.distributions._categorical import Categorical
+from credo.distributions._discrete import Bernoulli, Categorical, Empirical
 from credo.distributions._distribution import Distribution
-from credo.distributions._empirical import Empirical
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal

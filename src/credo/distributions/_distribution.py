@@ -1,4 +1,7 @@
-"""The base class of predictive distributions."""
+"""Validation of arguments; every error names the argument, the index and the value.
+
+The base class of predictive distributions.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,101 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.distributions import _validation as valid
-from credo.frames import frame
-from credo.seeds import generator
+from credo.core.frames import frame
+from credo.core.seeds import generator
+
+# Probabilities that come out of a softmax in single precision sum to one within this.
+SUM_TOLERANCE = 1e-6
+
+
+def numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """The values as float64 without NaN; infinities pass."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError("complex")
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be real numbers; got {_short(values)}") from None
+    refuse(np.isnan(array), array, f"{name} must not contain NaN")
+    return array
+
+
+def rows(**columns: ArrayLike) -> list[NDArray[np.float64]]:
+    """Finite read-only columns of one common length; scalars and length-one columns are repeated."""
+    arrays = []
+    for name, values in columns.items():
+        array = np.atleast_1d(numbers(name, values))
+        if array.ndim != 1:
+            raise ValueError(f"{name} must be a number or one-dimensional; got shape {array.shape}")
+        refuse(np.isinf(array), array, f"{name} must be finite")
+        arrays.append(array)
+    lengths = {array.size for array in arrays} - {1}
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{name} has {array.size}" for name, array in zip(columns, arrays, strict=True))
+        raise ValueError(f"the parameters must have equal lengths (or length 1): {sizes}")
+    length = lengths.pop() if lengths else 1
+    return [frozen(np.broadcast_to(array, length)) for array in arrays]
+
+
+def are_scalars(*values: ArrayLike) -> bool:
+    """Whether all values are single numbers."""
+    return all(np.ndim(value) == 0 for value in values)
+
+
+def probabilities(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Non-negative numbers whose last axis sums to one, normalized to do so exactly (up to rounding)."""
+    refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
+    total = values.sum(axis=-1, keepdims=True)
+    off = np.abs(total - 1) > SUM_TOLERANCE
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0][:-1])
+        row = f" of row {where[0]}" if where else ""
+        raise ValueError(f"{name}{row} must sum to 1; they sum to {float(total[off][0]):.6g}")
+    return frozen(values / total)
+
+
+def fraction(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    array = numbers(name, value)
+    if array.ndim or not 0 < array < 1:
+        raise ValueError(f"{name} must be one number strictly between 0 and 1, as in 0.95; got {value!r}")
+    return float(array)
+
+
+def count(name: str, value: Any) -> int:
+    """A whole number that is not negative."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"{name} must be a whole number that is not negative; got {value!r}")
+    return int(value)
+
+
+def refuse(bad: NDArray[np.bool_], values: NDArray[Any], message: str) -> None:
+    """Raise if any value is bad, with the index and value of the first."""
+    if not bad.any():
+        return
+    where = tuple(int(i) for i in np.argwhere(bad)[0])
+    place = f" at index {where[0] if len(where) == 1 else where}" if where else ""
+    raise ValueError(f"{message}; got {values[where]}{place}")
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only copy."""
+    copy = np.array(array)
+    copy.setflags(write=False)
+    return copy
+
+
+def text(values: NDArray[Any]) -> str:
+    """An array in few characters, for a repr."""
+    lines = np.array2string(values, precision=4, threshold=6, edgeitems=2, separator=", ").splitlines()
+    return " ".join(line.strip() for line in lines)
+
+
+def _short(values: Any) -> str:
+    text = repr(values)
+    return text if len(text) <= 80 else text[:77] + "..."
+
 
 Array = NDArray[np.float64]
 
@@ -92,16 +187,16 @@ class Distribution(Immutable, ABC):
         -------
         array of shape (n_rows,), or (n_rows, k) when q is an array; without the axis of rows for a scalar distribution
         """
-        levels = valid.numbers("q", q)
+        levels = numbers("q", q)
         if levels.ndim > 1:
             raise ValueError(f"q must be a number or one-dimensional; got shape {levels.shape}")
-        valid.refuse((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
+        refuse((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
         values = self._quantile(np.atleast_1d(levels))
         return self._unless_scalar(values if levels.ndim else values[:, 0])
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """The central interval that contains the outcome with probability `level`: lower and upper ends."""
-        tail = np.array([(1 - valid.fraction("level", level)) / 2])
+        tail = np.array([(1 - fraction("level", level)) / 2])
         lower, upper = self._quantile(tail)[:, 0], self._isf(tail)[:, 0]
         return self._unless_scalar(np.minimum(lower, upper)), self._unless_scalar(np.maximum(lower, upper))
 
@@ -129,7 +224,7 @@ class Distribution(Immutable, ABC):
         random_state : None, int, numpy Generator or RandomState
             A Generator is used as it is, so that two calls give different draws.
         """
-        draws = self._sample(valid.count("n", n), generator(random_state))
+        draws = self._sample(count("n", n), generator(random_state))
         return draws[:, 0] if self._scalar else draws
 
     def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
@@ -145,7 +240,7 @@ class Distribution(Immutable, ABC):
         return taken
 
     def __repr__(self) -> str:
-        parts = [f"{name}={valid.text(getattr(self, name))}" for name in self._shown]
+        parts = [f"{name}={text(getattr(self, name))}" for name in self._shown]
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -161,7 +256,7 @@ class Distribution(Immutable, ABC):
 
     def _outcomes(self, y: ArrayLike) -> Array:
         """The outcomes as floats, broadcast to the shape of the result."""
-        values = valid.numbers("y", y)
+        values = numbers("y", y)
         return np.broadcast_to(values, self._shape(values.shape))
 
     def _shape(self, outcomes: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
-from credo.distributions import _quadrature, _steps
-from credo.distributions import _validation as valid
+from credo.distributions import _discrete as _steps
+from credo.distributions import _distribution as valid
+from credo.distributions import _numeric as _quadrature
 from credo.distributions._distribution import Array, Distribution, LocationScale
-from credo.distributions._inverse_cdf import InverseCdf
 from credo.distributions._normal import Normal
+from credo.distributions._numeric import InverseCdf
 
 # Components of one kind are evaluated together up to so many numbers: beyond, that saves no time.
 _TOGETHER = 2**15

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, qr
 
-from credo.distributions import _validation as valid
+from credo.core.linalg import Factor, NotPositiveDefiniteError, factorize
+from credo.core.seeds import generator
+from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, Immutable
-from credo.linalg import Factor, NotPositiveDefiniteError, factorize
-from credo.seeds import generator
 
 _EPS = np.finfo(np.float64).eps
 # Points nearer to the support than this, in standard deviations of a coordinate, are on it.

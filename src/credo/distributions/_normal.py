@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf, ndtr, ndtri
 
-from credo.distributions import _validation as valid
+from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, LocationScale, standardize
 
 

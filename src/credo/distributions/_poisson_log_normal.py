@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammaln, ndtr, ndtri, wrightomega
 
-from credo.distributions import _validation as valid
+from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, Distribution
 
 # Integrals over the log rate are sums of Gauss–Legendre rules between edges, these numbers of widths from a centre.

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.distributions import _validation as valid
+from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, Distribution, standardize
 
 # Beyond the table, P(|Z| > t) falls like t^−TAIL.

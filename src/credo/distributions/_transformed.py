@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expm1, log_ndtr, ndtr
 
-from credo.distributions import _quadrature
-from credo.distributions import _validation as valid
+from credo.distributions import _distribution as valid
+from credo.distributions import _numeric as _quadrature
 from credo.distributions._distribution import Array, Distribution, standardize
-from credo.distributions._inverse_cdf import InverseCdf
 from credo.distributions._mixture import Mixture
 from credo.distributions._normal import Normal
+from credo.distributions._numeric import InverseCdf
 from credo.distributions._transform import Identity, Log, Transform
 
 # A probability outside the image of the transform that no quantile would show.

@@ -24,21 +24,19 @@ Not here: trees and boosted trees (`credo.trees`), densities of X (`credo.mixtur
 the distributions that they lead to (`credo.distributions`), comparing models (`credo.selection`).
 """
 
-from credo.ensemble._adaboost import AdaBoostClassifier
-from credo.ensemble._average import Committee, ModelAverage
-from credo.ensemble._bagging_classifier import BaggingClassifier
-from credo.ensemble._bagging_regressor import BaggingRegressor
 from credo.ensemble._calibration import Calibration as Calibration
 from credo.ensemble._calibration import ScoreScaling as ScoreScaling
-from credo.ensemble._choice import choose_transform
-from credo.ensemble._conformal import Conformal
 from credo.ensemble._diagnosis import Diagnosis
+from credo.ensemble._experts import Gate as Gate
 from credo.ensemble._experts import LinearExperts as LinearExperts
-from credo.ensemble._gate import Gate as Gate
-from credo.ensemble._residuals import Residuals as Residuals
-from credo.ensemble._rounds import Boosted as Boosted
-from credo.ensemble._target import TransformedTarget
+from credo.ensemble.adaboost import AdaBoostClassifier
+from credo.ensemble.adaboost import Boosted as Boosted
+from credo.ensemble.average import Committee, ModelAverage
+from credo.ensemble.bagging import BaggingClassifier, BaggingRegressor
+from credo.ensemble.conformal import Conformal
+from credo.ensemble.conformal import Residuals as Residuals
 from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
+from credo.ensemble.target import TransformedTarget, choose_transform
 
 __all__ = [
     "AdaBoostClassifier",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
-from credo.estimator import check_positive, check_shapes
-from credo.learning.ascent import maximize
+from credo.core.estimator import check_positive, check_shapes
+from credo.core.learning.ascent import maximize
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -1,27 +1,146 @@
-"""Experts of a mixture: linear with their posterior, linear logits, or any estimators.
+"""Gates: the probability g_j(x) that expert j makes the target at x, and the penalized softmax regression behind them.
+
+    L(Θ) = Σᵢ Σ_k Tᵢₖ ln softmax(Θφᵢ)_k − ½ Σ λ_q Θ_kq²        T ≥ 0 are counts, whole or not
+
+A softmax gate is one such regression on the responsibilities. A hierarchical gate (Jordan & Jacobs 1994) is a binary
+tree of them: g_j is the product of the probabilities of the branches that lead to expert j.
+
+Experts of a mixture: linear with their posterior, linear logits, or any estimators.
 
 Each kind offers the same: `fitted` to rows that are shared out as `mass` (n, k), `log_terms`, the (expected) log
 density of each row under each expert, and `penalty`, what the bound loses to the priors.
+
+EM for mixtures of experts (Jordan & Jacobs 1994), from several starts.
+
+    E: r_ij ∝ g_j(x_i) exp E ln p_j(y_i | x_i)      M: experts and gate, each given the responsibilities r
+
+    bound = Σᵢ ωᵢ ln Σ_j g_j(x_i) exp E ln p_j(y_i | x_i) − penalties of experts and gate
+
+For linear experts this is the variational lower bound of ln p(y | X, gate) plus the log prior of the gate; for logits,
+the penalized log likelihood. Neither ever decreases.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, log_softmax
+from scipy.special import digamma, gammaln, log_softmax, logsumexp
 from sklearn.base import clone
 
+from credo.core.estimator import check_positive, check_shapes
+from credo.core.learning.em import Ascent, best_ascent, distant_rows, squared_distances
+from credo.core.linalg import factorize
 from credo.distributions import StudentT
-from credo.ensemble._gate import softmax_steps
-from credo.estimator import check_positive, check_shapes
-from credo.linalg import factorize
 from credo.metrics import predictive
 
 Array = NDArray[np.float64]
+
+_HALVINGS = 20
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Weights (n_nodes, n_branches, q) of each node: one of K branches, or K − 1 of two if hierarchical."""
+
+    theta: Array
+    n_experts: int
+    hierarchical: bool
+
+    def _check_state(self) -> None:
+        check_shapes(self, theta="n b q")
+        k = self.n_experts
+        if self.theta.shape[:2] != ((k - 1, 2) if self.hierarchical and k > 1 else (1, k)):
+            raise ValueError(f"theta has shape {self.theta.shape} for a gate of {self.n_experts} experts")
+
+    @classmethod
+    def uniform(cls, n_experts: int, width: int, *, hierarchical: bool) -> Gate:
+        """The same probability for each branch, everywhere."""
+        shape = _members(n_experts, hierarchical).shape[:2]
+        return cls(np.zeros((*shape, width)), n_experts, hierarchical)
+
+    def log_proba(self, phi: Array) -> Array:
+        """ln g_j for each row, (n, n_experts)."""
+        members = _members(self.n_experts, self.hierarchical)
+        total = np.zeros((len(phi), self.n_experts))
+        for theta, member in zip(self.theta, members, strict=True):
+            total += log_softmax(phi @ theta.T, axis=1) @ member
+        return total
+
+    def improved(self, phi: Array, mass: Array, penalty: Array, *, n_steps: int) -> Gate:
+        """A few Newton steps of every node on the rows' shares (n, n_experts)."""
+        members = _members(self.n_experts, self.hierarchical)
+        nodes = [
+            softmax_steps(phi, mass @ member.T, theta, penalty, n_steps=n_steps)
+            for theta, member in zip(self.theta, members, strict=True)
+        ]
+        return replace(self, theta=np.array(nodes).reshape(self.theta.shape))
+
+    def penalty(self, penalty: Array) -> float:
+        """½ Σ λ Θ²."""
+        return 0.5 * float((np.square(self.theta) * penalty).sum())
+
+
+def _members(n_experts: int, hierarchical: bool) -> Array:
+    """Which experts are behind each branch of each node, (n_nodes, n_branches, n_experts)."""
+    if not hierarchical or n_experts == 1:
+        return np.eye(n_experts)[None]
+    nodes, waiting = [], [np.arange(n_experts)]
+    while waiting:
+        group = waiting.pop(0)
+        if len(group) > 1:
+            halves = np.array_split(group, 2)
+            nodes.append([np.isin(np.arange(n_experts), half).astype(np.float64) for half in halves])
+            waiting += halves
+    return np.array(nodes)
+
+
+def softmax_steps(phi: Array, counts: Array, theta: Array, penalty: Array, *, n_steps: int) -> Array:
+    """Θ (n_classes, q) after Newton steps with a line search, none of which lowers L."""
+    if len(theta) == 1:
+        return theta
+    value = _value(phi, counts, theta, penalty)
+    for _ in range(n_steps):
+        step, slope = _newton_step(phi, counts, theta, penalty)
+        length = 1.0
+        for _ in range(_HALVINGS):
+            ahead = theta + length * step
+            new = _value(phi, counts, ahead, penalty)
+            if new >= value + 1e-4 * length * slope:
+                break
+            length /= 2
+        if new <= value:
+            return theta
+        theta, value = ahead, new
+    return theta
+
+
+def _value(phi: Array, counts: Array, theta: Array, penalty: Array) -> float:
+    return float((counts * log_softmax(phi @ theta.T, axis=1)).sum() - 0.5 * (np.square(theta) * penalty).sum())
+
+
+def _newton_step(phi: Array, counts: Array, theta: Array, penalty: Array) -> tuple[Array, float]:
+    """H⁻¹g and gᵀH⁻¹g; the blocks of H sum to the penalty, so those off the diagonal give the others."""
+    n_classes, width = theta.shape
+    P, total = np.exp(log_softmax(phi @ theta.T, axis=1)), counts.sum(axis=1)
+    gradient = (counts - total[:, None] * P).T @ phi - penalty * theta
+    H = np.zeros((n_classes, width, n_classes, width))
+    for k in range(n_classes):
+        H[k, :, k, :] += np.diag(penalty)
+        for l in range(k):
+            root = phi * np.sqrt(total * P[:, k] * P[:, l])[:, None]
+            block = root.T @ root
+            H[k, :, l, :] = H[l, :, k, :] = -block
+            H[k, :, k, :] += block
+            H[l, :, l, :] += block
+    factor = factorize(H.reshape(n_classes * width, -1), overwrite=True, assume_symmetric=True)
+    step = factor.solve(gradient.ravel())
+    return step.reshape(theta.shape), float(step @ gradient.ravel())
+
 
 # The gamma prior of a noise precision, in units of the variance of y: the information of three observations with a
 # standard deviation of a tenth of that of y. A Student-t prediction then has more than three degrees of freedom.
@@ -194,3 +313,115 @@ class GivenExperts:
         return np.column_stack([predictive(member, self.X).log_prob(y) for member in self.members])
 
     plugin_terms = log_terms
+
+
+# Iterations of each start, and how many of the best are continued.
+_SHORT, _CONTINUED = 12, 2
+# Newton steps of the gate in an iteration, and of its first fit.
+_STEPS, _FIRST_STEPS = 1, 4
+# The share of a row that a start gives to all other experts together.
+_SOFT = 0.1
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows φ = (x, 1) in standardized units, targets, weights, and the penalty of the gate's weights."""
+
+    phi: Array
+    y: Array
+    weight: Array
+    gate_penalty: Array
+
+    def joint(self, experts: Any, gate: Gate, *, plugin: bool = False) -> Array:
+        """ln g_j + (E) ln p_j for each row, (n, k)."""
+        terms = experts.plugin_terms(self.phi, self.y) if plugin else experts.log_terms(self.phi, self.y)
+        return gate.log_proba(self.phi) + terms
+
+    def log_likelihood(self, fit: Fit) -> float:
+        """Σ ω ln Σ_j g_j p_j at the estimates."""
+        return float(self.weight @ logsumexp(self.joint(fit.experts, fit.gate, plugin=True), axis=1))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Experts, gate, responsibilities, and the bound."""
+
+    experts: Any
+    gate: Gate
+    shares: Array
+    value: float
+
+
+def step(task: Task, fit: Fit, *, gate_steps: int = _STEPS) -> Fit:
+    """One M step and the E step after it."""
+    mass = task.weight[:, None] * fit.shares
+    experts = fit.experts.fitted(task.phi, task.y, mass)
+    gate = fit.gate.improved(task.phi, mass, task.gate_penalty, n_steps=gate_steps)
+    joint = task.joint(experts, gate)
+    total = logsumexp(joint, axis=1)
+    bound = float(task.weight @ total) - experts.penalty - gate.penalty(task.gate_penalty)
+    return Fit(experts, gate, np.exp(joint - total[:, None]), bound)
+
+
+def first_step(task: Task, experts: Experts, gate: Gate, shares: Array) -> Fit:
+    """The step from given responsibilities, with a better fit of the gate."""
+    return step(task, Fit(experts, gate, shares, -np.inf), gate_steps=_FIRST_STEPS)
+
+
+def maximize(
+    task: Task,
+    experts: Experts,
+    gate: Gate,
+    labels: Array,
+    *,
+    n_restarts: int,
+    max_iter: int,
+    tol: float,
+    rng: np.random.Generator,
+) -> Ascent[Fit]:
+    """The best of several starts; `labels` are the targets as standardized columns, by which starts divide the rows."""
+    kinds = (_regions, _cells, _lines)
+    starts = (
+        first_step(task, experts, gate, _shares(kinds[i % 3](task, labels, gate.n_experts, rng)))
+        for i in range(1 if gate.n_experts == 1 else 1 + n_restarts)
+    )
+    goal = tol * float(task.weight.sum())
+    return best_ascent(
+        starts, partial(step, task), max_iter=max_iter, goal=goal, n_short=_SHORT, n_continued=_CONTINUED
+    )
+
+
+def _shares(distances: Array) -> Array:
+    """Responsibilities at a start: most of a row belongs to the nearest of the experts, (n, k) distances."""
+    n_experts = distances.shape[1]
+    if n_experts == 1:
+        return np.ones_like(distances)
+    return (1 - _SOFT) * np.eye(n_experts)[distances.argmin(axis=1)] + _SOFT / n_experts
+
+
+def _regions(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
+    """Squared distances of inputs alone: of a curve, pieces that may be steep."""
+    X = task.phi[:, :-1]
+    return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
+
+
+def _cells(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
+    """Squared distances from rows chosen as in k-means++, with inputs and targets of equal say: levels, or branches."""
+    X = np.column_stack([task.phi[:, :-1], labels * np.sqrt(max(task.phi.shape[1] - 1, 1) / labels.shape[1])])
+    return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
+
+
+def _lines(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
+    """Squared errors of linear functions, each through a few rows chosen at random."""
+    phi, n = task.phi, len(task.phi)
+    size = min(phi.shape[1] + 1, n)
+    errors = []
+    for _ in range(n_experts):
+        some = rng.choice(n, size=size, replace=False)
+        found = np.linalg.lstsq(
+            np.vstack([phi[some], 0.1 * np.eye(phi.shape[1])]),
+            np.vstack([labels[some], np.zeros((phi.shape[1], labels.shape[1]))]),
+            rcond=None,
+        )[0]
+        errors.append(np.square(labels - phi @ found).sum(axis=1))
+    return np.column_stack(errors)

@@ -15,15 +15,11 @@ Members: `Polynomial` (powers and products), `Radial` (Gaussians around centres)
 steps), `Fourier` (cosines and sines), `Step` (indicators 1{x<a}), `Words` (text to 0/1 indicators, sparse), `Custom`
 (any function).
 
-What doesn't belong here: kernels (`credo.kernels`), and the cleaning of raw tables (`credo.io`).
+What doesn't belong here: kernels (`credo.kernels`), and the cleaning of raw tables (`credo.tables`).
 """
 
-from credo.features.custom import Custom
-from credo.features.fourier import Fourier
+from credo.features.functions import Custom, Fourier, Radial, Sigmoid, Step
 from credo.features.polynomial import Polynomial
-from credo.features.radial import Radial
-from credo.features.sigmoid import Sigmoid
-from credo.features.step import Step
 from credo.features.words import Words
 
 __all__ = ["Custom", "Fourier", "Polynomial", "Radial", "Sigmoid", "Step", "Words"]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from credo.estimator import FittedState, check_places, check_shapes, named_by, numeric, positive_integer
+from credo.core.estimator import FittedState, check_places, check_shapes, named_by, numeric, positive_integer
 
 # A wider dense design is probably a mistake: with 100 000 columns, a thousand rows need 0.8 GB.
 MAX_COLUMNS = 100_000

@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import FitWarning, check_positive, choice, positive_integer
+from credo.core.estimator import FitWarning, check_positive, choice, positive_integer
+from credo.core.notices import warn
 from credo.features._basis import MAX_COLUMNS, Basis, checked_width, shifted, shortest_decimal
-from credo.notices import warn
 
 # With a larger condition number, least squares keeps fewer than four digits of the coefficients.
 _CONDITION_LIMIT = 1e12

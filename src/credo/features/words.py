@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FittedState, choice, named_by, positive_integer
+from credo.core.estimator import FittedState, choice, named_by, positive_integer
 
 
 class Words(FittedState, TransformerMixin, BaseEstimator):

@@ -16,6 +16,7 @@ predictor. `NoiseProcess`, `Tails`, `SitePredictor`, `SiteMixturePredictor`, `So
 (`kernels`), conditioning (`inference`), optimisation and sampling (`learning`).
 """
 
+from credo.core.inference import Paths
 from credo.gp._class_predictors import DrawsPredictor as DrawsPredictor
 from credo.gp._class_predictors import SiteMixturePredictor as SiteMixturePredictor
 from credo.gp._class_predictors import SitePredictor as SitePredictor
@@ -28,7 +29,6 @@ from credo.gp.acquisition import expected_improvement, log_expected_improvement
 from credo.gp.classifier import GPClassifier
 from credo.gp.minimizer import Minimizer
 from credo.gp.regressor import GPRegressor
-from credo.inference import Paths
 
 __all__ = [
     "GPClassifier",

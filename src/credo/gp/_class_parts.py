@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import ConvergenceWarning, named
+from credo.core.estimator import ConvergenceWarning, named
+from credo.core.inference import NOT_CONVERGED, FeatureWeights, InducingFeatures, SiteSums, natural_ascent
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.notices import warn
+from credo.core.parts import Chunk, Labels, Parts, survey_labels
 from credo.gp._class_predictors import SumsPredictor
 from credo.gp._classifier_core import ClassifierCore
 from credo.gp._row_sums import features_of, independent_points
-from credo.inference import NOT_CONVERGED, FeatureWeights, InducingFeatures, SiteSums, natural_ascent
 from credo.likelihoods import Bernoulli
-from credo.linalg import NotPositiveDefiniteError
-from credo.notices import warn
-from credo.scale import Chunk, Labels, Parts, survey_labels
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, logsumexp
 
-from credo.distributions import Mixture, Normal
-from credo.estimator import check_positive, check_shapes, choice
-from credo.gp._row_sums import features_of
-from credo.inference import (
+from credo.core.estimator import check_positive, check_shapes, choice
+from credo.core.inference import (
     REPRESENTATIONS,
     Dense,
     FeatureWeights,
@@ -26,9 +24,12 @@ from credo.inference import (
     SiteSums,
     representation,
 )
-from credo.inference.softmax import SoftmaxGaussian
+from credo.core.inference.softmax import SoftmaxGaussian
+from credo.distributions import Mixture, Normal
+from credo.gp._row_sums import features_of
 from credo.kernels import Kernel
-from credo.likelihoods import Bernoulli, moderated
+from credo.likelihoods import Bernoulli
+from credo.likelihoods import bernoulli as moderated
 
 Array = NDArray[np.float64]
 

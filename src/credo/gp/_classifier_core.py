@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from credo.estimator import (
+from credo.core.estimator import (
     INTEGRATED,
     MAXIMISED,
     Classifier,
@@ -23,7 +23,13 @@ from credo.estimator import (
     choice,
     evidence_base,
 )
-from credo.gp._class_objective import INFERENCES, ClassificationObjective
+from credo.core.inference import Approximation, SoftmaxApproximation, choose, representation
+from credo.core.learning import integrate
+from credo.core.learning.ascent import curvature_at
+from credo.core.linalg import one_blas_thread
+from credo.core.notices import warn
+from credo.core.seeds import generator
+from credo.gp._class_inference import INFERENCES, ClassificationObjective, sample_jointly, sample_latent
 from credo.gp._class_predictors import (
     LINKS,
     DrawsPredictor,
@@ -32,17 +38,10 @@ from credo.gp._class_predictors import (
     SoftmaxPredictor,
     SumsPredictor,
 )
-from credo.gp._class_samplers import sample_jointly, sample_latent
 from credo.gp._data import distinct
 from credo.gp._gaussian_process import GaussianProcess
-from credo.inference import Approximation, SoftmaxApproximation, choose, representation
 from credo.kernels import Kernel
-from credo.learning import integrate
-from credo.learning.ascent import curvature_at
 from credo.likelihoods import Bernoulli
-from credo.linalg import one_blas_thread
-from credo.notices import warn
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 

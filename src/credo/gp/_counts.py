@@ -18,15 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from credo.core.inference import Approximation, Gradient, Representation, vi
+from credo.core.params import ParameterTree
 from credo.distributions import Distribution, Log, Normal, PoissonLogNormal, Transformed
-from credo.gp._hyperpriors import Hyperprior, kernel_defaults
-from credo.gp._objective import EvidenceObjective
+from credo.gp._objective import EvidenceObjective, Hyperprior, kernel_defaults
 from credo.gp._observations import Observations, Process
 from credo.gp._predictor import Predictor
-from credo.inference import Approximation, Gradient, Representation, vi
 from credo.kernels import Kernel
 from credo.likelihoods import Poisson
-from credo.params import ParameterTree
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.estimator import merge_equal_rows, with_gaps
-from credo.linalg import mean_and_std
+from credo.core.estimator import merge_equal_rows, with_gaps
+from credo.core.linalg import mean_and_std
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import (
+from credo.core.estimator import (
     FLAT,
     INTEGRATED,
     SCALED,
@@ -23,10 +23,12 @@ from credo.estimator import (
     evidence_base,
     positive_integer,
 )
+from credo.core.inference import REPRESENTATIONS, choose, cost_remark, default_points
+from credo.core.notices import warn
+from credo.core.params import Parameter
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
 from credo.gp._search import Candidate, result, search_hyperparameters
-from credo.inference import REPRESENTATIONS, choose, cost_remark, default_points
 from credo.kernels import (
     RBF,
     Columns,
@@ -41,8 +43,6 @@ from credo.kernels import (
     Sum,
     require_kernel,
 )
-from credo.notices import warn
-from credo.params import Parameter
 
 Array = NDArray[np.float64]
 

@@ -23,17 +23,16 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import check_positive, check_shapes, choice
-from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
-from credo.gp._objective import EvidenceObjective, GaussianObjective
+from credo.core.estimator import check_positive, check_shapes, choice
+from credo.core.inference import REPRESENTATIONS, LatentPrior, Representation, SitePosterior, representation
+from credo.core.inference.site_updates import Mixing
+from credo.core.learning.ascent import maximize
+from credo.core.learning.hyperparameters import search
+from credo.core.linalg import one_blas_thread
+from credo.core.params import Parameter, ParameterTree
+from credo.gp._objective import EvidenceObjective, GaussianObjective, Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._observations import Observations, Process
-from credo.inference import REPRESENTATIONS, LatentPrior, Representation, SitePosterior, representation
-from credo.inference._mixing import Mixing
 from credo.kernels import Kernel
-from credo.learning.ascent import maximize
-from credo.learning.hyperparameters import search
-from credo.linalg import one_blas_thread
-from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,13 @@
-"""The evidence as a function of one flat vector of hyperparameters: what a search maximizes."""
+"""Data-driven starting points for hyperparameters, and weak priors around them.
+
+A prior is a normal distribution of the natural logarithm: wide enough that the evidence dominates, narrow enough to
+exclude zero noise and infinite length scales. The length scales of one kernel have a hierarchical prior, which shrinks
+them towards a common value as long as the rows are too few to tell them apart:
+
+    ln ℓⱼ = centerⱼ + c + δⱼ,   c ~ N(0, width²),   δⱼ ~ N(0, τ²),   τ one of several values, equally probable.
+
+The evidence as a function of one flat vector of hyperparameters: what a search maximizes.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +20,121 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
+from credo.core.inference import Representation
+from credo.core.learning.ascent import curvature_at
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.params import Parameter, ParameterTree, Positive
+from credo.gp._data import weighted_std
 from credo.gp._observations import Observations
-from credo.inference import Representation
 from credo.kernels import Kernel
-from credo.learning.ascent import curvature_at
-from credo.linalg import NotPositiveDefiniteError
-from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
+
+Index = NDArray[np.intp]
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
+_FIRST_NOISE, _NOISE_WIDTH = 0.05, 3.0
+# The values of τ. With the smallest, length scales are equal up to a factor of two.
+_DEVIATIONS = np.array([0.3, 0.5, 1.0, 2.0, 4.0])
+
+
+@dataclass(frozen=True)
+class Hyperprior:
+    """N(center, width²) for each entry of the flat vector; an infinite width is no prior.
+
+    `own` marks the entries whose parameter has a prior in the tree, which replaces this one. The entries of each of
+    `shared` are length scales of one kernel, with the hierarchical prior.
+    """
+
+    center: Array
+    width: Array
+    own: NDArray[np.bool_]
+    shared: tuple[Index, ...] = ()
+
+    @classmethod
+    def of(cls, tree: ParameterTree, *defaults: Array) -> Hyperprior:
+        """Around the default of each entry; entries without one start at the tree's value.
+
+        `defaults` are the mean and standard deviation of the logarithm of every free entry, one array for each part of
+        the tree.
+        """
+        center, width = np.concatenate(defaults).T
+        leaves = [_parameter(tree, name) for name in tree.names]
+        own = np.array([leaf.prior is not None for leaf in leaves], dtype=bool)
+        center = np.where(np.isnan(center), tree.flatten(), center)
+        width = np.where(own, np.inf, width)
+        for i, leaf in enumerate(leaves):
+            if np.isfinite(width[i]) and not isinstance(leaf.bijector, Positive):
+                # Bounds replace the prior, and a default outside of them the start.
+                value = math.exp(center[i])
+                inside = bool(leaf.bijector.contains(value))
+                center[i] = float(leaf.bijector.inverse(value)) if inside else tree.flatten()[i]
+                width[i] = np.inf
+        return cls(center, width, own, _lengthscales(tree, np.isfinite(width)))
+
+    @cached_property
+    def proper(self) -> Hyperprior:
+        """With a finite width for every entry, as a sampler needs it."""
+        filled = np.where(np.isfinite(self.width) | self.own, self.width, _NOISE_WIDTH)
+        return replace(self, width=filled)
+
+    def log_density(self, vector: Array) -> tuple[float, Array]:
+        """The log density of all entries that have a prior here, with its gradient."""
+        gap = vector - self.center
+        alone = np.isfinite(self.width)
+        for together in self.shared:
+            alone[together] = False
+        score = np.where(alone, gap / self.width, 0.0)
+        value = -0.5 * float(score @ score) - float(np.log(_ROOT_2PI * self.width[alone]).sum())
+        gradient = -score / self.width
+        for together in self.shared:
+            own, gradient[together] = _hierarchical(gap[together], float(self.width[together[0]]))
+            value += own
+        return value, gradient
+
+
+def _hierarchical(gap: Array, width: float) -> tuple[float, Array]:
+    """ln of the mean over τ of N(gap; 0, τ²I + width²·11ᵀ), with its gradient."""
+    n, common = len(gap), float(gap.mean())
+    deviation, variance = gap - common, _DEVIATIONS**2
+    # The variance of the mean entry under each τ.
+    shared = variance / n + width**2
+    logs = -0.5 * (
+        (n - 1) * np.log(variance) + np.log(n * shared) + deviation @ deviation / variance + common**2 / shared
+    )
+    top = float(logs.max())
+    weights = np.exp(logs - top)
+    total = float(weights.sum())
+    weights /= total
+    value = top + math.log(total / len(variance)) - n * math.log(_ROOT_2PI)
+    return value, -deviation * float(weights @ (1 / variance)) - common / n * float(weights @ (1 / shared))
+
+
+def _lengthscales(tree: ParameterTree, has_prior: NDArray[np.bool_]) -> tuple[Index, ...]:
+    """The entries of each vector of length scales that have a default prior, where there are several."""
+    entries: dict[str, list[int]] = {}
+    for i, name in enumerate(tree.names):
+        path, _, entry = name.partition("[")
+        if entry and has_prior[i] and path.rpartition(".")[2] == "lengthscale":
+            entries.setdefault(path, []).append(i)
+    return tuple(np.array(found) for found in entries.values() if len(found) > 1)
+
+
+def _parameter(tree: ParameterTree, name: str) -> Parameter:
+    found = tree[name.split("[")[0]]
+    assert isinstance(found, Parameter)
+    return found
+
+
+def kernel_defaults(kernel: Kernel, X: Array, weight: Array) -> Array:
+    """Typical values of a kernel's free parameters on this table."""
+    spread = weighted_std(X, weight)
+    return kernel.default_priors(np.where(spread > 0, spread, 1.0))
+
+
+def noise_defaults(n_entries: int = 1) -> Array:
+    """A typical noise variance of standardised targets."""
+    return np.tile([math.log(_FIRST_NOISE), _NOISE_WIDTH], (n_entries, 1))
 
 
 class EvidenceObjective(ABC):

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation
 from credo.gp._data import Group, MeanBasis, groups
-from credo.inference import Gradient, HasInformation, ObservedPosterior, Representation
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]

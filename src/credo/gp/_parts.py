@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from credo.estimator import named
+from credo.core.estimator import named
+from credo.core.parts import Parts
 from credo.gp._regressor_core import RegressorCore
 from credo.gp._row_sums import RowSums, features_of, independent_points, row_sums, survey
 from credo.gp._training import known_noise
-from credo.scale import Parts
 
 
 class RegressorInParts(RegressorCore):

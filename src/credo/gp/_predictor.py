@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from credo.core.learning.integration import few_points
 from credo.distributions import Distribution, Mixture
 from credo.gp._heteroscedastic import MAX_LOG_VARIANCE, NoiseProcess
 from credo.gp._observations import Process
 from credo.gp._tails import Tails, fitted_tails
-from credo.kernels._draws import draws
-from credo.learning.integration import few_points
+from credo.kernels._contract import draws
 from credo.likelihoods import StudentT
 
 Array = NDArray[np.float64]

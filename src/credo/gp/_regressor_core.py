@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
-from credo.distributions._student_t import t_variance
-from credo.estimator import (
+from credo.core.estimator import (
     INTEGRATED,
     MAXIMISED,
     ConvergenceWarning,
@@ -26,6 +25,13 @@ from credo.estimator import (
     choice,
     numeric,
 )
+from credo.core.inference import REPRESENTATIONS
+from credo.core.learning import Draws, integrate
+from credo.core.learning.ascent import curvature_at
+from credo.core.linalg import one_blas_thread
+from credo.core.notices import warn
+from credo.core.seeds import generator
+from credo.distributions._student_t import t_variance
 from credo.gp._counts import CountObjective, CountPredictor, require_counts, sites_of
 from credo.gp._data import Group, targets
 from credo.gp._gaussian_process import GaussianProcess, process_base
@@ -39,13 +45,7 @@ from credo.gp._search import FEW, SUBSET
 from credo.gp._student import MIN_DF, StudentObjective
 from credo.gp._tails import Tails
 from credo.gp._training import BOUNDS, TrainingTable, known_noise
-from credo.inference import REPRESENTATIONS
 from credo.kernels import Kernel
-from credo.learning import Draws, integrate
-from credo.learning.ascent import curvature_at
-from credo.linalg import one_blas_thread
-from credo.notices import warn
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 

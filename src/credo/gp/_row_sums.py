@@ -15,11 +15,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import check_positive, training_rows
-from credo.inference import Basis, InducingFeatures, InducingSummary, SummaryPosterior
+from credo.core.estimator import check_positive, training_rows
+from credo.core.inference import Basis, InducingFeatures, InducingSummary, SummaryPosterior
+from credo.core.linalg import factorize
+from credo.core.parts import Chunk, Parts, RowSample
 from credo.kernels import Kernel
-from credo.linalg import factorize
-from credo.scale import Chunk, Parts, RowSample
 
 Array = NDArray[np.float64]
 

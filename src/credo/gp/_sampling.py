@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import interval_level
-from credo.frames import Table
+from credo.core.estimator import interval_level
+from credo.core.frames import Table
+from credo.core.learning import Draws, sample, scatter
+from credo.core.learning.ascent import metric_at
+from credo.core.linalg import n_threads
 from credo.gp._objective import GaussianObjective
 from credo.kernels import Kernel
-from credo.learning import Draws, sample, scatter
-from credo.learning.ascent import metric_at
-from credo.linalg import n_threads
 
 Array = NDArray[np.float64]
 

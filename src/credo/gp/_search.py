@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import Result
+from credo.core.estimator import Result
+from credo.core.learning.ascent import Maximum
+from credo.core.learning.hyperparameters import Search, search, try_starts
 from credo.gp._objective import EvidenceObjective
-from credo.learning.ascent import Maximum
-from credo.learning.hyperparameters import Search, search, try_starts
 
 Array = NDArray[np.float64]
 

@@ -25,14 +25,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.gp._hyperpriors import Hyperprior, kernel_defaults, noise_defaults
-from credo.gp._objective import EvidenceObjective
+from credo.core.inference import Representation
+from credo.core.inference.site_updates import Mixing
+from credo.core.params import Parameter, ParameterTree
+from credo.gp._objective import EvidenceObjective, Hyperprior, kernel_defaults, noise_defaults
 from credo.gp._observations import Observations, Process
-from credo.inference import Representation
-from credo.inference._mixing import Mixing
 from credo.kernels import Kernel
 from credo.likelihoods import StudentT
-from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 

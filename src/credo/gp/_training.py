@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credo.estimator import nonnegative
+from credo.core.estimator import nonnegative
+from credo.core.inference import Representation, representation
 from credo.gp._counts import CountObjective
 from credo.gp._data import (
     Index,
@@ -28,7 +29,6 @@ from credo.gp._heteroscedastic import HeteroscedasticObjective
 from credo.gp._objective import GaussianObjective
 from credo.gp._observations import Observations
 from credo.gp._student import StudentObjective
-from credo.inference import Representation, representation
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import erfcx, logsumexp, ndtr
 
+from credo.core.frames import frame
+from credo.core.learning.ascent import maximize
 from credo.distributions import Distribution, Mixture, Normal
-from credo.frames import frame
-from credo.learning.ascent import maximize
 
 Array = NDArray[np.float64]
 

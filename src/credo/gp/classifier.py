@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from credo.core.frames import Table
+from credo.core.parts import in_parts, parts_of
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
-from credo.frames import Table
 from credo.gp._class_parts import ClassifierInParts
 from credo.gp._class_predictors import SiteMixturePredictor, SitePredictor, SumsPredictor
 from credo.gp._classifier_core import few_threads
 from credo.gp._gaussian_process import KernelName
 from credo.kernels import Kernel
-from credo.scale import in_parts, parts_of
 
 Array = NDArray[np.float64]
 
@@ -135,7 +135,7 @@ class GPClassifier(ClassifierInParts):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features), or a table in parts
-            A table in parts (see `credo.scale`) is an iterable of chunks, (X, y) or (X, y, weight), or a Dask array or
+            A table in parts is an iterable of chunks, (X, y) or (X, y, weight), or a Dask array or
             frame. Hyperparameters and inducing points come from a random sample of 20,000 rows; passes over all rows
             then give their posterior by variational inference.
         y : array of shape (n_samples,)

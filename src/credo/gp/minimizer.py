@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats.qmc import Sobol
 from sklearn.base import clone
 
-from credo.estimator import positive_integer
+from credo.core.estimator import positive_integer
+from credo.core.linalg import one_blas_thread
+from credo.core.seeds import generator
 from credo.gp.acquisition import LogImprovement, LogSuccess, Surface, ascend
 from credo.gp.regressor import GPRegressor
 from credo.kernels import Matern52
-from credo.linalg import one_blas_thread
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 

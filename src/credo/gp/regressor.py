@@ -13,18 +13,18 @@ from scipy.special import logsumexp
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from credo.core.estimator import check_magnitude, numeric, positive_integer
+from credo.core.frames import Table
+from credo.core.inference import Paths
+from credo.core.parts import in_parts, parts_of
+from credo.core.seeds import generator
 from credo.distributions import Distribution, MultivariateNormal
-from credo.estimator import check_magnitude, numeric, positive_integer
-from credo.frames import Table
 from credo.gp._counts import require_counts
 from credo.gp._data import targets
 from credo.gp._gaussian_process import KernelName
 from credo.gp._parts import RegressorInParts
 from credo.gp._sampling import drawn_summary
-from credo.inference import Paths
 from credo.kernels import Kernel
-from credo.scale import in_parts, parts_of
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 
@@ -191,7 +191,7 @@ class GPRegressor(RegressorInParts):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features), or a table in parts
-            A table in parts (see `credo.scale`) is an iterable of chunks, (X, y) or (X, y, weight), or a Dask array or
+            A table in parts is an iterable of chunks, (X, y) or (X, y, weight), or a Dask array or
             frame. Hyperparameters and inducing points come from a random sample of 20,000 rows; one more pass over all
             rows gives the posterior and its lower bound.
         y : array of shape (n_samples,) or (n_samples, n_targets)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.deadlines import check
+from credo.core.deadlines import check
+from credo.core.estimator import Classifier, Regressor, Result, check_positive, check_shapes, nonnegative, positive
+from credo.core.frames import Table
+from credo.core.params import Parameter
 from credo.distributions import Distribution, Normal
-from credo.estimator import Classifier, Regressor, Result, check_positive, check_shapes, nonnegative, positive
-from credo.frames import Table
 from credo.kernel_machines._rows import blocks, cross, distances, sample
 from credo.kernels import RBF, Kernel, require_kernel
-from credo.params import Parameter
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import Absent, Classifier, ConvergenceWarning, Result, check_shapes, positive_integer
-from credo.frames import Table
+from credo.core.estimator import Absent, Classifier, ConvergenceWarning, Result, check_shapes, positive_integer
+from credo.core.frames import Table
+from credo.core.notices import warn
+from credo.core.seeds import generator
 from credo.kernel_machines._rows import blocks, cross, finite_gram, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
-from credo.notices import warn
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -12,14 +12,14 @@ from scipy import linalg as sla
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
+from credo.core.estimator import FitWarning, Regressor, Result, check_shapes, interval_level
+from credo.core.frames import Table
+from credo.core.learning import Penalty, Posterior, Spectrum, loo_squares
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.notices import warn
 from credo.distributions import Distribution, StudentT, t_variance
-from credo.estimator import FitWarning, Regressor, Result, check_shapes, interval_level
-from credo.frames import Table
 from credo.kernel_machines._rows import blocks, cross, finite_gram, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
-from credo.learning import Penalty, Posterior, Spectrum, loo_squares
-from credo.linalg import NotPositiveDefiniteError
-from credo.notices import warn
 
 Array = NDArray[np.float64]
 

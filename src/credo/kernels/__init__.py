@@ -17,12 +17,11 @@ What does not belong here: noise models (likelihoods), fitting (learning), Gauss
 """
 
 from credo.kernels._kernel import Columns, Constant, Exp, Kernel, Product, Sum
-from credo.kernels.dot import Linear, Polynomial
+from credo.kernels.dot import Categorical, Linear, Polynomial, White
 from credo.kernels.function import Function, KernelCheck, check_kernel, from_function
 from credo.kernels.function import require_kernel as require_kernel
 from credo.kernels.oscillators import Cosine, Harmonic
 from credo.kernels.periodic import Periodic, ZeroMeanPeriodic
-from credo.kernels.simple import Categorical, White
 from credo.kernels.stationary import RBF, Exponential, Matern32, Matern52, RationalQuadratic
 
 __all__ = [

@@ -1,25 +1,254 @@
-"""The base class of kernels: positive semidefinite functions with named parameters."""
+"""Symmetric matrices that are given by their triangle i ≤ j.
+
+Columns that share a length scale, such as the 0/1 columns of one categorical variable.
+
+Gaussian draws with a given covariance.
+
+Named parameters of an immutable object: replace, fix, bound, set priors.
+
+The base class of kernels: positive semidefinite functions with named parameters.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import mul
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from credo.estimator import numeric
+from credo.core.estimator import numeric
+from credo.core.linalg import NotPositiveDefiniteError, factorize, parallel_rows
+from credo.core.params import LogInterval, Parameter, ParameterTree, Prior
+from credo.core.seeds import generator
 from credo.kernels import _jit
-from credo.kernels._draws import draws
-from credo.kernels._jit import SET
-from credo.kernels._parametrized import Parametrized
-from credo.kernels._triangles import combine
+from credo.kernels._jit import ADD, SET
 from credo.kernels.markov import MarkovForm
 from credo.kernels.spectra import Features, Term, random_features
-from credo.linalg import parallel_rows
 
 Array = NDArray[np.float64]
+
+
+def combine(K: Array, values: Any, mode: int) -> None:
+    """Set, add to or multiply K by values, for kernels that have no compiled loop."""
+    if mode == SET:
+        K[...] = values
+        return
+    # The other triangle may hold anything, and is never read.
+    with np.errstate(all="ignore"):
+        if mode == ADD:
+            K += values
+        else:
+            K *= values
+
+
+def triangle_total(W: Array) -> float:
+    """The sum of all entries of the whole matrix."""
+    return float(sum(parallel_rows(_jit.triangle_total, len(W), W)))
+
+
+def times_others(W: Array, factors: list[Array]) -> Iterator[Array]:
+    """For each factor, W times all the others."""
+    return (reduce(mul, factors[:i] + factors[i + 1 :], W) for i in range(len(factors)))
+
+
+Label = int | str
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The group of each column, as whole numbers 0, 1, … or as names, which count in order of first appearance."""
+
+    labels: tuple[Label, ...]
+
+    @classmethod
+    def of(cls, labels: Iterable[object]) -> Groups:
+        """Check labels given by a user."""
+        given = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        if given and all(isinstance(label, str) for label in given):
+            return cls(tuple(map(str, given)))
+        whole = all(isinstance(label, int | np.integer) and not isinstance(label, bool) for label in given)
+        if not given or not whole or sorted(set(map(int, given))) != list(range(len(set(given)))):
+            raise ValueError(
+                "groups must have one entry for each column: names, or integers that include each of 0, 1, … "
+                f"up to the largest; got {given!r}"
+            )
+        return cls(tuple(map(int, given)))
+
+    @cached_property
+    def names(self) -> tuple[Label, ...]:
+        """Each label once, in the order of the length scales."""
+        return tuple(dict.fromkeys(self.labels) if isinstance(self.labels[0], str) else sorted(set(self.labels)))
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """The number of each column's group."""
+        number = {name: i for i, name in enumerate(self.names)}
+        return np.array([number[label] for label in self.labels], dtype=np.intp)
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum over each group of a value for each column."""
+        return np.bincount(self.places, values, minlength=len(self.names)).astype(np.float64)
+
+    def described(self, columns: Sequence[str]) -> list[str]:
+        """A name for each group: its own, or the names of its columns."""
+        if isinstance(self.labels[0], str) or len(columns) != len(self.labels):
+            return [str(name) for name in self.names]
+        members = [
+            [column for column, place in zip(columns, self.places, strict=True) if place == k]
+            for k in range(len(self.names))
+        ]
+        return [", ".join(own) if len(own) < 4 else f"{own[0]}, …, {own[-1]}" for own in members]
+
+
+def draws(K: Array, n: int, *, random_state: Any, method: str) -> Array:
+    """n draws from N(0, K), one per row; K is overwritten."""
+    noise = generator(random_state).standard_normal((len(K), n))
+    if method == "cholesky":
+        return (factorize(K, overwrite=True, assume_symmetric=True).L @ noise).T
+    if method != "eigh":
+        raise ValueError(f'method must be "cholesky" or "eigh"; got {method!r}')
+    values, vectors = np.linalg.eigh(K)
+    if values[0] < -1e-8 * max(values[-1], 0.0):
+        raise NotPositiveDefiniteError(
+            f"the Gram matrix has the eigenvalue {values[0]:.3g}: the kernel is not positive semidefinite"
+        )
+    return (vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)).T
+
+
+class Parametrized(ABC):
+    """An object whose parameters are in `tree`; every change returns a new one."""
+
+    tree: ParameterTree
+    # The attributes that make the value.
+    _fields: ClassVar[tuple[str, ...]] = ("tree",)
+    # The parameters that may have an entry for each column.
+    _vectors_allowed: ClassVar[tuple[str, ...]] = ()
+
+    def with_tree(self, tree: ParameterTree) -> Self:
+        """The same object with these parameters."""
+        twin = copy(self)
+        twin.tree = tree
+        return twin
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Every parameter in natural units, by name."""
+        return self.tree.natural
+
+    @property
+    def names(self) -> list[str]:
+        """The free parameters, entry by entry, in the order of `pullback`."""
+        return self.tree.names
+
+    def entries(self, columns: Sequence[str]) -> list[tuple[str, float]]:
+        """Name and value of every parameter entry; entries for a column or group of columns are named after it."""
+        lines = []
+        for path, value in self.params.items():
+            if not np.ndim(value):
+                lines.append((path, float(value)))
+                continue
+            owners = self.owners(path, columns)
+            tails = [f"[{i}]" for i in range(len(value))] if owners is None else [f" of {name}" for name in owners]
+            lines += [(path + tail, float(entry)) for tail, entry in zip(tails, value, strict=True)]
+        return lines
+
+    def owners(self, path: str, columns: Sequence[str]) -> list[str] | None:
+        """The column, or group of columns, of each entry of a vector parameter; None where entries have none."""
+        # A scaled kernel may have gained a factor in front: the path is the same from its end.
+        known = [own for own in self.tree.paths if own == path or own.endswith(f".{path}")]
+        if not known:
+            return None
+        shared = self.column_groups().get(known[0])
+        if shared is not None:
+            return shared.described(columns)
+        return list(columns) if np.size(self.params[known[0]]) == len(columns) else None
+
+    def column_groups(self) -> dict[str, Groups]:
+        """By path, the groups of the columns that share entries of a vector parameter."""
+        return {}
+
+    def with_params(self, **values: Any) -> Self:
+        """The kernel with other parameter values; "a__b" is the parameter "a.b" of a composed kernel."""
+        return self.with_tree(self.tree.with_values({_path(name): value for name, value in values.items()}))
+
+    def fix(self, *names: str) -> Self:
+        """The kernel with these parameters (by default all) fixed during fitting."""
+        return self.with_tree(self.tree.fix(*map(_path, names or self.tree.paths)))
+
+    def free(self, *names: str) -> Self:
+        """The kernel with these parameters (by default all) free to be fitted."""
+        return self.with_tree(self.tree.free(*map(_path, names or self.tree.paths)))
+
+    def with_prior(self, name: str, prior: Prior | None) -> Self:
+        """The kernel with a hyperprior on one parameter, or without it."""
+        return self.with_tree(self.tree.replace(_path(name), prior=prior))
+
+    def with_bounds(self, name: str, lower: float, upper: float) -> Self:
+        """The kernel with one positive parameter bounded between two values."""
+        return self.with_tree(self.tree.replace(_path(name), bijector=LogInterval(lower, upper)))
+
+    def to_fields(self) -> dict[str, Any]:
+        """The attributes named in `_fields`, which model files store."""
+        return {name: getattr(self, name) for name in self._fields}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """The object from the fields of `to_fields`."""
+        if set(fields) != set(cls._fields):
+            raise ValueError(f"a {cls.__name__} has the fields {', '.join(cls._fields)}; got {', '.join(fields)}")
+        value = cls.__new__(cls)
+        vars(value).update(fields)
+        value._check_fields()
+        return value
+
+    def _check_fields(self) -> None:
+        """Raise a ValueError where the attributes that a file gave can't be those of a constructor."""
+        fresh = type(self)().tree
+        if not isinstance(self.tree, ParameterTree) or self.tree.paths != fresh.paths:
+            raise ValueError(f"a {type(self).__name__} has the parameters {fresh.paths}")
+        for path, value in self.params.items():
+            if np.ndim(value) and path not in self._vectors_allowed:
+                raise ValueError(f"{path} of a {type(self).__name__} is one number")
+
+    def _check_tree(self, fresh: Parametrized) -> None:
+        """Raise a ValueError where the parameters aren't those of the same object made by its constructor."""
+        if self.tree != fresh.tree:
+            raise ValueError(f"the parameters of a {type(self).__name__} aren't those of its parts")
+
+    def _free(self) -> NDArray[np.bool_]:
+        """Which entries of all parameters, in order, are free."""
+        leaves = [self.tree[path] for path in self.tree.paths]
+        marks = [np.full(leaf.size, not leaf.fixed) for leaf in leaves if isinstance(leaf, Parameter)]
+        return np.concatenate(marks) if marks else np.empty(0, dtype=bool)
+
+    def _label(self) -> str:
+        """The name of the object within a composition."""
+        return type(self).__name__.lower()
+
+
+def labels(terms: Sequence[Parametrized]) -> list[str]:
+    """A name for each term: its class in lower case, numbered from the second of its kind on."""
+    seen: Counter[str] = Counter()
+    names = []
+    for term in terms:
+        kind = term._label()
+        seen[kind] += 1
+        names.append(kind if seen[kind] == 1 else f"{kind}{seen[kind]}")
+    return names
+
+
+def _path(name: str) -> str:
+    return name.replace("__", ".")
+
+
 Places = NDArray[np.intp]
 
 # By how many e-foldings a length scale and a variance may differ from what the data's spread suggests.

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from credo.estimator import numeric
+from credo.core.estimator import numeric
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.params import Parameter, ParameterTree
+from credo.kernels._contract import combine
 from credo.kernels._kernel import Kernel
-from credo.kernels._triangles import combine
-from credo.linalg import NotPositiveDefiniteError
-from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
 
-from credo._jit import njit
+from credo.core.numba import njit
 
 _FAST = {"contract", "nsz"}
 # Beyond this many units of time, A is zero.

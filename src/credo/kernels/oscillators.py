@@ -7,14 +7,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.linalg import parallel_rows
+from credo.core.params import Parameter, ParameterTree
 from credo.kernels import oscillators_jit as _jit
 from credo.kernels._contract import VARIANCE_WIDTH
 from credo.kernels.markov import MarkovForm, cosine_form, oscillator_form
-from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.distributions import SpectralDistribution, one_frequency, resonance
+from credo.kernels.spectra import SpectralDistribution, Term, Waves, one_frequency, resonance
 from credo.kernels.stationary import CompiledKernel
-from credo.linalg import parallel_rows
-from credo.params import Parameter, ParameterTree
 
 Array = NDArray[np.float64]
 

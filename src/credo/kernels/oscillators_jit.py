@@ -12,7 +12,7 @@ import math
 from numpy import empty, zeros
 from numpy.polynomial.legendre import leggauss
 
-from credo._jit import njit
+from credo.core.numba import njit
 from credo.kernels._jit import _combine
 
 # Gauss and Legendre's rule on (0, 1), for integrals over a time that is short for the oscillator.

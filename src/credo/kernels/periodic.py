@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import i0e, i1e, ive
 
+from credo.core.linalg import NotPositiveDefiniteError, parallel_rows
+from credo.core.params import Parameter, ParameterTree
+from credo.core.params.tree import number_text
 from credo.kernels import _jit
-from credo.kernels._contract import VARIANCE_WIDTH
+from credo.kernels._contract import VARIANCE_WIDTH, combine, triangle_total
 from credo.kernels._jit import SET
-from credo.kernels._triangles import combine, triangle_total
 from credo.kernels.markov import MarkovForm, harmonic_form
-from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.distributions import SpectralDistribution, harmonics
+from credo.kernels.spectra import SpectralDistribution, Term, Waves, harmonics
 from credo.kernels.stationary import CompiledKernel
-from credo.linalg import NotPositiveDefiniteError, parallel_rows
-from credo.params import Parameter, ParameterTree
-from credo.params._parameter import number_text
 
 Array = NDArray[np.float64]
 

@@ -15,18 +15,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.core.linalg import parallel_rows
+from credo.core.params import Parameter, ParameterTree
+from credo.core.params.tree import number_text
 from credo.kernels import _jit
-from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH, Places
-from credo.kernels._groups import Groups, Label
-from credo.kernels._jit import SET, TILE
+from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH, Groups, Label, Places
+from credo.kernels._jit import SET, TILE, stationary_blocks, stationary_pullback_blocks
 from credo.kernels._kernel import Kernel
-from credo.kernels.blocks_jit import stationary_blocks, stationary_pullback_blocks
 from credo.kernels.markov import MarkovForm, matern_form
-from credo.kernels.spectra import Term, Waves
-from credo.kernels.spectra.distributions import SpectralDistribution, gamma_mixture, normal, student
-from credo.linalg import parallel_rows
-from credo.params import Parameter, ParameterTree
-from credo.params._parameter import number_text
+from credo.kernels.spectra import SpectralDistribution, Term, Waves, gamma_mixture, normal, student
 
 Array = NDArray[np.float64]
 

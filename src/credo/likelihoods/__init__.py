@@ -16,13 +16,9 @@ does not belong here: kernels, priors, inference methods, and the softmax of sev
 `inference`.
 """
 
-from credo.likelihoods._likelihood import Likelihood
-from credo.likelihoods.bernoulli import Bernoulli
-from credo.likelihoods.gaussian import Gaussian
-from credo.likelihoods.moderated import expected_sigmoid, expected_sigmoid_fast
-from credo.likelihoods.poisson import Poisson
+from credo.likelihoods._likelihood import Gaussian, Likelihood, Poisson, Tempered
+from credo.likelihoods.bernoulli import Bernoulli, expected_sigmoid, expected_sigmoid_fast
 from credo.likelihoods.student_t import StudentT
-from credo.likelihoods.tempered import Tempered
 
 __all__ = [
     "Bernoulli",

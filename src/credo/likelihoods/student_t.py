@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammainc, gammaincinv
 
-from credo.distributions._student_t_cdf import gamma_ratio
-from credo.likelihoods._likelihood import Likelihood
-from credo.likelihoods._quadrature import expectation
+from credo.distributions._student_t import gamma_ratio
+from credo.likelihoods._likelihood import Likelihood, expectation
 
 Array = NDArray[np.float64]
 

@@ -15,20 +15,21 @@
     BayesianLogisticRegression  w ~ N(0, α⁻¹I), variational; averaged probabilities, evidence
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
-of the centred rows (`credo.scale`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
-and the Bayesian model decompose it once into a `Spectrum` (`credo.learning`), after which every penalty or precision
-costs O(p). The classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and
-its maximization (`_ascent`).
+of the centred rows (`core.parts`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
+and the Bayesian model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The
+classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its
+maximization (`_ascent`).
 
 `Solution`, `LogitPosterior` and `Path` are stored in model files: their names here are part of
 the file format. What does not belong here: nonlinear functions of x (`credo.features`) and sparse weights
 (`credo.sparse`).
 """
 
-from credo.linear._logit_posterior import LogitPosterior as LogitPosterior
-from credo.linear.baseline import BaselineClassifier, BaselineRegressor
+from credo.core.parts import RowSummary, summarize
+from credo.linear.baseline import BaselineClassifier, BaselineRegressor, NaiveForecast
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression
+from credo.linear.bayes_logistic import LogitPosterior as LogitPosterior
 from credo.linear.discriminant import LinearDiscriminant
 from credo.linear.least_squares import LinearRegression
 from credo.linear.least_squares import Solution as Solution
@@ -36,10 +37,8 @@ from credo.linear.least_squares_classifier import LeastSquaresClassifier
 from credo.linear.lms import LMSRegression
 from credo.linear.logistic import LogisticRegression
 from credo.linear.logistic import Path as Path
-from credo.linear.naive import NaiveForecast
 from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
-from credo.scale import RowSummary, summarize
 
 __all__ = [
     "BaselineClassifier",

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.deadlines import check
-from credo.linalg import EPS, Factor, factorize
+from credo.core.deadlines import check
+from credo.core.linalg import EPS, Factor, factorize
 from credo.linear._softmax import MatrixFreeObjective, Objective, Point
 
 Array = NDArray[np.float64]

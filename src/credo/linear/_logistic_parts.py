@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.learning.spectrum import Spectrum
+from credo.core.learning.spectrum import Spectrum
+from credo.core.parts import Chunk, Labels, LabelSurvey, Parts, RowSummary, row_summary
 from credo.linear._ascent import COLLINEAR, Optimum, newton
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import Objective, Point, Sums, contrasts
 from credo.linear._variational import LogPosterior, require_storable
-from credo.scale import Chunk, Labels, LabelSurvey, Parts, RowSummary, row_summary
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 from scipy.special import logsumexp
 
-from credo.learning.spectrum import Spectrum
+from credo.core.learning.spectrum import Spectrum
 from credo.linear._ascent import Optimum
 from credo.linear._variational import Gaussian, LogPosterior, closest_gaussian, posterior_mode
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.estimator import has_weight
-from credo.linalg import column_norms, constant_columns, graded_svd
-from credo.scale import BLOCK_ENTRIES as BLOCK_ENTRIES
-from credo.scale import centred, means_and_rest, triangle
+from credo.core.estimator import has_weight
+from credo.core.linalg import column_norms, constant_columns, graded_svd
+from credo.core.parts import BLOCK_ENTRIES as BLOCK_ENTRIES
+from credo.core.parts import centred, means_and_rest, triangle
 
 Array = NDArray[np.float64]
 

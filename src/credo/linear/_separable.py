@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.learning.separation import margin, separation
+from credo.core.learning.separation import margin, separation
 from credo.linear._softmax import Objective, Point
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ def scores(objective: Objective, theta: Array) -> Array:
 
 
 class _Constraints:
-    """The aᵢ of `credo.learning.separation`: the logit of a row's class must not be below any other."""
+    """The aᵢ of `credo.core.learning.separation`: the logit of a row's class must not be below any other."""
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective

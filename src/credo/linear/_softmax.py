@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 
-from credo.estimator import is_sparse
-from credo.linalg import one_blas_thread, parallel_map
+from credo.core.estimator import is_sparse
+from credo.core.linalg import one_blas_thread, parallel_map
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

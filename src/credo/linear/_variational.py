@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.deadlines import check
-from credo.inference import Mixing
-from credo.learning.spectrum import Spectrum, spectrum
-from credo.likelihoods import moderated
-from credo.linalg import NotPositiveDefiniteError
+from credo.core.deadlines import check
+from credo.core.inference import Mixing
+from credo.core.learning.spectrum import Spectrum, spectrum
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.likelihoods import bernoulli as moderated
 from credo.linear._ascent import Curvature, Optimum, newton
 from credo.linear._softmax import Objective, Point, Sums
 

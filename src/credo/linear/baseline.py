@@ -1,4 +1,7 @@
-"""Predictions without any column, which every other model should beat."""
+"""Predictions without any column, which every other model should beat.
+
+The naive forecast: the last value, or that of the last season.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from credo.core.estimator import (
+    Classifier,
+    Estimator,
+    Regressor,
+    Result,
+    check_positive,
+    check_shapes,
+    nonnegative_integer,
+    positive,
+)
+from credo.core.frames import Table
 from credo.distributions import StudentT
-from credo.estimator import Classifier, Estimator, Regressor, Result
-from credo.frames import Table
 
 Array = NDArray[np.float64]
 
@@ -141,3 +153,136 @@ class BaselineClassifier(_IgnoresColumns, Classifier):
 
     def _probabilities(self, rows: Any) -> Array:
         return np.tile(self.probabilities_, (rows.shape[0], 1))
+
+
+class NaiveForecast(Regressor):
+    """The last value before a time, or that of a season before it, with an uncertainty that grows as of a random walk.
+
+        y(t) | y(s) ~ t(m, y(s), σ √(t − s)),    σ² = (1/m) Σ (yᵢ₊₁ − yᵢ)² / (tᵢ₊₁ − tᵢ)
+
+    s is the last time before t. With a `period` P, s is the last time before t, and not after the last training row,
+    that differs from t by a whole number k of periods, and the scale is σ √k with σ² the mean square of the differences
+    between values one period apart. Values of one time are averaged. Other columns are not used.
+
+    Parameters
+    ----------
+    time : int, default 0
+        The column of times.
+    period : float, optional
+        The length of a season, in the unit of that column.
+
+    Attributes
+    ----------
+    times_, values_ : arrays of the distinct times and their mean values
+    step_std_ : float
+        σ, the standard deviation of the change in one unit of time, or from one season to the next.
+    n_steps_ : int
+        m, the number of differences.
+
+    Examples
+    --------
+    >>> from credo import NaiveForecast
+    >>> model = NaiveForecast().fit([[0.0], [1.0], [2.0], [3.0], [4.0]], [5.0, 6.0, 5.0, 6.0, 5.0])
+    >>> model.predict([[5.0], [8.0]])
+    array([5., 5.])
+    >>> model.predict_dist([[5.0], [8.0]]).std.round(1)  # twice as wide, four times as far ahead
+    array([1.4, 2.8])
+    """
+
+    times_: Array
+    values_: Array
+    step_std_: float
+    n_steps_: int
+
+    def __init__(self, time: int = 0, *, period: float | None = None) -> None:
+        self.time = time
+        self.period = period
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if tags.regressor_tags is not None:
+            tags.regressor_tags.poor_score = True
+        return tags
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_shapes(self, times_="n", values_="n", step_std_="")
+        check_positive(self, "n_steps_")
+        if len(self.times_) < 1 or not (np.diff(self.times_) > 0).all() or not self.step_std_ >= 0:
+            raise ValueError("times_ must increase, and step_std_ must not be negative")
+        self._check_arguments(self.n_features_in_)
+
+    def _check_arguments(self, n_features: int) -> None:
+        column = nonnegative_integer("time", self.time)
+        if column >= n_features:
+            raise ValueError(f"time is column {column}, and X has {n_features} columns")
+        if self.period is not None:
+            positive("period", self.period)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Store the series and estimate how much it changes."""
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        weight = np.ones(len(target)) if weight is None else weight
+        self._check_arguments(rows.shape[1])
+        rows, target, weight = rows[weight > 0], target[weight > 0], weight[weight > 0]
+        self.times_, group = np.unique(rows[:, self.time], return_inverse=True)
+        counts = np.bincount(group, weight)
+        self.values_ = np.bincount(group, weight * target) / counts
+        squares = self._squares()
+        self.n_steps_ = len(squares)
+        if not self.n_steps_:
+            # A single time, or less than a season: the spread of the values.
+            n = float(weight.sum())
+            if n <= 1:
+                raise ValueError(f"a spread needs more than one observation; got n_samples = {n:g}")
+            squares = np.array([weight @ (target - np.average(target, weights=weight)) ** 2 / (n - 1)])
+            self.n_steps_ = max(int(n) - 1, 1)
+        self.step_std_ = float(np.sqrt(squares.mean()))
+        self.result_ = Result(True, 1, "converged (closed form)")
+        return self
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The last value, and how much the series changes."""
+        check_is_fitted(self)
+        what = "unit of time" if self.period is None else "season"
+        lines = [
+            ("last value", float(self.values_[-1])),
+            (f"standard deviation of the change in one {what}", self.step_std_),
+        ]
+        return Table.of_estimates("Naive forecast: the last " + ("value" if self.period is None else "season"), lines)
+
+    def _squares(self) -> Array:
+        """Squared changes in the training rows, for a unit of time or a season."""
+        if self.period is None:
+            return np.asarray(np.diff(self.values_) ** 2 / np.diff(self.times_))
+        later = self.times_ - self.period >= self.times_[0]
+        source, _ = self._source(self.times_[later])
+        return np.asarray((self.values_[later] - self.values_[source]) ** 2)
+
+    def _source(self, times: Array) -> tuple[NDArray[np.intp], Array]:
+        """The training row whose value is the forecast, and the distance in units of time or seasons."""
+        known, last = self.times_, len(self.times_) - 1
+        if self.period is None:
+            before = np.clip(np.searchsorted(known, times, side="left") - 1, 0, last)
+            gap = np.abs(times - known[before])
+            # Before the first row there is none to look back to.
+            return before, np.where(gap > 0, gap, self._step)
+        seasons = np.maximum(np.ceil((times - known[-1]) / self.period), 1.0)
+        # The time a whole number of seasons earlier, or the nearest one.
+        at = times - seasons * self.period
+        right = np.clip(np.searchsorted(known, at), 1, max(last, 1))
+        right = np.minimum(right, last)
+        left = np.maximum(right - 1, 0)
+        return np.where(at - known[left] <= known[right] - at, left, right), seasons
+
+    @property
+    def _step(self) -> float:
+        return float(np.median(np.diff(self.times_))) if len(self.times_) > 1 else 1.0
+
+    def _mean(self, rows: Array) -> Array:
+        return self.values_[self._source(rows[:, self.time])[0]]
+
+    def _dist(self, rows: Array, *, latent: bool) -> StudentT:
+        source, distance = self._source(rows[:, self.time])
+        scale = self.step_std_ * np.sqrt(distance)
+        return StudentT(np.full(len(rows), float(self.n_steps_)), self.values_[source], scale)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from credo.estimator import FitWarning, LinearClassifier, Result
-from credo.linalg import column_norms, constant_columns
+from credo.core.estimator import FitWarning, LinearClassifier, Result
+from credo.core.linalg import column_norms, constant_columns
+from credo.core.notices import warn
 from credo.linear._rows import graded_axes, means
-from credo.notices import warn
 
 Array = NDArray[np.float64]
 

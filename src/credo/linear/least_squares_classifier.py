@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
-from credo.estimator import FitWarning, LinearClassifier, Result, is_sparse
-from credo.learning.spectrum import spectrum
-from credo.linalg import column_norms, constant_columns, graded_svd
+from credo.core.estimator import FitWarning, LinearClassifier, Result, is_sparse
+from credo.core.learning.spectrum import spectrum
+from credo.core.linalg import column_norms, constant_columns, graded_svd
+from credo.core.notices import warn
+from credo.core.parts import row_summary
 from credo.linear._rows import collinear
-from credo.notices import warn
-from credo.scale import row_summary
 
 Array = NDArray[np.float64]
 

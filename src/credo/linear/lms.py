@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Normal
-from credo.estimator import (
+from credo.core.estimator import (
     Regressor,
     Result,
     center_and_scale,
@@ -20,10 +19,11 @@ from credo.estimator import (
     positive,
     positive_integer,
 )
-from credo.frames import Table
-from credo.linalg import column_norms
+from credo.core.frames import Table
+from credo.core.linalg import column_norms
+from credo.core.seeds import generator
+from credo.distributions import Normal
 from credo.linear._rows import same_intercept
-from credo.seeds import generator
 
 Array = NDArray[np.float64]
 

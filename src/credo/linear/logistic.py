@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
-from credo.estimator import (
+from credo.core.estimator import (
     ConvergenceWarning,
     FitWarning,
     LinearClassifier,
@@ -21,15 +21,15 @@ from credo.estimator import (
     positive,
     positive_integer,
 )
-from credo.frames import Intervals
-from credo.linalg import EPS, column_norms
+from credo.core.frames import Intervals
+from credo.core.linalg import EPS, column_norms
+from credo.core.notices import warn
+from credo.core.parts import Parts, in_parts, parts_of, survey_labels
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
 from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
 from credo.linear._rows import collinear, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
-from credo.notices import warn
-from credo.scale import Parts, in_parts, parts_of, survey_labels
 
 Array = NDArray[np.float64]
 
@@ -143,7 +143,7 @@ class LogisticRegression(LinearClassifier):
         """Fit the model; a sample weight of k is equivalent to k copies of the row.
 
         Instead of X and y, an iterable of chunks (X, y) or (X, y, weight) can be passed, or Dask arrays or frames; see
-        `credo.scale`. Each Newton step reads all of them once.
+        `credo.core.parts`. Each Newton step reads all of them once.
         """
         alpha, tol = nonnegative("alpha", self.alpha), positive("tol", self.tol)
         choice("solver", self.solver, ("newton", "ascent"))

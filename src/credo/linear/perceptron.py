@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer
-from credo.notices import warn
-from credo.seeds import generator
+from credo.core.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer
+from credo.core.notices import warn
+from credo.core.seeds import generator
 
 Array = NDArray[np.float64]
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import FitWarning, Result, nonnegative, training_rows
-from credo.learning import Penalty, Posterior, Spectrum, loo_squares, penalties, spectrum
-from credo.linear._model import PosteriorModel
-from credo.notices import warn
-from credo.scale import BLOCK_ENTRIES, RowSummary, in_parts, summarize, take_summary
+from credo.core.estimator import FitWarning, Result, nonnegative, training_rows
+from credo.core.learning import Penalty, Posterior, Spectrum, loo_squares, penalties, spectrum
+from credo.core.notices import warn
+from credo.core.parts import BLOCK_ENTRIES, RowSummary, in_parts, summarize, take_summary
+from credo.linear.least_squares import PosteriorModel
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ class Ridge(PosteriorModel):
         """Fit the model; a sample weight of k is equivalent to k copies of the row.
 
         Instead of X and y, an iterable of chunks (X, y) or (X, y, weight) can be passed, or Dask arrays or frames (see
-        `credo.scale`), if `alpha` is a number.
+        `credo.core.parts`), if `alpha` is a number.
         """
         if in_parts(X, y):
             self._require_number()

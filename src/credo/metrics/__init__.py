@@ -25,9 +25,8 @@ the formulas of the single distributions (`credo.distributions`).
 from credo.metrics._calibration import calibration_curve, coverage, pit
 from credo.metrics._classes import Forecast, accuracy, brier, calibration_error, forecast, groups
 from credo.metrics._influence import Influence, influence
-from credo.metrics._predictive import NoDistribution, final_step, point, predictive
 from credo.metrics._scorer import Scorer, scorer
-from credo.metrics._scores import crps, log_score, rmse
+from credo.metrics._scores import NoDistribution, crps, final_step, log_score, point, predictive, rmse
 
 __all__ = [
     "Forecast", "Influence", "NoDistribution", "Scorer", "accuracy", "brier", "calibration_curve",

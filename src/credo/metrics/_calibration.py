@@ -1,17 +1,23 @@
-"""Calibration of intervals: coverage, PIT and the calibration curve."""
+"""Calibration of intervals: coverage, PIT and the calibration curve.
+
+Tests of calibration: whether held-out outcomes differ from the predictive distributions by more than chance.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom, chisquare
+from scipy.special import ndtri
+from scipy.stats import binom, chisquare, kstest
 
+from credo.core.estimator import interval_level
+from credo.core.seeds import generator
 from credo.distributions import Distribution
-from credo.estimator import interval_level
-from credo.metrics._outcomes import average, numbers, outcomes
-from credo.seeds import generator
+from credo.metrics._classes import forecast, groups
+from credo.metrics._scores import average, numbers, outcomes
 
 
 def coverage(y: ArrayLike, dist: Distribution, *, level: float = 0.95, sample_weight: ArrayLike | None = None) -> float:
@@ -153,3 +159,179 @@ def pit_histogram(values: NDArray[np.float64], *, bins: int | None = None, level
     tail = (1 - level) / (2 * k)
     low, high = (float(binom.ppf(q, n, 1 / k)) for q in (tail, 1 - tail))
     return PitHistogram(counts, edges, low, high)
+
+
+Vector = NDArray[np.float64]
+
+# The significance level of all tests; for a normal z that is |z| > 2.576.
+ALARM = 0.01
+ALARM_Z = 2.5758293035489
+# Half of all standard normal numbers, and 95 % of them, have at most this absolute value.
+_QUARTILE, _NEARLY_ALL = 0.6744897501960817, 1.959963984540054
+# Fewer rows than this can't show whether class probabilities are calibrated.
+FEW = 20
+# A calibration error below this matters little for most uses.
+SMALL = 0.02
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Rows inside their 95 % interval, and the central 99 % range of that count under binomial(n, 0.95)."""
+
+    inside: int
+    n: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """How far PIT values are from uniform.
+
+    `bias` is their standardized mean: positive means observations above their predictions. `spread` is the standardized
+    variance of their normal scores: positive means more observations in the tails than expected. `middle` is the
+    standardized number of values in the middle half, `central` their share, and `coverage` counts those inside the
+    central 95 %; if there is a bias, the middle is that of the values. `above` is the share above ½, and `distance` the
+    Kolmogorov distance, the largest difference between a stated and an observed probability. `bars` is the histogram.
+    """
+
+    n: int
+    above: float
+    bias: float
+    spread: float
+    middle: float
+    central: float
+    distance: float
+    coverage: Coverage
+    bars: PitHistogram
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether chance explains the differences between the bars."""
+        return not self.bars.outside.any() and self.bars.p >= ALARM
+
+    @property
+    def too_wide(self) -> bool:
+        """Whether the distributions are too wide, by any of three tests."""
+        return self.spread < -ALARM_Z or self.middle > ALARM_Z or self.coverage.inside > self.coverage.high
+
+    @property
+    def too_narrow(self) -> bool:
+        """Whether the distributions are too narrow; they can be too wide for most rows and too narrow for some."""
+        return self.spread > ALARM_Z or self.middle < -ALARM_Z or self.coverage.inside < self.coverage.low
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The mean probability of the predicted labels, and how often they were right.
+
+    Under calibrated probabilities cᵢ, the number of correct labels has mean Σ cᵢ and variance Σ cᵢ(1 − cᵢ): `z` is the
+    standardized difference, negative if the model is overconfident.
+    """
+
+    n: int
+    right: int
+    stated: float
+    z: float
+
+    @property
+    def share(self) -> float:
+        """The share of correct labels."""
+        return self.right / self.n
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance explains the difference."""
+        return abs(self.z) <= ALARM_Z
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Mean difference between predicted and observed shares over groups of rows, and what is expected by chance.
+
+    `z` measures the excess over chance in standard deviations.
+    """
+
+    error: float
+    chance: float
+    z: float
+    confidence: Confidence
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance explains the error."""
+        return self.z <= ALARM_Z
+
+    @property
+    def verdict(self) -> str:
+        """Empty, "overconfident", "underconfident", "miscalibrated" or "slightly miscalibrated".
+
+        Empty if chance explains both the error in groups of rows and the share of correct labels.
+        """
+        if self.confidence.n < FEW or (self.by_chance and self.confidence.by_chance):
+            return ""
+        if not self.confidence.by_chance:
+            return "overconfident" if self.confidence.z < 0 else "underconfident"
+        return "slightly miscalibrated" if self.error < SMALL else "miscalibrated"
+
+
+def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
+    """How many rows are inside their 95 % interval, and how many should be."""
+    n = len(inside)
+    low, high = (int(binom.ppf(q, n, 0.95)) for q in (ALARM / 2, 1 - ALARM / 2))
+    return Coverage(inside=int(inside.sum()), n=n, low=low, high=high)
+
+
+def uniformity(pit: Vector) -> Uniformity:
+    """Tests of PIT values against the uniform distribution.
+
+    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its own mean
+    has mean 1 and variance 2/n.
+    """
+    values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)
+    n = len(values)
+    # Values of exactly 0 or 1 have infinite normal scores, so they are moved to where 2n uniform values would start.
+    normal = ndtri(np.clip(values, 0.25 / n, 1 - 0.25 / n))
+    bias = float((values.mean() - 0.5) * np.sqrt(12 * n))
+    off = np.abs(normal - (normal.mean() if abs(bias) > ALARM_Z else 0.0))
+    central = float(np.mean(off < _QUARTILE))
+    return Uniformity(
+        n=n,
+        above=float(np.mean(values > 0.5)),
+        bias=bias,
+        spread=float((normal.var(ddof=1) - 1) * np.sqrt(n / 2)),
+        middle=float((central - 0.5) * 2 * np.sqrt(n)),
+        central=central,
+        distance=float(kstest(values, "uniform").statistic),
+        coverage=coverage_test(off <= _NEARLY_ALL),
+        bars=pit_histogram(values, level=1 - ALARM),
+    )
+
+
+def confidence(y: ArrayLike, dist: Distribution) -> Confidence:
+    """The mean probability of the predicted labels and the share of correct ones."""
+    found = forecast(y, dist)
+    stated, right = found.table.max(axis=1), found.predicted == found.codes
+    spread = float(np.sqrt(np.sum(stated * (1 - stated))))
+    excess = float(right.sum() - stated.sum())
+    # With certain predictions there is no spread: z is 0 if all are right, infinite otherwise.
+    z = excess / spread if spread > 0 else 0.0 if excess == 0 else float(np.copysign(np.inf, excess))
+    return Confidence(len(right), int(right.sum()), float(stated.mean()), z)
+
+
+def class_calibration(y: ArrayLike, dist: Distribution) -> Calibration:
+    """The calibration error, and that of calibrated probabilities by chance alone.
+
+    In a group the number of events minus the sum of probabilities is about normal with variance v = Σ p(1 − p): its
+    absolute value has mean √(2v/π) and variance (1 − 2/π) v.
+    """
+    probability, happened = forecast(y, dist).event
+    group = groups(probability)
+    off = np.abs(np.bincount(group, weights=happened - probability))
+    variance = np.bincount(group, weights=probability * (1 - probability))
+    chance = float(np.sqrt(2 * variance / np.pi).sum())
+    spread = float(np.sqrt((1 - 2 / np.pi) * variance.sum()))
+    excess = float(off.sum()) - chance
+    # With certain predictions an excess below half a row is a rounding error.
+    z = excess / spread if spread > 0 else 0.0 if excess < 0.5 else np.inf
+    return Calibration(float(off.sum()) / len(group), chance / len(group), z, confidence(y, dist))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.metrics._outcomes import average, outcomes
+from credo.metrics._scores import average, outcomes
 
 Vector = NDArray[np.float64]
 

@@ -9,8 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from credo.metrics._classes import accuracy, brier
-from credo.metrics._predictive import predictive
-from credo.metrics._scores import crps, log_score, rmse
+from credo.metrics._scores import crps, log_score, predictive, rmse
 
 # The sign makes greater better.
 _SCORES = {

@@ -16,8 +16,7 @@ Not here: mixtures that predict y from X (`credo.ensemble`), mixtures as predict
 (`credo.distributions`).
 """
 
-from credo.mixtures._average import DensityAverage, average_densities
-from credo.mixtures._components import Components
-from credo.mixtures._density import GaussianMixture, StudentTMixture
+from credo.mixtures._density import DensityAverage, GaussianMixture, StudentTMixture, average_densities
+from credo.mixtures._mixture import Components
 
 __all__ = ["Components", "DensityAverage", "GaussianMixture", "StudentTMixture", "average_densities"]

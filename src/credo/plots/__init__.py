@@ -28,27 +28,19 @@ from importlib.util import find_spec
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
-from credo.plots._band import bagged_curves, band, prior_draws
-from credo.plots._bars import bars, coefficients
-from credo.plots._boosting import adaboost_rounds, losses
-from credo.plots._combined import expert_regions, weights_by_rows
-from credo.plots._components import components
-from credo.plots._confusion import confusion
+from credo.plots._band import bagged_curves, band, components, prior_draws
+from credo.plots._bars import bars, coefficients, relevance_trace, relevances, weight_posterior
+from credo.plots._classes import confusion, sigmoid
+from credo.plots._ensembles import adaboost_rounds, expert_regions, losses, weights_by_rows
 from credo.plots._evidence import evidence_surface
 from credo.plots._held_out import calibration, over_time, predicted_vs_actual, residuals
-from credo.plots._inclusion import coefficient_density, inclusions
-from credo.plots._labels import shorten
-from credo.plots._models import model_scores, top_models
+from credo.plots._inclusion import coefficient_density, inclusions, model_scores, top_models
 from credo.plots._next import next_points
-from credo.plots._path import coefficient_path
+from credo.plots._path import coefficient_path, tree
 from credo.plots._probabilities import reliability, roc
 from credo.plots._regions import decision_regions
-from credo.plots._relevance import relevance_trace, relevances
-from credo.plots._sigmoid import sigmoid
-from credo.plots._style import style
+from credo.plots._style import shorten, style
 from credo.plots._svg import svg
-from credo.plots._tree import tree
-from credo.plots._weights import weight_posterior
 
 __all__ = [
     "adaboost_rounds", "bagged_curves", "band", "bars", "calibration", "coefficient_density",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.frames import frame
+from credo.core.frames import frame
 
 Vector = NDArray[np.float64]
 

@@ -12,12 +12,11 @@ from matplotlib.colors import to_rgba
 from numpy.typing import NDArray
 from scipy.interpolate import RectBivariateSpline
 
-from credo.estimator import positive_integer
-from credo.linalg import NotPositiveDefiniteError
-from credo.params import Bijector, Parameter, Positive
+from credo.core.estimator import positive_integer
+from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.params import Bijector, Parameter, Positive
 from credo.plots._data import Vector, feature_names
-from credo.plots._labels import name_axis, name_log_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, canvas, legend
+from credo.plots._style import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, shorten
 
 # Contours, in nats below the maximum.
 _LEVELS = (1.0, 3.0, 10.0, 30.0, 100.0)

@@ -10,10 +10,9 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.metrics._calibration import pit_histogram
-from credo.metrics._residuals import residual_trend
+from credo.metrics._influence import residual_trend
 from credo.plots._data import Vector, limits, sample_rows, vector
-from credo.plots._labels import name_axis, name_date_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, name_date_axis, shorten
 
 
 def predicted_vs_actual(

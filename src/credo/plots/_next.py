@@ -10,12 +10,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import choice, positive_integer
+from credo.core.estimator import choice, positive_integer
 from credo.gp.acquisition import expected_improvement, incumbent
 from credo.plots._band import band
 from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive, rows_for
-from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, strip_below
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten, strip_below
 
 _CRITERIA = ("variance", "improvement")
 _TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}

@@ -11,11 +11,10 @@ from matplotlib.ticker import FixedLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, rankdata
 
-from credo.estimator import interval_level, positive_integer
+from credo.core.estimator import interval_level, positive_integer
 from credo.plots._classes import Forecast, color, dash, forecast, shown, title
 from credo.plots._data import Vector
-from credo.plots._labels import name_axis, shorten
-from credo.plots._style import ACCENT, ALERT, MUTED, canvas, legend, strip_below
+from credo.plots._style import ACCENT, ALERT, MUTED, canvas, legend, name_axis, shorten, strip_below
 
 
 def reliability(

@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from numpy.typing import ArrayLike, NDArray
 
-from credo.estimator import positive_integer
+from credo.core.estimator import positive_integer
 from credo.plots._bars import remark
 from credo.plots._classes import color, labelled, palette, points, title
 from credo.plots._data import Vector, feature_names, grid_rows, limits, name_of, pair_of, rows_for
-from credo.plots._labels import name_axis, shorten
-from credo.plots._style import INK, MUTED, canvas, legend
+from credo.plots._style import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 

@@ -19,12 +19,9 @@ Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.e
 
 from credo.selection._compare import compare
 from credo.selection._comparison import Comparison, HeldOut, Score
-from credo.selection._criteria import bic, description_length
-from credo.selection._gap import Gap, gap
-from credo.selection._kernel_result import Component, KernelSearch, Step
-from credo.selection._kernel_search import search_kernel
-from credo.selection._measures import MEASURES, Measure
-from credo.selection._select import BASELINE, NAIVE, Selection
+from credo.selection._kernel_search import Component, KernelSearch, Step, search_kernel
+from credo.selection._measures import MEASURES, Measure, bic, description_length
+from credo.selection._select import BASELINE, NAIVE, Gap, Selection, gap
 
 __all__ = [
     "BASELINE",

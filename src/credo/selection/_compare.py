@@ -11,11 +11,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from credo.estimator import labels_of, observed
+from credo.core.estimator import labels_of, observed
+from credo.core.folds import splits
+from credo.core.seeds import generator
 from credo.linear import BaselineClassifier, BaselineRegressor
-from credo.seeds import generator
 from credo.selection._comparison import Comparison, Score, with_probabilities
-from credo.selection._folds import splits
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
 from credo.selection._select import BASELINE
 from credo.selection._trial import Parts, Trial

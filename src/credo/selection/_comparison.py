@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from credo.core.frames import Table
 from credo.distributions import Distribution
-from credo.frames import Table
-from credo.selection._gap import Gap, gap
 from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
-from credo.selection._select import BASELINE, Candidate, Selection, select
+from credo.selection._select import BASELINE, Candidate, Gap, Selection, gap, select
 
 # Columns that are shown only if at least one model has a value.
 _CRITERIA = ("model_probability", "bic", "description_length")

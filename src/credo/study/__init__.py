@@ -10,7 +10,7 @@ reported. Notes are values; nothing is printed except progress on stderr, and th
 Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `Card` and `CARDS` (the
 models), `run` (the models on a data set), `write` (the files of a study).
 
-Not here: parsing of arguments and printing (`credo.cli`), the page itself (`credo.report`).
+Not here: parsing of arguments and printing (`credo.app.cli`), the page itself (`credo.study.report`).
 """
 
 from importlib import import_module
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from credo.study._analyze import analyze, run
     from credo.study._catalogue import CARDS, Card
     from credo.study._dataset import Dataset, Note, dataset
-    from credo.study._study import Study
-    from credo.study._write import write
+    from credo.study._study import Study, write
 
 # Imported on first use: the command line asks for the names of the models before it needs anything else.
 _MEMBERS = {
     "_analyze": ("analyze", "run"),
     "_catalogue": ("CARDS", "Card"),
     "_dataset": ("Dataset", "Note", "dataset"),
-    "_study": ("Study",),
-    "_write": ("write",),
+    "_study": ("Study", "write"),
 }
 
 __all__ = ["CARDS", "Card", "Dataset", "Note", "Study", "analyze", "dataset", "run", "write"]

@@ -9,16 +9,15 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
-from credo.io import read_table
 from credo.selection import BASELINE
 from credo.selection._compare import comparison_of
-from credo.study._ahead import narrow_ahead
 from credo.study._catalogue import SUFFIXES, chosen_cards
 from credo.study._dataset import Dataset, Note, dataset
 from credo.study._display import display
 from credo.study._large import fitted_to_all, names_in_parts
-from credo.study._run import Report, Run
+from credo.study._run import Report, Run, narrow_ahead
 from credo.study._study import Study, absurd_notes, too_good_notes
+from credo.tables import read_table
 
 TIME = 60.0
 FOLDS = 5
@@ -77,7 +76,7 @@ def analyze(
     scheduler : str, optional
         The address of a Dask scheduler.
     **reading
-        Options of `credo.io.read_table` for a path.
+        Options of `credo.tables.read_table` for a path.
 
     Returns
     -------

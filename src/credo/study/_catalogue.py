@@ -211,7 +211,11 @@ def _check_names(models: Sequence[str], task: str) -> None:
 
 # No note says that these were not used: most tables aren't in time order.
 _SELDOM = ("naive", "naive-season", "gp-time", "gp-time-log", "gp-time-power")
-_COORDINATE, _SUBSETS, _KERNELS = "credo.learning.coordinate._jit", "credo.subsets._enumerate_jit", "credo.kernels._jit"
+_COORDINATE, _SUBSETS, _KERNELS = (
+    "credo.core.learning.coordinate._jit",
+    "credo.sparse._enumerate_jit",
+    "credo.kernels._jit",
+)
 _TREES = "credo.trees._jit"
 # Of small trees, most of the time is the same for any number of rows.
 _TREE_GROWTH = 0.5

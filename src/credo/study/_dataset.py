@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.estimator import merge_equal_rows
+from credo.core.folds import Split, forward, splits, with_known_classes
 from credo.distributions import BoxCox, Log, YeoJohnson
 from credo.ensemble import choose_transform
-from credo.estimator import merge_equal_rows
-from credo.io import (
+from credo.study._checks import leaks, spread_varies, unit_notes
+from credo.study._large import large_table, sample_of
+from credo.study._size import Size, Times
+from credo.tables import (
     Preparation,
     Task,
     TimeColumn,
@@ -24,16 +28,9 @@ from credo.io import (
     time_column,
     without_lone_classes,
 )
-from credo.io.errors import plural, quoted
-from credo.io.extras import pandas
-from credo.io.tables.columns import as_frame, column_named, finite_columns
-from credo.io.tables.parquet import LargeTable
-from credo.selection._folds import Split, forward, splits, with_known_classes
-from credo.study._large import large_table, sample_of
-from credo.study._leaks import leaks
-from credo.study._size import Size, Times
-from credo.study._spread import spread_varies
-from credo.study._units import unit_notes
+from credo.tables.columns import as_frame, column_named, finite_columns
+from credo.tables.errors import pandas, plural, quoted
+from credo.tables.formats import LargeTable
 
 # Rows of equal inputs share a fold if at least one row in this many is distinct.
 _DISTINCT = 3

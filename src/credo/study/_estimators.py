@@ -33,16 +33,10 @@ from credo.linear import (
     NaiveForecast,
     Ridge,
 )
-from credo.penalized import LassoCV, SparseLogisticRegressionCV
+from credo.sparse import LassoCV, SparseLogisticRegressionCV, SpikeSlabClassifier, SpikeSlabRegressor
 from credo.study._catalogue import AVERAGE
 from credo.study._size import EXACT_ROWS, Size
-from credo.subsets import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.trees import (
-    BoostedTreesClassifier,
-    BoostedTreesRegressor,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-)
+from credo.trees import BoostedTreesClassifier, BoostedTreesRegressor, DecisionTreeClassifier, DecisionTreeRegressor
 
 # Every fold pays for the restarts; with half as many, the best of several maxima of the evidence is often missed.
 RESTARTS = 4

@@ -13,16 +13,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from credo.estimator import dask_module
-from credo.io import TableModel
-from credo.io.errors import TableError
-from credo.io.tables.parquet import LargeTable
-from credo.io.tables.source import MAX_BYTES
-from credo.io.tables.target import part_target
-from credo.notices import collected, on_one_line
-from credo.scale import DaskParts, LocalParts, Parts
+from credo.core.estimator import dask_module
+from credo.core.notices import collected, on_one_line
+from credo.core.parts import DaskParts, LocalParts, Parts
 from credo.study._catalogue import CARDS
 from credo.study._size import Size, memory
+from credo.tables import TableModel
+from credo.tables.errors import TableError
+from credo.tables.formats import LargeTable
+from credo.tables.source import MAX_BYTES
+from credo.tables.target import part_target
 
 ENGINES = ("local", "dask")
 # Rows, and cells, of the sample on which models are compared.

@@ -1,4 +1,8 @@
-"""Fitting the models within a time budget, the cheapest first; finished models are kept.
+"""Forecasts of later times: whether they are as unsure as the held-out errors say.
+
+The average of a study's models: stacking of held-out predictions that are there already.
+
+Fitting the models within a time budget, the cheapest first; finished models are kept.
 
 A model that would take more than its share of the time left, as far as its first fits tell, has to wait until the
 others are fitted; then those that waited go on after their last finished fit, the quickest first.
@@ -11,24 +15,140 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from credo.deadlines import TimeUp, until
-from credo.io import Preparation, TableModel
-from credo.io.preparation import preparing_once
-from credo.notices import collected, on_one_line
+from credo.core.deadlines import TimeUp, until
+from credo.core.estimator import is_sparse
+from credo.core.folds import Split
+from credo.core.learning import stacking_weights
+from credo.core.notices import collected, on_one_line
+from credo.distributions import Bernoulli, Distribution, Mixture
+from credo.ensemble import ModelAverage
+from credo.metrics import point, predictive
+from credo.selection import BASELINE, Comparison
 from credo.selection._comparison import Score
-from credo.selection._folds import Split
 from credo.selection._measures import CLASSIFICATION, REGRESSION
-from credo.selection._trial import Parts, Trial
-from credo.study._average import average
+from credo.selection._trial import Parts, Trial, stacked
 from credo.study._catalogue import AVERAGE, SLOWEST, Card
 from credo.study._dataset import Dataset
+from credo.tables import Preparation, TableModel
+from credo.tables.table_model import preparing_once
+
+# A forecast is too narrow if its standard deviation is below this share of the held-out RMSE.
+_NARROW = 0.5
+
+
+def narrow_ahead(data: Dataset, comparison: Comparison, splits: Sequence[Split]) -> dict[str, str]:
+    """The models whose forecasts for the time after the last row are too narrow, and why.
+
+    Each fold was predicted from the rows before it. So the rows of the last fold, moved by its length, are as far ahead
+    of the last row as held-out rows were of the rows before them.
+    """
+    if data.time is None or data.size.times is None or data.size.classes:
+        return {}
+    column, last = data.size.times.column, np.asarray(data.time.order)[-len(splits[-1][1]) - 1 :]
+    # Which quarter of its fold a row is in: held-out rows, and the rows ahead.
+    quarter = np.zeros(len(data.y), dtype=np.intp)
+    for _, test in splits:
+        quarter[test] = 4 * np.arange(len(test)) // len(test)
+    found = {}
+    for name, held in comparison.held_out.items():
+        model = comparison.fitted[name]
+        before, rows = (model.preparation_.transform(data.frame.iloc[part]) for part in (last[:1], last[1:]))
+        if name == BASELINE or is_sparse(rows) or rows.shape[1] <= column:
+            continue
+        rows[:, column] += rows[-1, column] - before[0, column]
+        std = predictive(model.estimator_, model.for_estimator(rows)).std
+        squares = (held.y - point(held.dist)) ** 2
+        for q in range(4):
+            ours = float(np.median(std[quarter[last[1:]] == q]))
+            rmse = float(np.sqrt(np.mean(squares[quarter[held.rows] == q])))
+            if ours < _NARROW * rmse:
+                found[name] = (
+                    "its intervals for times after the last row are too narrow (a standard deviation of "
+                    f"{ours:.3g}, where held-out rows as far ahead have an RMSE of {rmse:.3g})"
+                )
+                break
+    return found
+
+
+Array = NDArray[np.float64]
+
+# Members with less weight than this are left out, so that predictions need few models.
+_LEAST = 0.01
+
+
+def average(name: str, trials: Sequence[Trial]) -> Trial:
+    """The trial of the average of finished models with equal preparations.
+
+    The weights for a fold maximize the log score of the other folds' held-out rows, so that its scores are honest;
+    those of the final model maximize that of all.
+    """
+    start = perf_counter()
+    first = trials[0]
+    scores = [np.column_stack([dist.log_prob(first.y[rows]) for _, dist in parts]) for rows, parts in _folds(trials)]
+    found = Trial(name, first.model, first.X, first.y, first.task, first.seed)
+    for k, (rows, parts) in enumerate(_folds(trials)):
+        weights = _weights(np.concatenate([part for i, part in enumerate(scores) if i != k]))
+        dist = _mixed([dist for _, dist in parts], weights)
+        found.parts.append((rows, dist))
+        found.measured.append(first.task.rows(first.y[rows], dist))
+        found.warned.append([])
+    table = np.concatenate(scores)
+    order = np.argsort(np.concatenate([rows for rows, _ in found.parts]))
+    found.fitted = _model(trials, _weights(table), table[order], np.sort(np.concatenate([r for r, _ in found.parts])))
+    found.n_fits = len(scores) + 1
+    found.model = TableModel(found.fitted.preparation, found.fitted.estimator, found.fitted.target)
+    found.seconds = found.fitted._fit_seconds = perf_counter() - start
+    return found
+
+
+def _folds(trials: Sequence[Trial]) -> list[tuple[Any, list[tuple[Any, Distribution]]]]:
+    """The rows of each fold, and what each model predicted for them."""
+    return [(parts[0][0], list(parts)) for parts in zip(*(trial.parts for trial in trials), strict=True)]
+
+
+def _weights(scores: Array) -> Array:
+    weights = stacking_weights(scores)
+    weights = np.where(weights < _LEAST * weights.max(), 0.0, weights)
+    return weights / weights.sum()
+
+
+def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
+    """The mixture; of classes, which may differ between models, the mean probabilities."""
+    used = [(dist, weight) for dist, weight in zip(dists, weights, strict=True) if weight > 0]
+    if len(used) == 1:
+        return used[0][0]
+    if not used[0][0]._discrete:
+        return Mixture([dist for dist, _ in used], [weight for _, weight in used])
+    n = len(used[0][0])
+    # All on the same classes, by stacking the models' rows.
+    whole: Any = stacked([(np.arange(n) + i * n, dist) for i, (dist, _) in enumerate(used)], n * len(used))
+    share = [weight for _, weight in used]
+    probs = np.tensordot(share, whole.probs.reshape(len(used), n, -1), axes=1)
+    if isinstance(whole, Bernoulli):
+        return Bernoulli(np.clip(probs[:, 0], 0.0, 1.0))
+    return type(whole)(probs, classes=whole.classes)
+
+
+def _model(trials: Sequence[Trial], weights: Array, scores: Array, rows: NDArray[np.intp]) -> TableModel:
+    """A table model whose estimator averages those of the members, fitted to all rows already."""
+    kept = [i for i, weight in enumerate(weights) if weight > 0]
+    fitted = [trials[i].fitted for i in kept]
+    pairs = [(trials[i].name.replace("__", "_"), clone(trials[i].fitted.estimator)) for i in kept]
+    models = [model.estimator_ for model in fitted]
+    inner = ModelAverage.of_fitted(pairs, models, weights[kept], scores[:, kept], rows, "folds of the study")
+    model = TableModel(clone(fitted[0].preparation), clone(inner), fitted[0].target)
+    model.preparation_, model.estimator_ = fitted[0].preparation_, inner
+    model.n_features_in_, model.feature_names_in_ = fitted[0].n_features_in_, fitted[0].feature_names_in_
+    return model
+
 
 # The part of the budget that the models may use; scores, figures and files need the rest.
 _FOR_MODELS = 0.75

@@ -16,15 +16,14 @@ attributes of fitted models: their names are part of the file format.
 Not here: what combines trees (`credo.ensemble`).
 """
 
-from credo.trees._boosted import BoostedTrees as BoostedTrees
-from credo.trees._leaves import DirichletPrior as DirichletPrior
-from credo.trees._leaves import NormalPrior as NormalPrior
+from credo.trees._tree import DirichletPrior as DirichletPrior
+from credo.trees._tree import NormalPrior as NormalPrior
 from credo.trees._tree import Tree as Tree
+from credo.trees.boosting import BoostedTrees as BoostedTrees
 from credo.trees.boosting import BoostedTreesClassifier, BoostedTreesRegressor
-from credo.trees.classifier import DecisionTreeClassifier
-from credo.trees.regressor import DecisionTreeRegressor
 from credo.trees.stump import DecisionStump
 from credo.trees.stump import Stumps as Stumps
+from credo.trees.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
     "BoostedTreesClassifier",

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from credo._jit import njit
+from credo.core.numba import njit
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from credo.deadlines import check
-from credo.estimator import Result, check_places, check_shapes, choice
+from credo.core.deadlines import check
+from credo.core.estimator import Result, check_places, check_shapes, choice
 from credo.trees._jit import best_split, boost_stumps, vote
-from credo.trees._leaves import DirichletPrior
-from credo.trees._tree import Array, Index, Tree
-from credo.trees.classifier import TreeClassifier
+from credo.trees._tree import Array, DirichletPrior, Index, Tree
+from credo.trees.trees import TreeClassifier
 
 # Entries that a compiled call visits between two checks of the deadline: about a tenth of a second.
 _VISITS = 30_000_000

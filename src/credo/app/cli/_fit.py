@@ -1,0 +1,196 @@
+"""`credo fit`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from credo.app.cli._options import READING, data_file, debug_option, json_option, reading_arguments, reading_options
+from credo.app.cli._screen import Screen, command_as_typed
+from credo.study._catalogue import known_name, names
+
+
+def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """The value of `--models` as names; None for the default."""
+    if value is None:
+        return None
+    found = tuple(dict.fromkeys(name.strip().lower() for name in value.split(",") if name.strip()))
+    if not found:
+        raise click.BadParameter(f"name at least one of {', '.join(names())}.")
+    for name in found:
+        try:
+            known_name(name)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    return found
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
+    """The value of `--time`: a number of seconds, or "none" for no limit."""
+    if value.lower() == "none":
+        return None
+    try:
+        time = float(value)
+    except ValueError:
+        time = -1.0
+    if not 0 < time < float("inf"):
+        raise click.BadParameter(f"{value!r} is neither a positive number of seconds nor 'none'.")
+    return time
+
+
+@click.command(short_help="Compare models on a table; save the selected one and a report.")
+@click.argument("data", type=data_file)
+@click.option("--target", metavar="NAME", help="The column to predict: numbers or classes.  [required]")
+@click.option(
+    "--task",
+    type=click.Choice(["regression", "classification"]),
+    help="Predict numbers or classes. [default: inferred from the target]",
+)
+@click.option(
+    "--models",
+    "models",
+    metavar="A,B,…",
+    callback=model_names,
+    help=f"Models to compare. For numbers: {', '.join(names('regression'))}. For classes: "
+    f"{', '.join(names('classification'))}. [default: all that fit into the time]",
+)
+@click.option(
+    "--time",
+    metavar="SECONDS",
+    default="60",
+    callback=seconds,
+    show_default=True,
+    help="Time budget for the whole run, or 'none' for no limit. Cheap models are fitted first; a quarter of "
+    "the time is kept for the report.",
+)
+@click.option("--select", metavar="NAME", help="Select this model, regardless of the scores.")
+@click.option(
+    "--keep",
+    type=click.Choice(["selected", "all"]),
+    default="selected",
+    show_default=True,
+    help="Models to save: only the selected one as model.credo, or also every model as NAME.credo.",
+)
+@click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
+@click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--folds",
+    "--cv",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Number of cross-validation folds.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "dask"]),
+    default="local",
+    show_default=True,
+    help="What fits the selected model to all rows of a Parquet file that is read in parts: this process, or Dask.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler. [default: processes here]")
+@reading_options
+@json_option
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@debug_option
+def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Compare models on the table DATA by their held-out predictions of the target column, and select one.
+
+    DATA is a CSV, Parquet, Excel or JSON lines file, or - for standard input.
+
+    Writes model.credo (the selected model, fitted on all rows), report.html, leaderboard.csv and held_out.csv (the
+    held-out predictions) into the output folder and, where spike-slab is among the models, inclusions.csv: the
+    probability that each input matters. When the time is up, or on Ctrl-C, the finished models are compared and
+    written. Existing files of these names are replaced once the new ones are complete.
+
+    A Parquet file that takes more than 1 GiB or a quarter of the memory is read in parts: models are compared on a
+    random sample of the rows, and the selected one is fitted to all of them, whatever the time.
+    """
+    if options["scheduler"] is not None and options["engine"] != "dask":
+        raise click.UsageError("--scheduler is for --engine dask.")
+    screen = Screen(as_json=as_json, quiet=quiet)
+    reading = reading_arguments(**{key: options.pop(key) for key in READING})
+    if target is None:
+        raise click.UsageError(_missing_target(data, reading))
+    run_and_show(data, target, screen, out=Path(out), reading=reading, keep_all=keep == "all", **options)
+
+
+def _missing_target(data: str, reading: dict[str, Any]) -> str:
+    from credo.tables import read_table
+    from credo.tables.errors import quoted
+
+    columns = read_table(data, **reading).frame.columns
+    source = "standard input" if data == "-" else Path(data).name
+    return f"Missing option '--target'. Choose the column to predict; {source} has {quoted(columns, most=15)}."
+
+
+def run_and_show(
+    data: str,
+    target: str,
+    screen: Screen,
+    *,
+    out: Path,
+    reading: dict[str, Any] | None = None,
+    keep_all: bool = False,
+    task: str | None = None,
+    shuffle: bool = False,
+    engine: str = "local",
+    **options: Any,
+) -> None:
+    """Run the study, write its files and print the results."""
+    from credo.app.cli._files import check_outputs, staging
+    from credo.study import dataset, run, write
+    from credo.study._display import display
+    from credo.study._study import OUTPUTS
+
+    # The names of the models that a run adds are not known yet.
+    kept = sorted(out.glob("*.credo")) if keep_all else []
+    check_outputs([] if data == "-" else [Path(data)], [*(out / name for name in OUTPUTS), *kept])
+    with screen.notes_for_warnings(), staging(out) as stage:
+        in_order = False if shuffle else None
+        table = dataset(data, target, task=task, reading=reading, time_order=in_order, engine=engine)
+        kind = f" of {table.size.classes} classes" if table.size.classes else ""
+        screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")
+        for note in table.notes:
+            screen.note(f"Note: {note}")
+        with display(enabled=not screen.quiet) as report:
+            study = run(table, report=report, engine=engine, **options)
+        said = {note.text for note in table.notes}
+        for note in study.notes:
+            if note.text not in said:
+                screen.note(f"Note: {note}")
+        for missing in write(study, stage.folder, keep_all=keep_all):
+            screen.note(f"Note: {missing}")
+        outputs = stage.publish()
+    for name in OUTPUTS:
+        if name not in outputs and (out / name).exists():
+            screen.note(f"Note: {out / name} is from an earlier run; this run did not write it.")
+    _show(study, outputs, screen, data)
+
+
+def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> None:
+    from credo.study._study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
+
+    screen.say()
+    screen.leaderboard(study.comparison, study.selected)
+    screen.say()
+    screen.say(f"{study.reason} {study.performance()}")
+    screen.say()
+    titles = {REPORT: "Report", MODEL: "Model", LEADERBOARD: "Leaderboard", HELD_OUT: "Held out"}
+    for name, title in (titles | {INCLUSIONS: "Inclusions"}).items():
+        if name in outputs:
+            screen.say(f"{title:<12} {outputs[name]}")
+    others = sorted(set(outputs) - {*titles, INCLUSIONS})
+    if others:
+        screen.say(f"{'Models':<12} {', '.join(others)}")
+    screen.say()
+    model, command = shlex.quote(str(outputs[MODEL])), command_as_typed()
+    screen.say(f"Next: {command} show {model}")
+    if data != "-":
+        screen.say(f"      {command} predict {model} {shlex.quote(data)}")
+    places = {Path(name).stem: str(path) for name, path in outputs.items()}
+    screen.json({**study.record(), "data": data, "outputs": places})

@@ -1,0 +1,80 @@
+"""The command group, and how errors are printed."""
+
+from __future__ import annotations
+
+import traceback
+from importlib import import_module
+from typing import Any
+
+import click
+
+from credo._version import __version__
+from credo.app.cli._options import debug_option
+from credo.app.cli._screen import visible
+
+_COMMANDS = {
+    "fit": "credo.app.cli._fit:fit",
+    "predict": "credo.app.cli._predict:predict",
+    "show": "credo.app.cli._show:show",
+    "serve": "credo.app.cli._serve:serve",
+    "demo": "credo.app.cli._demo:demo",
+    "lab": "credo.app.cli._lab:lab",
+}
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class Group(click.Group):
+    """Loads commands on demand, and turns exceptions into a message and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the help."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name].split(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; see the exit codes in `credo.app.cli`."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("Stopped. No partial files were left.", err=True)
+            ctx.exit(INTERRUPTED)
+        except Exception as error:
+            if ctx.meta.get("credo.debug"):
+                traceback.print_exc()
+            click.echo(f"Error: {visible(sentence(error))}", err=True)
+            ctx.exit(1)
+
+
+def sentence(error: Exception) -> str:
+    """The error message."""
+    text = str(error).strip()
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return f"not enough memory. {text}".strip()
+    if isinstance(error, ImportError | ValueError | OSError) and text:
+        return text
+    # Nothing that Credo raises on purpose: name the kind, and where to see the rest.
+    return f"unexpected {type(error).__name__}: {text or 'no message'}. Run again with --debug for more."
+
+
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 success, 1 the data or the model can't be used, 2 wrong usage, 130 stopped by Ctrl-C before "
+    "any model was finished.",
+)
+@click.version_option(__version__, prog_name="credo", message="%(prog)s %(version)s")
+@debug_option
+def credo() -> None:
+    """Regression and classification with calibrated uncertainty."""

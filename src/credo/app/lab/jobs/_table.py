@@ -1,0 +1,118 @@
+"""How the columns of an uploaded table were understood."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from credo.study._large import large_table, sample_of
+from credo.tables import ColumnError, TableError, read_table, target_task, time_column
+from credo.tables.errors import quoted, shown
+from credo.tables.kinds import Profile, kind_of, profile, timestamps
+
+# The kinds as the page names them.
+KINDS = {"numeric": "number", "categorical": "category", "text": "text", "date": "date"}
+LEAVE_OUT = "leave out"
+_PREVIEW_ROWS, _EXAMPLES = 5, 4
+# The most columns of a table, and characters of a cell, that the page gets.
+_MOST_COLUMNS, _LONGEST = 2000, 80
+_TARGET_NAME = re.compile(r"(y|target|class|label|outcome|response|result|price)", re.IGNORECASE)
+_SPLIT_NAME = re.compile(r"(train|test|split|fold|set|weight|weights)", re.IGNORECASE)
+
+
+def read(path: str, name: str) -> dict[str, Any]:
+    """The columns of a table with their kinds, the first rows, the target that is proposed, and notes."""
+    whole = large_table(path, {})
+    if whole is None:
+        sheet = read_table(path)
+        frame, notes = sheet.frame, list(sheet.notes)
+    else:
+        frame, note = sample_of(whole)
+        notes = [note]
+    n_rows = len(frame) if whole is None else whole.n_rows
+    if frame.shape[1] < 2:
+        found = quoted(frame.columns)
+        raise TableError(
+            f"{name!r} has only one column, {found}. A table needs a column to predict and at least one other; if "
+            "it has more, the separator was not recognized"
+        )
+    if not n_rows:
+        raise TableError(f"{name!r} has a header and no rows")
+    if frame.shape[1] > _MOST_COLUMNS:
+        raise TableError(
+            f"{name!r} has {frame.shape[1]:,} columns, and the page shows at most {_MOST_COLUMNS:,}; use `credo fit`"
+        )
+    columns = [described(str(column), frame[column]) for column in frame.columns]
+    return {
+        "rows": n_rows,
+        "columns": columns,
+        "preview": [[_cell(value) for value in row] for row in frame.head(_PREVIEW_ROWS).to_numpy(dtype=object)],
+        "target": proposed(columns),
+        "time": None if (time := time_column(frame)) is None or time.repeated else time.name,
+        "notes": notes,
+    }
+
+
+def described(name: str, column: Any) -> dict[str, Any]:
+    """One column: its kind and why, missing and distinct values, range and examples."""
+    try:
+        found = profile(name, column)
+    except ColumnError as error:
+        return {
+            "name": name, "kind": LEAVE_OUT, "reason": str(error), "missing": 0, "distinct": 0, "low": None,
+            "high": None, "examples": [], "task": None,
+        }  # fmt: skip
+    kind, reason = kind_of(found)
+    low, high = _range(found, kind)
+    return {
+        "name": name,
+        "kind": KINDS.get(kind, LEAVE_OUT),
+        "reason": reason if kind in KINDS else _reason(kind, reason),
+        "missing": found.n_missing,
+        "distinct": found.n_distinct,
+        "low": low,
+        "high": high,
+        "examples": [_cell(value) for value in dict.fromkeys(column[found.present].head(200).tolist())][:_EXAMPLES],
+        "task": _task(name, column) if found.n_distinct > 1 else None,
+    }
+
+
+def proposed(columns: list[dict[str, Any]]) -> str | None:
+    """The column that is probably to be predicted: one with a telling name, otherwise the last usable one."""
+    usable = [column["name"] for column in columns if column["kind"] in ("number", "category") and column["task"]]
+    named = [name for name in usable if _TARGET_NAME.fullmatch(name)]
+    others = [name for name in usable if not _SPLIT_NAME.fullmatch(name)]
+    return next(iter([*named[-1:], *others[-1:], *usable[-1:]]), None)
+
+
+def _reason(kind: str, reason: str) -> str:
+    words = {"constant": "only one value", "empty": "no values", "identifier": "identifies the rows"}[kind]
+    return f"{words}: {reason}" if reason and kind == "identifier" else words
+
+
+def _task(name: str, column: Any) -> dict[str, Any]:
+    """What the column would be predicted as."""
+    found = target_task(column.to_frame(), name)
+    return {"name": found.name, "why": found.why}
+
+
+def _range(found: Profile, kind: str) -> tuple[str | None, str | None]:
+    """The smallest and the largest value of numbers and dates, as text."""
+    if kind == "date":
+        stamps = timestamps(found.column, found.present, found.date_format or "")
+        known = stamps[~np.isnat(stamps)].astype("datetime64[D]")
+        return (str(known.min()), str(known.max())) if len(known) else (None, None)
+    values = found.values[np.isfinite(found.values)]
+    if kind not in ("numeric", "constant", "identifier") or not len(values) or len(found.odd) > len(values):
+        return None, None
+    return shown(float(values.min())), shown(float(values.max()))
+
+
+def _cell(value: Any) -> str:
+    """A cell as text; empty if it is missing."""
+    if value is None or value != value:
+        return ""
+    text = shown(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,42 @@
+"""Serving over HTTP: what protects a local web server, shared with the lab, and the server of a fitted model.
+
+    guarded(app, …) -> app                one middleware for each: hosts, origins, token, body, headers, access log
+    ServedModel.open(path) -> model       application(model, limits=…) -> app        run(app, listen(host, port), …)
+
+Contract: a refused request is answered with a JSON object that says why, and where it is about rows, in which row and
+column; it never reaches the model. Answers are valid JSON: numbers that aren't finite are null. One thread predicts; a
+request waits for a limited time in a limited queue, and slow clients hold nobody up. Nothing that a client sends is
+evaluated or reaches the file system, and no request leaves the machine.
+
+Members: `guard` and `logs` (any ASGI application), `server` (sockets and signals); of the model server `app` (routes),
+`inputs` (rows of JSON to tables), `model`, `worker`, `infer` (Open Inference Protocol), `metrics`, `schema` (OpenAPI),
+`page` (its documentation) and `strict_json`.
+
+Not here: fitting, the command line, the lab.
+"""
+
+from importlib.util import find_spec
+
+if missing := [name for name in ("fastapi", "uvicorn", "prometheus_client", "jinja2") if find_spec(name) is None]:
+    raise ImportError(f"credo.app.serve needs {', '.join(missing)}, not installed: pip install 'credo[lab]'")
+
+from credo.app.serve.app import Limits, application
+from credo.app.serve.guard import (
+    AccessLog,
+    AllowedHosts,
+    BodyLimit,
+    JsonLines,
+    SameOrigin,
+    SecurityHeaders,
+    TokenRequired,
+    guarded,
+    log_to_stderr,
+    refuse,
+)
+from credo.app.serve.model import ServedModel
+from credo.app.serve.server import listen, run
+
+__all__ = [
+    "AccessLog", "AllowedHosts", "BodyLimit", "JsonLines", "Limits", "SameOrigin", "SecurityHeaders", "ServedModel",
+    "TokenRequired", "application", "guarded", "listen", "log_to_stderr", "refuse", "run",
+]  # fmt: skip

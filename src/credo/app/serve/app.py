@@ -1,0 +1,294 @@
+"""What Prometheus reads: requests, their latency, those in flight, and rows predicted.
+
+The routes of the model server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException
+
+from credo._version import __version__
+from credo.app.serve import protocol as schema
+from credo.app.serve.guard import App, guarded
+from credo.app.serve.inputs import Refused, dump, parse, plain
+from credo.app.serve.model import LEVEL, Predictions, ServedModel, Worker
+from credo.app.serve.protocol import InferenceRequest, add_page, inference_response, model_metadata, server_metadata
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
+
+
+class Metrics:
+    """The metrics of one server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "credo_requests_total", "Requests answered.", ["method", "path", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "credo_request_seconds", "Time to answer.", ["path"], buckets=_BUCKETS, registry=self.registry
+        )
+        self.in_flight = Gauge("credo_requests_in_flight", "Requests not answered yet.", registry=self.registry)
+        self.rows = Counter("credo_rows_predicted_total", "Rows predicted.", registry=self.registry)
+
+    def text(self) -> bytes:
+        """All of them in the format of Prometheus."""
+        return generate_latest(self.registry)
+
+
+class Measured:
+    """ASGI middleware that counts and times requests; paths other than the `known` ones count as "other"."""
+
+    def __init__(self, app: Any, metrics: Metrics, known: Collection[str]) -> None:
+        self.app, self.metrics, self.known = app, metrics, frozenset(known)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status, started = 500, time.perf_counter()
+
+        async def sending(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        with self.metrics.in_flight.track_inprogress():
+            try:
+                await self.app(scope, receive, sending)
+            finally:
+                path = scope["path"] if scope["path"] in self.known else "other"
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self.metrics.requests.labels(method, path, str(status)).inc()
+                self.metrics.seconds.labels(path).observe(time.perf_counter() - started)
+
+
+# Orchestrators ask for these without a secret.
+HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")
+_TAG = "Open Inference Protocol v2"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for: bytes of its body, rows, and seconds for its body and for its prediction."""
+
+    max_bytes: int = 10_000_000
+    max_rows: int = 10_000
+    seconds: float = 30.0
+
+
+def application(
+    model: ServedModel,
+    *,
+    limits: Limits | None = None,
+    host: str = "127.0.0.1",
+    names: tuple[str, ...] = (),
+    token: str | None = None,
+) -> App:
+    """The server of a model as an ASGI application, behind `guarded`.
+
+    Parameters
+    ----------
+    model : ServedModel
+    limits : Limits, optional
+    host, names, token : as in `guarded`; health checks need no token
+    """
+    chosen = Limits() if limits is None else limits
+    metrics = Metrics()
+    app = routes(model, chosen, metrics)
+    paths = {path for path in (getattr(route, "path", None) for route in app.routes) if path is not None}
+    return guarded(
+        Measured(app, metrics, paths),
+        host=host,
+        names=names,
+        max_bytes=chosen.max_bytes,
+        body_seconds=chosen.seconds,
+        token=token,
+        open_paths=HEALTH,
+    )
+
+
+def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
+    """The application without its guards."""
+    worker = Worker(limits.seconds)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        worker.close()
+
+    app = FastAPI(
+        title=f"Credo: {model.name}",
+        version=__version__,
+        summary="Predictions with calibrated uncertainty.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _failed)
+    _add_predict(app, model, limits, metrics, worker)
+    _add_protocol(app, model, limits, metrics, worker)
+    add_page(app)
+
+    @app.get("/health", summary="Whether the server runs")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/metrics", summary="Metrics in the format of Prometheus", response_class=Response)
+    async def read_metrics() -> Response:
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    return app
+
+
+def _add_predict(app: FastAPI, model: ServedModel, limits: Limits, metrics: Metrics, worker: Worker) -> None:
+    rows, example = schema.predict_body(model, limits.max_rows)
+    texts = "mean, std and interval" if model.classes is None else "class and probabilities"
+
+    @app.post(
+        "/predict",
+        summary=f"Predict rows: {texts}",
+        response_class=Response,
+        responses={
+            **schema.answer(schema.predict_answer(model), "A prediction for each row, in their order."),
+            **schema.errors(400, 408, 413, 422, 503, 504),
+        },
+        openapi_extra=schema.body(rows, example),
+    )
+    async def predict(
+        request: Request,
+        level: Annotated[float | None, Query(gt=0, lt=1, description="Probability of the interval.")] = None,
+    ) -> Response:
+        content = await request.body()
+
+        def work(check: Callable[[], None]) -> bytes:
+            table, chosen = _table(model, parse(content), level, limits.max_rows)
+            found = model.predict(table, chosen, check)
+            metrics.rows.inc(len(found))
+            return dump(predict_answer(model, found, chosen))
+
+        return _json(await worker.run(work))
+
+
+def _add_protocol(app: FastAPI, model: ServedModel, limits: Limits, metrics: Metrics, worker: Worker) -> None:
+    """The routes of the Open Inference Protocol."""
+    place = f"/v2/models/{model.name}"
+
+    @app.get("/v2/health/live", tags=[_TAG], summary="Whether the server runs")
+    async def live() -> dict[str, bool]:
+        return {"live": True}
+
+    @app.get("/v2/health/ready", tags=[_TAG], summary="Whether the server takes requests")
+    async def ready() -> dict[str, bool]:
+        return {"ready": True}
+
+    @app.get("/v2", tags=[_TAG], summary="Name and version of the server")
+    async def server() -> dict[str, Any]:
+        return server_metadata()
+
+    @app.get(place, tags=[_TAG], summary="Inputs and outputs of the model")
+    async def metadata() -> dict[str, Any]:
+        return model_metadata(model)
+
+    @app.get(f"{place}/ready", tags=[_TAG], summary="Whether the model takes requests")
+    async def model_ready() -> dict[str, Any]:
+        return {"name": model.name, "ready": True}
+
+    request_body, example = schema.infer_body(model)
+
+    @app.post(
+        f"{place}/infer",
+        tags=[_TAG],
+        summary="Predict rows that are given as tensors",
+        response_class=Response,
+        responses={
+            **schema.answer(schema.infer_answer(), "One tensor for each output."),
+            **schema.errors(400, 408, 413, 422, 503, 504),
+        },
+        openapi_extra=schema.body(request_body, example),
+    )
+    async def infer(request: Request) -> Response:
+        content = await request.body()
+
+        def work(check: Callable[[], None]) -> bytes:
+            asked = InferenceRequest(model, parse(content), max_rows=limits.max_rows)
+            found = model.predict(model.inputs.from_columns(asked.columns), asked.level, check)
+            metrics.rows.inc(len(found))
+            return dump(inference_response(model, asked, found))
+
+        return _json(await worker.run(work))
+
+
+def _table(model: ServedModel, value: Any, level: float | None, max_rows: int) -> tuple[Any, float]:
+    """The rows of a body, and the level of the interval."""
+    fields = value if isinstance(value, dict) else {"rows": value}
+    rows, names = fields.get("rows"), fields.get("columns")
+    if not isinstance(rows, list) or not rows or not isinstance(names, list | None) or fields.keys() - _FIELDS:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, _FORMS)
+    if len(rows) > max_rows:
+        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"there are {len(rows)} rows; the most are {max_rows}")
+    given = fields.get("level", level if level is not None else LEVEL)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < 1:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "level must be a number strictly between 0 and 1")
+    table = model.inputs.from_objects(rows) if names is None else model.inputs.from_lists(names, rows)
+    return table, float(given)
+
+
+_FIELDS = {"rows", "columns", "level"}
+_FORMS = (
+    'send a list of rows, each an object by column name; or {"rows": such a list, "level": 0.9}; or {"columns": names, '
+    '"rows": lists of cells}'
+)
+
+
+def predict_answer(model: ServedModel, found: Predictions, level: float) -> dict[str, Any]:
+    """The answer of /predict."""
+    if found.labels is None or found.probabilities is None:
+        # Non-finite numbers become null when they are written as arrays.
+        columns: dict[str, list[Any]] = {name: plain(values) for name, values in found.numbers.items()}
+    else:
+        names = [str(label) for label in model.classes or ()]
+        probabilities = [dict(zip(names, row, strict=True)) for row in plain(found.probabilities)]
+        columns = {"predicted": found.labels.tolist(), "probabilities": probabilities}
+    if found.outside is not None:
+        columns["outside"] = [reason or None for reason in found.outside]
+    shown = {"level": level} if found.labels is None else {}
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    return {"model": model.name, **shown, "predictions": rows, "notes": found.notes}
+
+
+def _json(content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(content, status, headers, media_type="application/json")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    listed = {"problems": error.problems} if error.problems else {}
+    return _json(dump({"error": error.error, **listed}), error.status, headers)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    sentences = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()]
+    return _json(dump({"error": "; ".join(sentences)}), 422)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _json(dump({"error": str(error.detail)}), error.status_code, dict(error.headers or {}))

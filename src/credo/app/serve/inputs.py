@@ -1,0 +1,421 @@
+"""JSON without ambiguity: what clients send is parsed strictly, and what they get is valid for every parser.
+
+The columns that a model takes, and rows of JSON values as a table of them.
+
+Every cell is checked before the model sees it, and a refusal names the rows and columns. Columns that the model doesn't
+know are refused rather than ignored: a misspelt name would otherwise go unnoticed. Null is a missing cell, and is taken
+where the training data had missing cells too; `credo predict` also takes others, and notes how it filled them in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from credo.tables import Days, Levels, ModelFileError, Numbers, Preparation, TableModel
+from credo.tables.errors import nearest, pandas, plural, quoted
+
+# An integer of more digits isn't a finite float.
+_MAX_DIGITS = 310
+
+
+class Refused(Exception):
+    """A request that is answered with an error: status, sentence, and the cells that are the reason.
+
+    `problems` are objects with row (1 is the first), column and problem; row and column may be null.
+    """
+
+    def __init__(
+        self, status: int, error: str, problems: list[dict[str, Any]] | None = None, retry_after: int | None = None
+    ) -> None:
+        super().__init__(error)
+        self.status, self.error, self.problems, self.retry_after = status, error, problems or [], retry_after
+
+
+def parse(body: bytes) -> Any:
+    """The value of a JSON text; `Refused` with 400 if it isn't one, or repeats a name in an object.
+
+    >>> parse(b'[{"x": 1.5}]')
+    [{'x': 1.5}]
+    """
+    try:
+        return json.loads(
+            body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer
+        )
+    except RecursionError:
+        _refuse("the JSON text is nested too deeply")
+    except UnicodeDecodeError as error:
+        _refuse(f"the body isn't UTF-8: byte {error.start} can't be decoded")
+    except json.JSONDecodeError as error:
+        _refuse(f"the body isn't JSON: {error.msg} (line {error.lineno}, column {error.colno})")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise Refused(HTTPStatus.BAD_REQUEST, sentence) from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        _refuse(f"an object has the name {repeated[:100]!r} more than once")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    _refuse(f"{name} isn't JSON; a missing value is null")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        _refuse(f"an integer has {len(digits)} digits")
+    return int(digits)
+
+
+def dump(value: Any) -> bytes:
+    """The value as ASCII JSON; arrays become lists, and numbers that aren't finite null.
+
+    >>> dump({"std": np.array([1.0, np.inf])})
+    b'{"std": [1.0, null]}'
+    """
+    return json.dumps(value, default=plain, allow_nan=False).encode("ascii")
+
+
+def plain(value: Any) -> Any:
+    """An array or a NumPy number in JSON types."""
+    if isinstance(value, np.ndarray | np.generic):
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            cells = np.asarray(value).astype(object)
+            cells[~np.isfinite(value)] = None
+            return cells.tolist()
+        return value.tolist()
+    return str(value)
+
+
+Kind = Literal["number", "truth", "category", "date", "text", "any"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+# The most characters of a cell.
+MAX_TEXT = 10_000
+# The most problems that an answer lists, and with which the search for more unknown columns ends.
+_LISTED, _COUNTED = 20, 200
+# Longer names are not compared with those of the model.
+_LONGEST_NAME = 100
+# What a cell of each kind may be, in Python and in words.
+_CELLS: dict[str, tuple[tuple[type, ...], str]] = {
+    "number": ((int, float), "a number"),
+    "truth": ((bool, str, int), "true, false or a word of the training data"),
+    "category": ((bool, str, int, float), "a text, a number, true or false"),
+    "date": ((str,), "a date as text"),
+    "text": ((str,), "a text"),
+    "any": ((bool, str, int, float), "a text, a number, true or false"),
+}
+
+
+@dataclass(frozen=True)
+class Input:
+    """A column that the model uses.
+
+    `nullable` says whether a cell may be missing, `example` is a typical value, `words` are those of truth values, and
+    `levels` the categories of the training data; others are predicted as `outside`.
+    """
+
+    name: str
+    kind: Kind
+    nullable: bool = False
+    example: Any = 0.0
+    words: frozenset[str] = frozenset()
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """All columns of a model; `ignored` are those that its training table had but that it doesn't use.
+
+    `named` says whether the model takes a frame with names, or an array.
+    """
+
+    columns: tuple[Input, ...]
+    ignored: frozenset[str] = frozenset()
+    named: bool = True
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(column.name for column in self.columns))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all columns hold numbers, so that one matrix can hold the rows."""
+        return all(column.kind == "number" for column in self.columns)
+
+    def from_objects(self, rows: list[Any]) -> Any:
+        """The table of rows that are objects by column name."""
+        problems = Problems()
+        expected = set(self.names)
+        for i, row in enumerate(rows):
+            if not isinstance(row, dict):
+                problems.add(i, None, f"a row must be an object by column name; this is {_kind_name(row)}")
+            elif row.keys() != expected:
+                for name in row:
+                    if name not in expected and name not in self.ignored:
+                        problems.add(i, name, self._unknown(name, problems))
+                for name in self.names:
+                    if name not in row:
+                        problems.add(i, name, "the column is missing")
+            if problems.count > _COUNTED:
+                break
+        problems.refuse()
+        return self._table({name: [row[name] for row in rows] for name in self.names})
+
+    def from_lists(self, names: list[Any], rows: list[Any]) -> Any:
+        """The table of rows that are lists, with the names of their columns."""
+        self._check_names(names)
+        problems = Problems()
+        for i, row in enumerate(rows):
+            if not isinstance(row, list):
+                problems.add(i, None, f"a row must be a list; this is {_kind_name(row)}")
+            elif len(row) != len(names):
+                problems.add(i, None, f"the row has {plural(len(row), 'cell')}, and there are {len(names)} columns")
+        problems.refuse()
+        place = {name: j for j, name in enumerate(names)}
+        return self._table({name: [row[place[name]] for row in rows] for name in self.names})
+
+    def from_columns(self, columns: dict[str, list[Any]]) -> Any:
+        """The table of columns of equal length by name."""
+        self._check_names(list(columns))
+        return self._table({name: columns[name] for name in self.names})
+
+    def _check_names(self, names: list[Any]) -> None:
+        problems, expected = Problems(), set(self.names)
+        seen: set[str] = set()
+        for name in names:
+            if not isinstance(name, str):
+                problems.add(None, None, f"the name of a column must be a text; this is {_kind_name(name)}")
+                continue
+            if name in seen:
+                problems.add(None, name, "the column occurs more than once")
+            elif name not in expected and name not in self.ignored:
+                problems.add(None, name, self._unknown(name, problems))
+            seen.add(name)
+        for name in self.names:
+            if name not in seen:
+                problems.add(None, name, "the column is missing")
+        problems.refuse()
+
+    def _unknown(self, name: str, problems: Problems) -> str:
+        # The search takes long, and a request may have a million names: only for those that the answer lists.
+        wanted = len(name) <= _LONGEST_NAME and len(problems.listed) < _LISTED
+        near = nearest(name, self.names[:_COUNTED], most=1) if wanted else []
+        return "the model has no such column" + (f"; did you mean {near[0]!r}?" if near else "")
+
+    def _table(self, cells: dict[str, list[Any]]) -> Any:
+        """The frame or array that the model takes."""
+        problems = Problems()
+        values = {column.name: checked(column, cells[column.name], problems) for column in self.columns}
+        problems.refuse()
+        return pandas().DataFrame(values) if self.named else np.column_stack(list(values.values()))
+
+
+class Problems:
+    """Collects what is wrong with the rows of a request."""
+
+    def __init__(self) -> None:
+        self.count, self.listed = 0, list[dict[str, Any]]()
+
+    def add(self, row: int | None, column: str | None, problem: str) -> None:
+        """Note a problem; rows count from zero here, and from one in the answer."""
+        self.count += 1
+        if len(self.listed) < _LISTED:
+            shown = None if column is None else column[:200]
+            self.listed.append({"row": None if row is None else row + 1, "column": shown, "problem": problem})
+
+    def refusal(self) -> Refused:
+        """The exception with 422 that lists them."""
+        more = "" if self.count == 1 else f" (and {plural(self.count - 1, 'more problem')})"
+        return Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{located(self.listed[0])}{more}", self.listed)
+
+    def refuse(self) -> None:
+        """Raise `refusal` if there are any."""
+        if self.count:
+            raise self.refusal()
+
+
+def located(problem: dict[str, Any]) -> str:
+    """A problem as a sentence.
+
+    >>> located({"row": 3, "column": "age", "problem": "a number is needed"})
+    "row 3, column 'age': a number is needed"
+    """
+    row = [] if problem["row"] is None else [f"row {problem['row']}"]
+    column = [] if problem["column"] is None else [f"column {problem['column']!r}"]
+    place = ", ".join(row + column)
+    return f"{place}: {problem['problem']}" if place else str(problem["problem"])
+
+
+def checked(column: Input, values: list[Any], problems: Problems) -> Any:
+    """The cells of a column as the model takes them: floats, or objects."""
+    kinds = set(map(type, values))
+    if column.kind == "number" and kinds <= {int, float}:
+        try:
+            numbers = np.array(values, dtype=np.float64)
+        except OverflowError:
+            numbers = np.array([np.inf])
+        if np.isfinite(numbers).all():
+            return numbers
+    if kinds == {str} and column.kind in {"category", "text", "date", "any"} and _is_clean(values):
+        return np.array(values, dtype=object)
+    result = np.empty(len(values), dtype=np.float64 if column.kind == "number" else object)
+    for i, value in enumerate(values):
+        problem = _problem(column, value)
+        if problem is not None:
+            problems.add(i, column.name, problem)
+        else:
+            result[i] = _cell(column, value)
+    return result
+
+
+def _is_clean(values: list[str]) -> bool:
+    """Whether all texts have a valid length, aren't blank, and can be encoded."""
+    try:
+        "".join(values).encode()
+    except UnicodeEncodeError:
+        return False
+    return max(map(len, values), default=0) <= MAX_TEXT and all(map(str.strip, values))
+
+
+def _problem(column: Input, value: Any) -> str | None:
+    """What is wrong with a cell, or None."""
+    # A blank text counts as missing, as in tables; in a text column it is one without words.
+    blank = column.kind in {"truth", "category", "date"} and isinstance(value, str) and not value.strip()
+    if value is None or blank:
+        return None if column.nullable else "the value is missing, and none was missing in the training data"
+    allowed, wanted = _CELLS[column.kind]
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        return f"{wanted} is needed; this is {_kind_name(value)}"
+    if isinstance(value, str):
+        return _text_problem(column, value)
+    if isinstance(value, int | float) and not _is_finite(value):
+        return "the number is too large"
+    if column.kind == "truth" and _word(value).casefold() not in column.words:
+        return f"{value} is not one of {quoted(sorted(column.words))}"
+    return None
+
+
+def _text_problem(column: Input, value: str) -> str | None:
+    if len(value) > MAX_TEXT:
+        return f"the text has {len(value)} characters; the most are {MAX_TEXT}"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "the text has half of a surrogate pair"
+    if column.kind == "truth" and value.strip().casefold() not in column.words:
+        return f"{value[:100]!r} is not one of {quoted(sorted(column.words))}"
+    return None
+
+
+def _cell(column: Input, value: Any) -> Any:
+    if column.kind == "number":
+        return np.nan if value is None else float(value)
+    if value is None or column.kind == "any":
+        return value
+    return _word(value)
+
+
+def _word(value: Any) -> str:
+    """A category as text: 3 and 3.0 are the same level."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
+
+
+def _kind_name(value: Any) -> str:
+    names: dict[type, str] = {
+        type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
+        dict: "an object",
+    }  # fmt: skip
+    return names[type(value)]
+
+
+def inputs_of(model: Any) -> Inputs:
+    """The columns that a loaded model takes."""
+    preparation = _preparation(model)
+    if preparation is not None:
+        columns = tuple(_input(encoder) for encoder in preparation.encoders_)
+        known = {str(name) for name in preparation.feature_names_in_} | {getattr(model, "target", None)}
+        ignored = frozenset(name for name in known - {column.name for column in columns} if name is not None)
+        return Inputs(columns, ignored)
+    count = getattr(model, "n_features_in_", None)
+    if count is None or not hasattr(model, "predict"):
+        raise ModelFileError(f"a {type(model).__name__} can't be served: it predicts nothing from the rows of a table")
+    given = getattr(model, "feature_names_in_", None)
+    names: Iterable[Any] = [f"x{j}" for j in range(count)] if given is None else given
+    first = model[0] if isinstance(model, Pipeline) else model
+    tags = get_tags(first).input_tags
+    kind: Kind = "any" if isinstance(first, ColumnTransformer) or tags.string or tags.categorical else "number"
+    return Inputs(
+        tuple(Input(str(name), kind, nullable=tags.allow_nan) for name in names),
+        named=given is not None or kind == "any",
+    )
+
+
+def _preparation(model: Any) -> Preparation | None:
+    if isinstance(model, TableModel):
+        return model.preparation_
+    first = model[0] if isinstance(model, Pipeline) else None
+    return first if isinstance(first, Preparation) else None
+
+
+def _input(encoder: Any) -> Input:
+    """What an encoder takes."""
+    name = str(encoder.name)
+    if isinstance(encoder, Numbers) and encoder.words is not None:
+        example = next(iter(encoder.words))
+        return Input(name, "truth", encoder.had_missing, example, frozenset(encoder.words))
+    if isinstance(encoder, Numbers):
+        return Input(name, "number", encoder.had_missing, float(encoder.fill))
+    if isinstance(encoder, Days):
+        return Input(name, "date", encoder.had_missing, _date(encoder))
+    if isinstance(encoder, Levels):
+        known: Sequence[str] = encoder.order or (*encoder.levels, *filter(None, [encoder.reference]))
+        example = encoder.reference or next(iter(known), "")
+        return Input(name, "category", encoder.had_missing, example, levels=tuple(known))
+    return Input(name, "text", nullable=True, example="some words")
+
+
+def _date(encoder: Days) -> str:
+    """The first date of the training data, as its table wrote dates."""
+    stamp = pandas().Timestamp(encoder.origin)
+    if "%" in encoder.style:
+        return str(stamp.strftime(encoder.style))
+    return str(stamp.isoformat()).removesuffix("T00:00:00")
+
+
+def first_failure(n_rows: int, works: Callable[[int], bool]) -> int | None:
+    """The first row of which the rows up to it don't work, by bisection; None if all work.
+
+    >>> first_failure(8, lambda n: n <= 5)
+    5
+    """
+    if works(n_rows):
+        return None
+    low, high = 0, n_rows
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if works(middle) else (low, middle)
+    return low

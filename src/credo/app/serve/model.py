@@ -1,0 +1,258 @@
+"""One thread that computes predictions, with a bounded queue and a time limit.
+
+One, because a model's predictions are not promised to be safe in several threads at once; answers about health and
+metrics don't wait for it. A thread can't be stopped from outside: a task is given a function to call between its steps,
+which raises an exception when the time is over.
+
+A model file that answers requests: its columns, its outputs, and predictions for checked rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from threading import Event
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from credo.app.serve.inputs import Inputs, Problems, Refused, first_failure, inputs_of
+from credo.core.notices import collected, on_one_line
+from credo.metrics import final_step
+from credo.tables import Manifest, ModelFileError, describe, load
+from credo.tables.predictions import predictions
+
+Result = TypeVar("Result")
+
+
+class Worker:
+    """Runs tasks one after the other.
+
+    Parameters
+    ----------
+    seconds : float
+        The time that a task may take, the wait for others included; then it is refused with 504.
+    max_waiting : int, default 64
+        With more tasks, the next is refused with 503 and a Retry-After header.
+    """
+
+    def __init__(self, seconds: float, max_waiting: int = 64) -> None:
+        self.seconds, self.max_waiting = seconds, max_waiting
+        self.n_tasks = 0
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="credo-predict")
+
+    async def run(self, task: Callable[[Callable[[], None]], Result]) -> Result:
+        """What the task returns; it is called with the function that checks the time."""
+        if self.n_tasks > self.max_waiting:
+            error = f"{self.n_tasks} requests are waiting; try again later"
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, error, retry_after=1)
+        over = Event()
+
+        def check() -> None:
+            if over.is_set():
+                raise TimeoutError
+
+        def work() -> Result:
+            check()
+            return task(check)
+
+        self.n_tasks += 1
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        future.add_done_callback(self._finished)
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await asyncio.shield(future)
+        except TimeoutError:
+            error = f"no prediction within {self.seconds:g} seconds; send fewer rows"
+            raise Refused(HTTPStatus.GATEWAY_TIMEOUT, error) from None
+        finally:
+            # After an answer this has no effect; a client that has gone needs none.
+            over.set()
+
+    def close(self) -> None:
+        """Wait for the task that runs, and forget the others."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _finished(self, future: asyncio.Future[Result]) -> None:
+        self.n_tasks -= 1
+        if not future.cancelled():
+            # A task whose time was over has nobody who takes its exception.
+            future.exception()
+
+
+LEVEL = 0.95
+# Rows that are predicted at a time; between them, a request whose time is over is given up.
+_CHUNK = 1000
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What the model says about each row.
+
+    For numbers `mean`, `std`, `lower` and `upper`; for classes `label` and `probabilities` of shape (n_rows,
+    n_classes). `outside` names values outside the training data, and is None for a model that doesn't know its range.
+    `notes` are sentences about the rows.
+    """
+
+    numbers: dict[str, NDArray[np.float64]]
+    labels: NDArray[Any] | None
+    probabilities: NDArray[np.float64] | None
+    outside: list[str] | None
+    notes: list[str]
+
+    def __len__(self) -> int:
+        return len(self.numbers["mean"]) if self.labels is None else len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class ServedModel:
+    """A model with its name and the columns that it takes; see `open`."""
+
+    name: str
+    estimator: Any
+    inputs: Inputs
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], name: str | None = None) -> Self:
+        """Load a model file, and predict one row with it, which compiles what predictions need.
+
+        Parameters
+        ----------
+        path : file written by `credo fit` or `credo.save`
+        name : str, optional
+            The name in addresses; by default that of the file.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is no model file, or its model can't be served.
+        """
+        if name is not None and _NAME.fullmatch(name) is None:
+            raise ValueError(f"the name {name!r} can't be part of an address: use letters, digits, '.', '_' and '-'")
+        manifest, estimator = describe(path), load(path)
+        own = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).stem).lstrip(".-")[:100]
+        served = cls(name or own or "model", estimator, inputs_of(estimator), manifest)
+        try:
+            served.predict(served.inputs.from_objects([served.example()]))
+        except Refused:
+            # A typical row that can't be predicted says nothing about others.
+            pass
+        except TypeError as error:
+            raise ModelFileError(f"the model can't be served: {on_one_line(error)}") from None
+        return served
+
+    @property
+    def classes(self) -> list[Any] | None:
+        """The labels of a classifier, in the order of their probabilities."""
+        if not is_classifier(self.estimator):
+            return None
+        labels: list[Any] = np.asarray(final_step(self.estimator).classes_).tolist()
+        return labels
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the model knows the range of its training data."""
+        return hasattr(self.estimator, "outside")
+
+    def example(self) -> dict[str, Any]:
+        """A typical row."""
+        return {column.name: column.example for column in self.inputs.columns}
+
+    def predict(self, table: Any, level: float = LEVEL, check: Callable[[], None] = lambda: None) -> Predictions:
+        """Predictions for a table of `inputs`.
+
+        Parameters
+        ----------
+        table : data frame or array
+        level : probability of the interval from `lower` to `upper`
+        check : called before each part of the rows; may raise an exception to give up
+
+        Raises
+        ------
+        Refused
+            With 422, if the model can't take the rows.
+        """
+        parts: list[Predictions] = []
+        for start in range(0, len(table), _CHUNK):
+            check()
+            chunk = table[start : start + _CHUNK]
+            if self.inputs.named:
+                chunk = chunk.reset_index(drop=True)
+            try:
+                parts.append(self._chunk(chunk, level))
+            except ValueError as error:
+                raise self._refusal(chunk, start, error, check) from error
+        return _joined(parts)
+
+    def _chunk(self, rows: Any, level: float) -> Predictions:
+        with collected() as notices, np.errstate(all="ignore"):
+            frame = predictions(self.estimator, rows, level=level)
+        notes = list(dict.fromkeys(str(notice) for notice in notices))
+        outside = frame.pop("outside").tolist() if self.has_range else None
+        if self.classes is None:
+            return Predictions({name: frame[name].to_numpy() for name in frame}, None, None, outside, notes)
+        labels, table = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1:].to_numpy(dtype=np.float64)
+        return Predictions({}, labels, table, outside, notes)
+
+    def _refusal(self, rows: Any, start: int, error: ValueError, check: Callable[[], None]) -> Refused:
+        """The refusal that names the first cell that can't be prepared, or else the first row without prediction."""
+        preparation = getattr(self.estimator, "preparation_", None)
+        problems = Problems()
+        for encoder in [] if preparation is None else preparation.encoders_:
+            found = _bad_cell(encoder, rows[encoder.name])
+            if found is not None:
+                problems.add(start + found[0], str(encoder.name), found[1])
+        if not problems.count:
+
+            def works(count: int) -> bool:
+                check()
+                return _failure(lambda: self._chunk(rows[:count], LEVEL)) is None
+
+            row = first_failure(len(rows), works)
+            place = None if row is None else start + row
+            problems.add(place, None, f"the model can't predict this row: {on_one_line(error)}")
+        return problems.refusal()
+
+
+def _bad_cell(encoder: Any, column: Any) -> tuple[int, str] | None:
+    """The first cell that an encoder can't take, with the reason; None if it takes all."""
+    row = first_failure(len(column), lambda n: _failure(lambda: encoder.matrix(column.iloc[:n])) is None)
+    if row is None:
+        return None
+    sentence = _failure(lambda: encoder.matrix(column.iloc[row : row + 1])) or "the value can't be used"
+    return row, sentence.removeprefix(f"column {str(encoder.name)!r}, row 1: ")
+
+
+def _failure(call: Callable[[], Any]) -> str | None:
+    """The message of the ValueError that the call raises, or None."""
+    try:
+        with collected():
+            call()
+    except ValueError as error:
+        return on_one_line(error)
+    return None
+
+
+def _joined(parts: list[Predictions]) -> Predictions:
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    return Predictions(
+        {name: np.concatenate([part.numbers[name] for part in parts]) for name in first.numbers},
+        None if first.labels is None else np.concatenate([part.labels for part in parts if part.labels is not None]),
+        None
+        if first.probabilities is None
+        else np.concatenate([part.probabilities for part in parts if part.probabilities is not None]),
+        None if first.outside is None else [reason for part in parts for reason in part.outside or ()],
+        list(dict.fromkeys(note for part in parts for note in part.notes)),
+    )

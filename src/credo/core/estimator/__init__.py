@@ -1,0 +1,111 @@
+"""The contract of every Credo estimator.
+
+    fit(X, y) → predict(X), predict_dist(X), summary(), result_, and log_evidence_ for models that have one
+
+Every estimator is a scikit-learn estimator: constructors only store their arguments, and `fit` sets attributes that end
+in an underscore. These and the arguments are what a model file contains. Attributes that start with an underscore are
+temporary and are rebuilt when needed.
+
+Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `FittedState`, which declares
+what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
+`Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`,
+validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
+`divided_rows`, `even_folds`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and
+`labelled_rows`, validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays;
+`evidence_base`, what an evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask
+collections; and checks of arguments and of fitted state.
+
+What does not belong here: any particular model.
+"""
+
+from credo.core.estimator.base import (
+    FLAT,
+    INTEGRATED,
+    JEFFREYS,
+    MAXIMISED,
+    SCALED,
+    Absent,
+    ConvergenceWarning,
+    Estimator,
+    FitWarning,
+    Result,
+    evidence_base,
+)
+from credo.core.estimator.checks import (
+    FittedState,
+    check_places,
+    check_positive,
+    check_shapes,
+    choice,
+    interval_level,
+    nonnegative,
+    nonnegative_integer,
+    positive,
+    positive_integer,
+)
+from credo.core.estimator.classifier import Classifier, LinearClassifier, codes_of, labelled_rows, labels_of
+from credo.core.estimator.dask import dask_module, example_rows, is_dask, row_partitions
+from credo.core.estimator.names import named, named_by, names_for
+from credo.core.estimator.regressor import Regressor, training_rows
+from credo.core.estimator.rows import (
+    center_and_scale,
+    check_magnitude,
+    divided_rows,
+    even_folds,
+    has_weight,
+    is_sparse,
+    merge_equal_rows,
+    numeric,
+    observed,
+    unmasked,
+    with_gaps,
+)
+
+__all__ = [
+    "FLAT",
+    "INTEGRATED",
+    "JEFFREYS",
+    "MAXIMISED",
+    "SCALED",
+    "Absent",
+    "Classifier",
+    "ConvergenceWarning",
+    "Estimator",
+    "FitWarning",
+    "FittedState",
+    "LinearClassifier",
+    "Regressor",
+    "Result",
+    "center_and_scale",
+    "check_magnitude",
+    "check_places",
+    "check_positive",
+    "check_shapes",
+    "choice",
+    "codes_of",
+    "dask_module",
+    "divided_rows",
+    "even_folds",
+    "evidence_base",
+    "example_rows",
+    "has_weight",
+    "interval_level",
+    "is_dask",
+    "is_sparse",
+    "labelled_rows",
+    "labels_of",
+    "merge_equal_rows",
+    "named",
+    "named_by",
+    "names_for",
+    "nonnegative",
+    "nonnegative_integer",
+    "numeric",
+    "observed",
+    "positive",
+    "positive_integer",
+    "row_partitions",
+    "training_rows",
+    "unmasked",
+    "with_gaps",
+]

@@ -1,0 +1,84 @@
+"""Conditioning a latent Gaussian on data.
+
+    prior N(0, K) × likelihood → posterior, ln p(y), ∂ ln p(y)/∂θ
+
+Two things can be chosen independently (`protocols` has the contract between them):
+
+- the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
+  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours;
+  `Committee`, those within blocks of rows. `InducingFeatures` sums over rows that needn't be in one place, and
+  `SummaryPosterior` is the process given the sums; `SiteSums` and `FeatureWeights` are the same for variational sites,
+  which `natural_ascent` updates. `representation(method, X, kernel)` looks it up by the name that estimators know it
+  by, and `choose` says which one "auto" is, and `cost_remark` whether another takes much less time.
+- the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
+  of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
+  only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
+  `softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values, and
+  `annealed_evidence` estimates ln p(y) by annealed importance sampling.
+
+What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
+"""
+
+from credo.core.inference.committee import Committee
+from credo.core.inference.dense import Dense
+from credo.core.inference.inducing import Inducing, SummaryPosterior, default_points
+from credo.core.inference.inducing_sums import FeatureWeights, InducingFeatures, InducingSummary, SiteSums
+from credo.core.inference.mcmc import Chain, annealed_evidence, elliptical_slice
+from credo.core.inference.paths import Paths
+from credo.core.inference.protocols import (
+    Approximation,
+    Basis,
+    Gradient,
+    HasInformation,
+    LatentPosterior,
+    LatentPrior,
+    ObservedPosterior,
+    Representation,
+    SitePosterior,
+    no_basis,
+)
+from credo.core.inference.representations import REPRESENTATIONS, choose, cost_remark, representation
+from credo.core.inference.site_updates import NOT_CONVERGED, Mixing, ep, laplace, natural_ascent, vi
+from credo.core.inference.softmax import SoftmaxApproximation, softmax_laplace
+from credo.core.inference.state_space import StateSpace
+from credo.core.inference.vecchia import Vecchia
+
+__all__ = [
+    "NOT_CONVERGED",
+    "REPRESENTATIONS",
+    "Approximation",
+    "Basis",
+    "Chain",
+    "Committee",
+    "Dense",
+    "FeatureWeights",
+    "Gradient",
+    "HasInformation",
+    "Inducing",
+    "InducingFeatures",
+    "InducingSummary",
+    "LatentPosterior",
+    "LatentPrior",
+    "Mixing",
+    "ObservedPosterior",
+    "Paths",
+    "Representation",
+    "SitePosterior",
+    "SiteSums",
+    "SoftmaxApproximation",
+    "StateSpace",
+    "SummaryPosterior",
+    "Vecchia",
+    "annealed_evidence",
+    "choose",
+    "cost_remark",
+    "default_points",
+    "elliptical_slice",
+    "ep",
+    "laplace",
+    "natural_ascent",
+    "no_basis",
+    "representation",
+    "softmax_laplace",
+    "vi",
+]

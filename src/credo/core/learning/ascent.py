@@ -1,0 +1,346 @@
+"""The global maximum of a function of one variable with a known derivative.
+
+A scan finds every local maximum that is wider than the grid spacing, root finding of the derivative refines it.
+
+One run of an optimizer: L-BFGS, or Fisher scoring where the objective knows its information.
+
+Fisher scoring is Newton's method with the Fisher information in place of the second derivatives (Guinness 2021 for
+Vecchia's approximation). The information at the start is enough: from there on, each step corrects the inverse by what
+the gradient says about the curvature, as in BFGS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize
+
+from credo.core.deadlines import check
+
+Array = NDArray[np.float64]
+
+# Values with a smaller relative difference count as equal.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The position of the maximum, the number of iterations, and the `kind` of maximum.
+
+    "inner": the only local maximum. "several": the highest of several. "low" and "high": an end of the range. "flat":
+    the range is a single point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.core.learning import highest
+    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).kind
+    'inner'
+    >>> highest(np.sin, np.cos, np.linspace(0.0, 9.0, 12)).kind
+    'several'
+    """
+
+    place: float
+    n_iter: int
+    kind: str
+
+
+def highest(
+    value: Callable[[Array], Array], slope: Callable[[float], float], grid: Array, *, precision: float = 1e-14
+) -> Peak:  # fmt: skip
+    """The maximum between the ends of an increasing grid.
+
+    Parameters
+    ----------
+    value : callable, the function at an array of points
+    slope : callable, its derivative at one point
+    grid : array of increasing points to scan
+    precision : float
+        Accuracy of the maximum's position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.core.learning import highest
+    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
+    1.5707963267948966
+    """
+    if grid[-1] <= grid[0]:
+        return Peak(float(grid[-1]), 0, "flat")
+    heights, slope = value(grid), cache(slope)
+    tops = []
+    for i in 1 + np.flatnonzero((heights[1:-1] > heights[:-2]) & (heights[1:-1] >= heights[2:])):
+        left, right = grid[i : i + 2].tolist() if slope(float(grid[i])) > 0 else grid[i - 1 : i + 1].tolist()
+        # Otherwise the local maximum is a rounding error on a plateau.
+        if slope(left) > 0 > slope(right):
+            root, outcome = brentq(slope, left, right, xtol=precision, rtol=8.9e-16, full_output=True)
+            tops.append((float(root), int(outcome.iterations)))
+    ends = max(heights[0], heights[-1])
+    found = value(np.array([root for root, _ in tops]))
+    if len(tops) and found.max() >= ends:
+        root, n_iter = tops[int(np.argmax(found))]
+        return Peak(root, n_iter, "several" if len(tops) > 1 else "inner")
+    best = int(np.argmax(heights))
+    if heights[best] - ends > _ROUNDING * abs(heights[best]):
+        # The derivative changes its sign more than once between grid points, so the grid point itself is the result.
+        return Peak(float(grid[best]), 0, "inner")
+    # The function is monotone, or constant towards the end of the range.
+    return Peak(float(grid[0]), 0, "low") if heights[0] > heights[-1] else Peak(float(grid[-1]), 0, "high")
+
+
+def refined_maximum(grid: Array, heights: Array) -> float:
+    """The position of the maximum on an even grid, by a parabola through the largest height and its neighbours.
+
+    >>> x = np.linspace(0.0, 3.0, 7)
+    >>> refined_maximum(x, -((x - 1.2) ** 2))
+    1.2
+    """
+    i = int(np.argmax(heights))
+    if i in (0, len(heights) - 1):
+        return float(grid[i])
+    before, here, after = heights[i - 1 : i + 2]
+    curvature = before - 2 * here + after
+    shift = 0.5 * (before - after) / curvature if curvature < 0 else 0.0
+    return float(grid[i] + shift * (grid[1] - grid[0]))
+
+
+# value and gradient at a vector; value −inf where the model can't be evaluated
+Objective = Callable[[Array], tuple[float, Array]]
+
+# A gradient below this, in nats for an e-folding of a parameter, or below this share of the value, counts as zero.
+_FLAT, _FLAT_SHARE = 0.01, 1e-6
+# A search ends when this many evaluations in a row gain less than so many nats, or that share of the value.
+_PATIENCE, _GAIN, _GAIN_SHARE = 12, 1e-4, 1e-7
+# How often a run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
+_MAX_RESTARTS, RESTART_GAIN = 3, 1.0
+# No step may move a parameter further than this many e-foldings.
+_BOX = 12.0
+# A step of Fisher scoring moves no parameter further than this many e-foldings; it is accepted if it gains this share
+# of what the gradient promises, and has failed when no step of this length does.
+_LONGEST, _SUFFICIENT, _SHORTEST = 2.0, 1e-4, 1e-3
+
+
+@runtime_checkable
+class HasInformation(Protocol):
+    """An objective that may know its Fisher information, a positive definite stand-in for its curvature."""
+
+    def information(self, vector: Array) -> Array | None:
+        """What second derivatives of −objective are expected to be; None where they aren't known."""
+        ...
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where a search ended, the gradient that was left there, and whether the limit on evaluations ended it.
+
+    `inverse` is that of the curvature there, after Fisher scoring.
+    """
+
+    vector: Array
+    value: float
+    n_evaluations: int
+    converged: bool
+    trace: tuple[Array, ...] = ()
+    slope: Array | None = None
+    limited: bool = False
+    inverse: Array | None = None
+
+
+class _Stalled(Exception):
+    """The last evaluations gained nothing."""
+
+
+def refine(
+    objective: Objective,
+    start: Array,
+    *,
+    tolerance: float,
+    max_evaluations: int,
+    metric: Array | None = None,
+    inverse: Array | None = None,
+) -> Maximum:
+    """The maximum near a start: by Fisher scoring where it is possible, and by `maximize` where it isn't or fails.
+
+    `metric` is that of `maximize`, and `inverse` the one of an earlier run of Fisher scoring that ended at the start.
+    """
+    lbfgs = partial(maximize, objective, tolerance=tolerance, metric=metric)
+    if inverse is None:
+        information = objective.information(start) if isinstance(objective, HasInformation) else None
+        if information is None:
+            return lbfgs(start, max_evaluations=max_evaluations)
+        root = inverse_root(information, 1.0)
+        inverse = root @ root.T
+    end = fisher_scoring(objective, start, inverse, tolerance=tolerance, max_evaluations=max_evaluations)
+    left = max_evaluations - end.n_evaluations
+    if end.converged or left <= 0:
+        return end
+    again = joined(end, lbfgs(end.vector, max_evaluations=left))
+    return again if again.value >= end.value else replace(end, n_evaluations=again.n_evaluations)
+
+
+def fisher_scoring(
+    objective: Objective, start: Array, inverse: Array, *, tolerance: float, max_evaluations: int
+) -> Maximum:
+    """The maximum that Newton steps reach from a start, halved as long as they don't gain.
+
+    Parameters
+    ----------
+    inverse : array of shape (n, n)
+        The inverse of the Fisher information at the start.
+    tolerance : float
+        The search ends where a step is expected to gain less than this share of the value.
+    max_evaluations : int
+        After this many evaluations the search ends with ``limited=True``.
+    """
+    vector, trace = start, [start]
+    value, slope = objective(start)
+    n_evaluations = 1
+    while np.isfinite(value):
+        step = inverse @ slope
+        promise = float(slope @ step)
+        if 0.5 * promise <= tolerance * max(1.0, abs(value)):
+            return Maximum(vector, value, n_evaluations, True, tuple(trace), slope, inverse=inverse)
+        length = min(1.0, _LONGEST / float(np.abs(step).max()))
+        while length >= _SHORTEST and n_evaluations < max_evaluations:
+            check()
+            n_evaluations += 1
+            ahead, by_ahead = objective(vector + length * step)
+            if ahead >= value + _SUFFICIENT * length * promise and np.isfinite(by_ahead).all():
+                break
+            length *= 0.5
+        else:
+            break
+        moved, bend = length * step, slope - by_ahead
+        vector, value, slope = vector + moved, ahead, by_ahead
+        trace.append(vector)
+        if moved @ bend > 0.0:
+            # Nocedal & Wright 6.17: the nearest inverse that explains this change of the gradient.
+            turn = np.eye(len(start)) - np.outer(moved, bend) / (moved @ bend)
+            inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ bend)
+    return Maximum(vector, value, n_evaluations, False, tuple(trace), slope, n_evaluations >= max_evaluations)
+
+
+def maximize(
+    objective: Objective,
+    start: Array,
+    *,
+    tolerance: float,
+    max_evaluations: int,
+    metric: Array | None = None,
+) -> Maximum:
+    """The maximum that L-BFGS reaches from a start.
+
+    Where its line search fails away from a maximum, as rounding errors may make it, it is restarted there.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative change of the value at which the search ends; a gradient of 10⁵ times it ends it as well.
+    max_evaluations : int
+        After this many evaluations the search ends with ``limited=True``.
+    metric : array of shape (n, n), optional
+        The search runs in u, with vector = start + metric·u. A root of the inverse curvature at the maximum makes the
+        objective nearly isotropic in u.
+    """
+    ascent = partial(_ascent, objective, tolerance=tolerance, metric=metric)
+    end = ascent(start, max_evaluations=max_evaluations)
+    for _ in range(_MAX_RESTARTS):
+        left = max_evaluations - end.n_evaluations
+        if end.converged or end.limited or left <= 0 or not np.isfinite(end.value):
+            break
+        again = joined(end, ascent(end.vector, max_evaluations=left))
+        gain = again.value - end.value
+        end = again if gain > 0 else replace(end, n_evaluations=again.n_evaluations)
+        if gain < RESTART_GAIN:
+            break
+    return end
+
+
+def _ascent(
+    objective: Objective, start: Array, *, tolerance: float, max_evaluations: int, metric: Array | None
+) -> Maximum:
+    """One run of L-BFGS."""
+    axes = np.eye(len(start)) if metric is None else metric
+    visited: list[Array] = [start]
+    best_value, best_vector, best_slope = -np.inf, start, np.full(len(start), np.inf)
+    n_evaluations = 0
+    # The value and the number of evaluations at the last gain that isn't negligible.
+    mark, since = -np.inf, 0
+
+    def cost(u: Array) -> tuple[float, Array]:
+        nonlocal best_value, best_vector, best_slope, n_evaluations, mark, since
+        if np.isfinite(mark) and n_evaluations - since >= _PATIENCE:
+            raise _Stalled
+        check()
+        n_evaluations += 1
+        vector = start + axes @ u
+        inside = np.abs(vector - start).max(initial=0.0) <= _BOX
+        value, gradient = objective(vector) if inside else (-np.inf, np.zeros_like(vector))
+        if not np.isfinite(value) or not np.isfinite(gradient).all():
+            # A gradient towards the best vector so far makes the line search turn back.
+            gap = vector - best_vector
+            height = max(1.0, abs(best_value)) if np.isfinite(best_value) else 1.0
+            return height * (2.0 + float(gap @ gap)), 2.0 * height * axes.T @ gap
+        if value > best_value:
+            best_value, best_vector, best_slope = value, vector, gradient
+            visited.append(vector)
+        if value > mark + max(_GAIN, _GAIN_SHARE * abs(value)):
+            mark, since = value, n_evaluations
+        return -value, -axes.T @ gradient
+
+    try:
+        found = minimize(
+            cost,
+            np.zeros_like(start),
+            jac=True,
+            method="L-BFGS-B",
+            options={"ftol": tolerance, "gtol": 1e5 * tolerance, "maxfun": max_evaluations, "maxcor": 12},
+        )
+        status = int(found.status)
+    except _Stalled:
+        status = 2
+    # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
+    level = bool(np.abs(best_slope).max(initial=0.0) < max(_FLAT, _FLAT_SHARE * abs(best_value)))
+    return Maximum(
+        best_vector,
+        best_value,
+        n_evaluations,
+        status == 0 or (status == 2 and level),
+        tuple(visited),
+        best_slope,
+        status == 1,
+    )
+
+
+def joined(first: Maximum, last: Maximum) -> Maximum:
+    """Combine two consecutive parts of one run."""
+    return replace(last, n_evaluations=first.n_evaluations + last.n_evaluations, trace=first.trace + last.trace)
+
+
+def metric_at(objective: Objective, vector: Array) -> Array:
+    """A root of the inverse curvature of −objective, from differences of its gradient."""
+    return inverse_root(curvature_at(objective, vector), 1.0)
+
+
+def curvature_at(objective: Objective, vector: Array, step: float = 1e-3) -> Array:
+    """The matrix of second derivatives of −objective, from differences of its gradient."""
+    n = len(vector)
+    rows = []
+    for i in range(n):
+        ahead, behind = (objective(vector + s * step * np.eye(n)[i])[1] for s in (1, -1))
+        rows.append((behind - ahead) / (2 * step))
+    return np.array(rows).reshape(n, n)
+
+
+def inverse_root(curvature: Array, growth: float) -> Array:
+    """A root of the inverse of growth·curvature; the unit matrix where the curvature isn't finite."""
+    if not np.isfinite(curvature).all():
+        return np.eye(len(curvature))
+    values, axes = np.linalg.eigh(growth * 0.5 * (curvature + curvature.T))
+    # A flat direction is given one unit of curvature, which lets it move by a few e-foldings at once.
+    return axes / np.sqrt(np.maximum(np.abs(values), 1.0))

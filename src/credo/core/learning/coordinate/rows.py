@@ -1,0 +1,215 @@
+"""Duality gaps: upper bounds on the distance of an objective from its optimum, and the columns that they rule out.
+
+Rows for coordinate descent: weighted and centred implicitly, dense or sparse.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.core.estimator import is_sparse
+from credo.core.learning.coordinate._jit import screen
+from credo.core.learning.coordinate.sparse_jit import column_moments, row_gram
+from credo.core.linalg import one_blas_thread
+from credo.core.parts import RowSummary
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ResidualProducts:
+    """Inner products of a residual r: with each column, with itself, and with y."""
+
+    columns: Array
+    squared_norm: float
+    target: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """`value` bounds the objective's distance from its optimum, `abs_gradient` is that of the smooth part for each
+    column, and `screened` are the columns whose optimal coefficient is proven to be zero."""
+
+    value: float
+    abs_gradient: Array
+    screened: NDArray[np.bool_]
+
+
+def least_squares_gap(w: Array, products: ResidualProducts, squares: Array, l1: float, l2: float) -> Gap:
+    """The gap of ½‖y − Xw‖² + l1‖w‖₁ + ½ l2‖w‖² at w, with the rescaled residual as dual point.
+
+    θ = scale·r is dual feasible for scale = min(1, l1/max_j |x_jᵀr − l2 w_j|). An optimal dual point lies within
+    √(2 gap) of θ, so that |x_jᵀθ| + √(2 gap)‖x_j‖ < l1 proves w_j = 0 (Ndiaye et al. 2017, eq. 7 and theorem 6); with
+    l2 > 0 the same holds for the columns of X stacked on √l2 I.
+    """
+    abs_gradient, screened = products.columns.copy(), np.empty(len(w), dtype=np.bool_)
+    value = screen(w, abs_gradient, products.squared_norm, products.target, squares, float(l1), float(l2), screened)
+    return Gap(value, abs_gradient, screened)
+
+
+_EPS = float(np.finfo(np.float64).eps)
+# Columns whose squared mean exceeds this many variances are shifted towards zero; a smaller ratio costs at most three
+# of sixteen digits.
+_FAR = 1e3
+# For tables with more entries (160 MB) several BLAS threads are faster than one.
+_SINGLE_THREAD_ENTRIES = 20_000_000
+
+
+def blas_threads_for(X: Any) -> AbstractContextManager[None]:
+    """One BLAS thread if X is too small for more to pay."""
+    return one_blas_thread() if X.size <= _SINGLE_THREAD_ENTRIES else nullcontext()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """√ω(X − x̄) and √ω(y − ȳ), of which only the second is stored.
+
+    `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centred, weighted columns; 0
+    where a column is constant to rounding error. Without intercept the means are 0. `offset` was subtracted from X
+    already.
+    """
+
+    X: Any
+    target: Array
+    root: Array
+    total: float
+    offset: Array
+    x_mean: Array
+    y_mean: float
+    squares: Array
+    weighted: bool
+
+    @classmethod
+    def of(cls, X: Any, y: Array, weight: Array | None, *, center: bool) -> Self:
+        """The rows of a dense array or a CSC matrix."""
+        if is_sparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        omega = np.ones(X.shape[0]) if weight is None else weight
+        total, y_mean, offset = float(omega.sum()), 0.0, np.zeros(X.shape[1])
+        x_mean, squares = _moments(X, omega, center=center)
+        if center:
+            y_mean = float(omega @ y) / total
+            y_mean += float(omega @ (y - y_mean)) / total
+            X, offset = _shifted_to_zero(X, x_mean, squares / total)
+        if offset.any():
+            x_mean, squares = _moments(X, omega, center=True)
+            squares[squares <= total * (8 * _EPS * offset) ** 2] = 0.0
+        root = np.sqrt(omega)
+        return cls(X, root * (y - y_mean), root, total, offset, x_mean, y_mean, squares, weight is not None)
+
+    @classmethod
+    def of_summary(cls, summary: RowSummary, *, center: bool) -> Self:
+        """The rows of a summary's factor, which have the inner products of the centred, weighted rows."""
+        summary = summary.for_intercept(center)
+        X, target = np.asfortranarray(summary.factor[:, :-1]), summary.factor[:, -1].copy()
+        mean, total, nothing = summary.mean[:-1], summary.weight, np.zeros(summary.n_features)
+        _, squares = _moments(X, np.ones(len(X)), center=False)
+        squares[squares <= total * (8 * _EPS * mean) ** 2] = 0.0
+        root, y_mean = np.ones(len(X)), float(summary.mean[-1])
+        return cls(X, target, root, total, mean, nothing, y_mean, squares, weighted=False)
+
+    @cached_property
+    def yy(self) -> float:
+        """‖√ω(y − ȳ)‖²."""
+        return float(self.target @ self.target)
+
+    @cached_property
+    def transposed(self) -> Any:
+        """Xᵀ, cached because transposing a sparse matrix costs time."""
+        return self.X.T
+
+    def correlations(self, residual: Array) -> Array:
+        """The inner product of each centred, weighted column with a residual."""
+        weighted = self.root * residual if self.weighted else residual
+        return np.asarray(self.transposed @ weighted) - weighted.sum() * self.x_mean
+
+    def residual_products(self, residual: Array) -> ResidualProducts:
+        """The inner products of a centred residual that the duality gap needs."""
+        return ResidualProducts(self.correlations(residual), float(residual @ residual), float(residual @ self.target))
+
+    def columns(self, members: NDArray[np.intp]) -> Array:
+        """Some centred, weighted columns, as the rows of a new array."""
+        found = self.X[:, members]
+        columns = np.ascontiguousarray((found.toarray() if is_sparse(found) else found).T)
+        columns -= self.x_mean[members, None]
+        if self.weighted:
+            columns *= self.root
+        columns[self.squares[members] == 0.0] = 0.0
+        return columns
+
+    def gram(self) -> Array:
+        """XᵀX of the centred, weighted columns."""
+        if self.weighted and not is_sparse(self.X):
+            # The weighted columns are a copy in any case, so it is centred too.
+            centred = self.X - self.x_mean
+            centred *= self.root[:, None]
+            K = centred.T @ centred
+        else:
+            if is_sparse(self.X):
+                by_row = self.scaled().tocsr()
+                K = row_gram(by_row.data, by_row.indices, by_row.indptr, len(self.x_mean))
+            else:
+                K = self.X.T @ self.X
+            K -= self.total * np.outer(self.x_mean, self.x_mean)
+        constant = self.squares == 0.0
+        K[constant], K[:, constant] = 0.0, 0.0
+        return np.ascontiguousarray(K)
+
+    def scaled(self) -> Any:
+        """√ω X of a sparse X, not centred; X itself if no row has a weight."""
+        if not self.weighted:
+            return self.X
+        return type(self.X)((self.root[self.X.indices] * self.X.data, self.X.indices, self.X.indptr), self.X.shape)
+
+    def l1_max(self) -> float:
+        """max_j |x_jᵀy|, the smallest ℓ₁ penalty at which all coefficients are zero."""
+        return float(np.abs(self.correlations(self.target))[self.squares > 0.0].max(initial=0.0))
+
+    def residual(self, w: Array) -> Array:
+        """y − Xw of the centred, weighted rows."""
+        active = np.flatnonzero(w)
+        fitted = np.asarray(self.X[:, active] @ w[active]) - float(self.x_mean[active] @ w[active])
+        return self.target - self.root * fitted
+
+    def part(self, members: NDArray[np.intp]) -> Self:
+        """The same rows with some of the columns."""
+        kept = {name: getattr(self, name)[members] for name in ("offset", "x_mean", "squares")}
+        return replace(self, X=self.X[:, members], **kept)
+
+    def intercept(self, w: Array) -> Any:
+        """The intercept for these coefficients; one for each column of a table of coefficients."""
+        return self.y_mean - self.x_mean @ w - self.offset @ w
+
+
+def _moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
+    """Σωx/Σω of each column, 0 where nothing is to be centred, and Σω(x − x̄)²."""
+    if not is_sparse(X):
+        total = float(omega.sum())
+        raw = np.einsum("ij,ij->j", X, X) if (omega == 1).all() else np.einsum("i,ij,ij->j", omega, X, X)
+        mean = np.asarray(omega @ X) / total if center else np.zeros(X.shape[1])
+        return mean, np.maximum(raw - total * mean**2, 0.0)
+    return column_moments(X.data, X.indices, X.indptr, omega, center)
+
+
+def _shifted_to_zero(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
+    """X with columns that are far from zero relative to their spread shifted towards it, and the shift of each.
+
+    The differences are exact, because both numbers have about the same size. A sparse column with zeros is never
+    shifted: one zero among n numbers makes a variance of 1/n of the squared mean, which is spread enough.
+    """
+    far = mean**2 > _FAR * variance
+    if is_sparse(X):
+        far &= np.diff(X.indptr) == X.shape[0]
+    offset = np.where(far, mean, 0.0)
+    if not far.any():
+        return X, offset
+    if not is_sparse(X):
+        return X - offset, offset
+    return type(X)((X.data - np.repeat(offset, np.diff(X.indptr)), X.indices, X.indptr), X.shape), offset

@@ -1,0 +1,79 @@
+"""Tables that come in parts, because they don't fit into memory or are on several machines.
+
+    statistic(all rows) = merge(statistic(part 1), merge(statistic(part 2), …))
+
+`fit` of `LinearRegression`, `Ridge`, `BayesianLinearRegression`, `Lasso`, `ElasticNet`, `LassoCV`,
+`SpikeSlabRegressor`, `LogisticRegression`, `BayesianLogisticRegression`, `GPRegressor` and `GPClassifier` accepts,
+besides arrays and frames:
+
+- chunks, `fit(chunks)`: an iterable of tuples (X, y) or (X, y, weight), or a function that returns one. An iterator is
+  enough for models that read the rows once; logistic models and `GPClassifier` read them once for each step of
+  their search, and `GPRegressor` twice.
+- Dask arrays or frames, `fit(X, y)`, with the same partitions in both: computed by the current Dask client if there is
+  one. The fitted model is an ordinary one.
+
+Both are `Parts`, whose `map_reduce(function, merge)` is the only way to the rows; every statistic goes through it. A
+part that can't be used raises a `PartError`, which names it.
+
+>>> import numpy as np
+>>> from credo import LinearRegression
+>>> rng = np.random.default_rng(0)
+>>> def chunks():
+...     for _ in range(5):
+...         X = rng.normal(size=(1000, 2))
+...         yield X, X @ [1.0, -2.0] + 0.1 * rng.normal(size=1000)
+>>> LinearRegression().fit(chunks()).coef_.round(2)
+array([ 1., -2.])
+
+Members: `RowSummary` and `summarize`, the statistic of linear regression; `read_parquet`, the chunks of Parquet files;
+`predict` and `predict_dist`, predictions for Dask collections; `RowSample`, a random sample of the rows;
+`survey_labels` and `Labels`, the classes; `Parts`, `Chunk`, `PartError`, `in_parts` and `parts_of`, for models. What
+does not belong here: models, scheduling.
+"""
+
+from credo.core.parts.dask import DaskParts, in_parts, parts_of, predict, predict_dist
+from credo.core.parts.labels import Labels, LabelSurvey, survey_labels
+from credo.core.parts.parquet import READING, ParquetChunks, read_parquet, record_batches
+from credo.core.parts.parts import Chunk, LocalParts, PartError, Parts, RowSample
+from credo.core.parts.summary import (
+    BLOCK_ENTRIES,
+    RowSummary,
+    centred,
+    means_and_rest,
+    reduced,
+    row_summary,
+    summarize,
+    summary_of,
+    take_summary,
+    triangle,
+)
+
+__all__ = [
+    "BLOCK_ENTRIES",
+    "READING",
+    "Chunk",
+    "DaskParts",
+    "LabelSurvey",
+    "Labels",
+    "LocalParts",
+    "ParquetChunks",
+    "PartError",
+    "Parts",
+    "RowSample",
+    "RowSummary",
+    "centred",
+    "in_parts",
+    "means_and_rest",
+    "parts_of",
+    "predict",
+    "predict_dist",
+    "read_parquet",
+    "record_batches",
+    "reduced",
+    "row_summary",
+    "summarize",
+    "summary_of",
+    "survey_labels",
+    "take_summary",
+    "triangle",
+]

@@ -1,0 +1,531 @@
+"""What regression and classification over subsets have in common, and the posterior of one coefficient.
+
+Spike-and-slab regression: the posterior over all subsets of the columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
+
+from credo.core.estimator import Estimator, Regressor, Result, check_shapes, choice, interval_level, positive_integer
+from credo.core.frames import Table
+from credo.core.parts import RowSummary, in_parts, summarize, take_summary
+from credo.core.seeds import generator
+from credo.distributions import Distribution, Mixture
+from credo.sparse._average import Average, Moments, fits_of, log_evidences, moments_of, summed_moments
+from credo.sparse._dependence import Dependence, dependence_of, median_model, named
+from credo.sparse._design import Design
+from credo.sparse._enumerate import enumerate_models, members
+from credo.sparse._models import Model, ModelPosterior, ModelPrior, in_table
+from credo.sparse._slabs import Slab, slab_arguments, slab_of
+from credo.sparse._tables import (
+    best_table,
+    design_messages,
+    models_table,
+    search_messages,
+    size_messages,
+    summary_table,
+    warn_of,
+)
+from credo.sparse.sampler import sample_models
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """The posterior of a coefficient: P(β = 0) = spike, otherwise the distribution `slab`.
+
+    Attributes
+    ----------
+    name : str
+        The column's name.
+    spike : float
+        The probability that the column isn't in the model.
+    slab : Mixture or None
+        The distribution given that it is in, of one row; None where no stored model contains it.
+    """
+
+    name: str
+    spike: float
+    slab: Mixture | None
+
+    def density(self, values: ArrayLike) -> Array:
+        """The density of the slab times 1 − spike, to which it integrates."""
+        grid = np.asarray(values, dtype=np.float64)
+        if self.slab is None:
+            return np.zeros_like(grid)
+        return (1.0 - self.spike) * np.exp(self.slab.log_prob(grid.ravel())).reshape(grid.shape)
+
+    def quantile(self, q: ArrayLike) -> Array:
+        """Quantiles of spike and slab together."""
+        levels = np.asarray(q, dtype=np.float64)
+        if self.slab is None:
+            return np.zeros_like(levels)
+        return quantiles(np.array([self.spike]), self.slab, levels.ravel())[0].reshape(levels.shape)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """The central interval of spike and slab together."""
+        tail = (1.0 - interval_level(level)) / 2
+        lower, upper = self.quantile([tail, 1.0 - tail])
+        return float(lower), float(upper)
+
+
+def quantiles(spike: Array, slabs: Mixture, q: Array) -> Array:
+    """Quantiles of spike and slab together, a row for each coefficient and a column for each level."""
+    share = np.maximum(1.0 - spike, 1e-300)[:, None]
+    below = share * slabs.cdf(np.zeros(len(spike)))[:, None]
+    inside = np.clip(np.where(q < below, q, q - spike[:, None]) / share, 0.0, 1.0)
+    # A mixture computes the same levels for all rows: all of them, of which each row needs its own.
+    rows, columns = np.indices(inside.shape)
+    values = slabs.quantile(inside.ravel())[rows, columns + len(q) * rows]
+    return np.where((q >= below) & (q <= below + spike[:, None]), 0.0, values)
+
+
+class SubsetEstimator(Estimator):
+    """Beside an estimator's base class: the posterior over models, and what is read off it."""
+
+    posterior_: ModelPosterior
+    inclusion_probabilities_: Array
+    map_model_: tuple[int, ...]
+    median_model_: tuple[int, ...]
+    best_subsets_: tuple[tuple[int, ...], ...]
+    copies_: tuple[tuple[int, ...], ...]
+    search_: Literal["enumerate", "gibbs"]
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+    log_evidence_error_: float
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        d = self.n_features_in_
+        check_shapes(self, {"d": d}, inclusion_probabilities_="d")
+        if len(self.posterior_.inclusion) != d:
+            raise ValueError("posterior_ belongs to another table")
+        subsets = (self.map_model_, self.median_model_, *self.best_subsets_, *self.copies_)
+        if not all(0 <= j < d for subset in subsets for j in subset):
+            raise ValueError("a subset names columns that aren't there")
+
+    @property
+    def models_(self) -> Table:
+        check_is_fitted(self)
+        return models_table(self.posterior_, self._feature_names())
+
+    def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
+        """Draws of f (of log odds, for classes) at the rows, shape (n, n_samples); each is linear, of one subset."""
+        rows = self._predict_rows(X)
+        coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
+        return np.asarray(coefs @ rows.T) + intercepts[:, None]
+
+    def _place(self, column: Any) -> int:
+        """The index of a column given by its name or number; negative numbers count from the end."""
+        check_is_fitted(self)
+        names = self._feature_names()
+        if isinstance(column, str):
+            if column not in names:
+                raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names[:20])}")
+            return int(names.index(column))
+        if not isinstance(column, Integral) or isinstance(column, bool):
+            raise ValueError(f"a column must be given by its name or number; got {column!r}")
+        place = int(column)
+        if not -len(names) <= place < len(names):
+            raise ValueError(f"there is no column {place}: the table has {len(names)}")
+        return place % len(names)
+
+    def _places(self, columns: Any) -> list[int]:
+        """The indices of columns, each once and in order; a single one may be given by itself."""
+        given = [columns] if isinstance(columns, str | Integral) else columns
+        return sorted({self._place(column) for column in given})
+
+    def _store(
+        self, found: ModelPosterior, *, median: Model, copies: Sequence[Model], method: str, base: str
+    ) -> None:  # fmt: skip
+        """Set the fitted attributes that follow from the posterior, in terms of the table's columns."""
+        self.posterior_ = found
+        self.inclusion_probabilities_ = found.inclusion
+        self.map_model_, self.median_model_, self.best_subsets_ = found.map_model, median, found.best_by_size
+        self.copies_ = tuple(copies)
+        self.log_evidence_, self.evidence_method_, self.evidence_base_ = found.log_mass, method, base
+        self.log_evidence_error_ = float(found.diagnostics.get("log_mass_error", 0.0))
+
+
+# `search="auto"` enumerates the subsets of up to so many columns.
+_ENUMERATED = 20
+# Models with this total probability are all of the posterior.
+_ALL = 1.0 - 1e-12
+
+
+class SpikeSlabRegressor(SubsetEstimator, Regressor):
+    """Linear regression averaged over all subsets of the columns (Bayesian variable selection).
+
+    y = b + Σ_{j∈γ} βⱼxⱼ + ε: a coefficient is zero (the spike) unless its column is in the subset γ (the slab).
+    Coefficients and predictions are averages over the posterior p(γ | y) ∝ p(γ) p(y | γ) of all 2ᵈ subsets. The
+    intercept is in every model, with a flat prior; an unknown σ² has the prior 1/σ².
+
+    Parameters
+    ----------
+    prior_inclusion : float, "beta-binomial" or (a, b), default 0.5
+        Prior inclusion probability π₀ of each column (a penalty of ln((1−π₀)/π₀) for each); or the beta-binomial prior,
+        in which π₀ is uniform (or Beta(a, b)).
+    slab : {"bic", "g", "zellner-siow", "normal"}, default "bic"
+        Prior of the coefficients in the model. "bic" approximates Bayes factors by exp(−ΔBIC/2), with the
+        least-squares fit of each subset. "g" is Zellner's N(0, gσ²(XᵀX)⁻¹); "zellner-siow" integrates its g under
+        InvGamma(½, n/2), exactly. "normal" is N(0, slab_variance) for each coefficient.
+    search : {"auto", "enumerate", "gibbs"}, default "auto"
+        Enumerate all subsets, or sample them by MCMC; "auto" enumerates up to 20 columns.
+    g : None, "n", "max", "empirical" or a number, default None
+        For slab="g": n (the default), max(n, d²), a number, or for each subset the g that maximizes its evidence, which
+        is max(F − 1, 0) with its F statistic (local empirical Bayes).
+    slab_variance : float, optional
+        For slab="normal", in the units of the columns as given: the variance of a coefficient where noise_variance is
+        given, else its multiple of σ². By default the information of one observation, σ² over the column's variance.
+    noise_variance : float, optional
+        For slab="normal": the known σ². By default σ² is integrated out.
+    n_models : int, default 1000
+        Number of most probable models to store.
+    n_draws : int, optional
+        For search="gibbs", the steps of each chain. By default 5000, doubled until the chains agree, up to 40 000 or
+        about two minutes.
+    n_chains : int, default 4
+    random_state : None, int, Generator or RandomState
+        For search="gibbs".
+
+    Attributes
+    ----------
+    inclusion_probabilities_ : posterior inclusion probabilities of the columns
+    map_model_, median_model_ : tuples of indices: the most probable subset, and the median probability model, the
+        columns with inclusion probability of at least ½; of identical columns it has the most probable one, and no
+        column that is a combination of others (except under "normal", where such subsets have an evidence)
+    copies_ : groups of columns that are identical up to offset and scale, as tuples of indices
+    models_ : a table of the most probable subsets
+    best_subsets_ : for each size the visited subset with the smallest residual sum of squares, as tuples of indices
+        (under "normal" with the slab's shrinkage); see `best_subsets_table()`
+    coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
+    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset
+    evidence_base_ : what the evidence conditions on: the flat intercept, and 1/σ² where the noise is unknown
+    log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
+    posterior_ : the posterior over models
+    result_ : convergence of the search, and notes about the columns
+
+    Notes
+    -----
+    With the flat prior of the intercept and 1/σ², the model without columns has the evidence
+    Γ((n−1)/2) n^(−1/2) (π Σ(y−ȳ)²)^(−(n−1)/2); others have that times their Bayes factors. With σ² known, it is the
+    density of y given any one of its values. A model that maximises σ² instead, as `GPRegressor()` does,
+    has another constant, and another `evidence_base_`.
+
+    Under "bic", "g" and "zellner-siow", subsets of linearly dependent columns and subsets of n−1 columns or more have
+    probability zero. So a model contains at most one of identical columns, which share the inclusion probability; so
+    do linearly dependent and nearly identical columns. `inclusion_of` gives the probability of such a group. The fit
+    warns of identical columns, linear combinations, and correlations beyond ±0.999. Constant columns are excluded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.sparse.spike_slab import SpikeSlabRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 5))
+    >>> y = 3.0 + 2.0 * X[:, 0] - X[:, 3] + rng.normal(size=60)
+    >>> model = SpikeSlabRegressor(slab="g").fit(X, y)
+    >>> model.inclusion_probabilities_.round(2)
+    array([1.  , 0.12, 0.16, 1.  , 0.17])
+    >>> model.map_model_
+    (0, 3)
+    """
+
+    intercept_std_: float
+
+    _accepts_parts = True
+    design_: Design
+    moments_: Moments
+    slab_: dict[str, Any]
+    prior_inclusion_: float | str | tuple[float, float]
+    coef_: Array
+    intercept_: float
+    coef_std_: Array
+    _fits: Average | None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_shapes(self, {"d": self.n_features_in_}, coef_="d", coef_std_="d")
+        if self.design_.n_features != self.n_features_in_ or len(self.moments_.mean) != len(self.design_.kept):
+            raise ValueError("design_ or moments_ belongs to another table")
+        d, sizes = self.slab_.get("d"), self.design_.sizes
+        # After sampling, the design has only the columns of some stored model.
+        if not isinstance(d, int) or not sizes.pop("d") <= d <= self.n_features_in_:
+            raise ValueError(f"slab_ is of {d!r} columns")
+        if self.slab_.keys() != {"name", "g", "slab_variance", "noise_variance", "d", *sizes} or any(
+            self.slab_[name] != value for name, value in sizes.items()
+        ):
+            raise ValueError("slab_ belongs to another table")
+        # Both raise a ValueError where their arguments are wrong.
+        _ = slab_of(**self.slab_), self._prior
+
+    def __init__(
+        self,
+        prior_inclusion: float | tuple[float, float] | Literal["beta-binomial"] = 0.5,
+        *,
+        slab: Literal["bic", "g", "zellner-siow", "normal"] = "bic",
+        search: Literal["auto", "enumerate", "gibbs"] = "auto",
+        g: float | Literal["n", "max", "empirical"] | None = None,
+        slab_variance: float | None = None,
+        noise_variance: float | None = None,
+        n_models: int = 1000,
+        n_draws: int | None = None,
+        n_chains: int = 4,
+        random_state: Any = None,
+    ) -> None:
+        self.prior_inclusion = prior_inclusion
+        self.slab = slab
+        self.search = search
+        self.g = g
+        self.slab_variance = slab_variance
+        self.noise_variance = noise_variance
+        self.n_models = n_models
+        self.n_draws = n_draws
+        self.n_chains = n_chains
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model to rows, or to a table in parts; a weight of k equals k copies of a row."""
+        unit = self._unit()
+        if in_parts(X, y):
+            return self.fit_summary(summarize(X, y, sample_weight))
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        return self._fit(Design.of(rows, target, weight, unit=unit))
+
+    def fit_summary(self, summary: RowSummary) -> Self:
+        """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
+        take_summary(self, summary)
+        return self._fit(Design.of_summary(summary, unit=self._unit()))
+
+    def _fit(self, design: Design) -> Self:
+        names, slab = self._feature_names(), slab_of(**self._slab_arguments(), **design.sizes)
+        prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
+        dependence = dependence_of(design.X, least=design.least)
+        # All this is said before a search that may take minutes. The BIC has its own message about too many columns.
+        messages = design_messages(design, dependence, slab, names)
+        messages += [] if self.slab == "bic" else prior.messages(design.n)
+        warn_of(messages)
+        found = self._search(design, slab, prior)
+        self.search_ = "enumerate" if found.coef_mean is not None else "gibbs"
+        self._learn(design, dependence, slab, found)
+        self._fits = None
+        self._fits = self._average
+        later = search_messages(found, slab, design, names)
+        warn_of(later)
+        diagnostics = found.diagnostics
+        visited = f"converged; all {diagnostics['n_visited']:,} subsets were evaluated"
+        message = "; ".join([diagnostics.get("message", visited), *size_messages(design, slab), *messages, *later])
+        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), message)
+        return self
+
+    def coefficient(self, column: int | str) -> Coefficient:
+        """The posterior of one coefficient: the probability of zero, and the distribution otherwise.
+
+        >>> import numpy as np
+        >>> X = np.arange(8.0)[:, None]
+        >>> model = SpikeSlabRegressor().fit(X, [0.1, 1.0, 2.2, 2.9, 4.1, 5.0, 6.1, 6.9])
+        >>> bool(model.coefficient(0).spike < 1e-6)
+        True
+        """
+        place = self._place(column)
+        spike = 1.0 - float(self.inclusion_probabilities_[place])
+        slab = self._average.slabs(np.array([place])) if self._inside()[place] > 0 else None
+        return Coefficient(self._feature_names()[place], spike, slab)
+
+    def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw coefficients (n, n_features), some of them zero, and intercepts (n,) from the posterior.
+
+        Subsets are drawn from all that were visited, except after the enumeration of more than 20 columns: then from
+        the most probable (`n_models`).
+        """
+        check_is_fitted(self)
+        n, rng = positive_integer("n", n), generator(random_state)
+        few = self.search_ == "enumerate" and len(self.design_.kept) <= _ENUMERATED
+        if not few or self.posterior_.probability.sum() > _ALL:
+            return self._average.draws(n, rng)
+        scores = self._enumerate(self.design_, all_scores=True).diagnostics["scores"]
+        places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
+        models = [in_table(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
+        return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
+
+    def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
+        """Posterior probability that at least one of the columns is in the model.
+
+        Exact after an enumeration, which visits the subsets without these columns once more; after MCMC, estimated
+        from the sampled models.
+
+        Parameters
+        ----------
+        columns : names or numbers of columns, or one of them
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> celsius = np.linspace(0.0, 30.0, 20)
+        >>> X = np.column_stack([celsius, 32.0 + 1.8 * celsius])
+        >>> model = SpikeSlabRegressor().fit(X, 0.1 * celsius + np.cos(celsius))
+        >>> model.inclusion_probabilities_.round(3), round(model.inclusion_of([0, 1]), 3)
+        (array([0.5, 0.5]), 1.0)
+        """
+        check_is_fitted(self)
+        places = self._places(columns)
+        if len(places) < 2 or self.search_ != "enumerate" or self.posterior_.probability.sum() > _ALL:
+            return self.posterior_.any_of(places)
+        others = self.design_.restrict(np.setdiff1d(self.design_.kept, places))
+        without = self._enumerate(others, n_models=1).log_mass
+        return float(-math.expm1(min(without - self.posterior_.log_mass, 0.0)))
+
+    def log_scores(self, models: Sequence[Sequence[int | str]]) -> Array:
+        """ln p(γ)p(y | γ) of subsets, each given by the names or numbers of its columns.
+
+        Minus `log_evidence_` it is ln p(γ | y). It is −∞ for a subset of probability zero: with a constant column, with
+        too many columns, or of linearly dependent ones. After MCMC, only columns in some model of `posterior_` can be
+        scored, because the data of the others aren't stored.
+        """
+        check_is_fitted(self)
+        subsets = [tuple(self._places(model)) for model in models]
+        missing = sorted({j for subset in subsets for j in subset} - set(self.design_.kept.tolist()))
+        if missing and self.search_ == "gibbs":
+            raise ValueError(
+                f"{named(missing, self._feature_names())} can't be scored: constant, or in no stored model"
+            )
+        sizes = list(map(len, subsets))
+        return log_evidences(self.design_, slab_of(**self.slab_), subsets) + self._prior.log_prob(sizes)
+
+    def all_scores(self) -> Array:
+        """ln p(γ)p(y | γ) of all subsets, in descending order, by enumerating them once more; for up to 20 columns.
+
+        −∞ for subsets of probability zero, such as those of linearly dependent columns. See `log_scores` for given
+        subsets.
+        """
+        check_is_fitted(self)
+        d = len(self.design_.kept)
+        if self.search_ != "enumerate" or d > _ENUMERATED:
+            raise ValueError(f"all_scores needs an enumeration of at most {_ENUMERATED} columns; there are {d}")
+        return np.sort(self._enumerate(self.design_, all_scores=True).diagnostics["scores"])[::-1]
+
+    @property
+    def coef_cov_(self) -> Array:
+        """Posterior covariance of the coefficients over all models, computed on each access."""
+        check_is_fitted(self)
+        cov = np.zeros((self.n_features_in_, self.n_features_in_))
+        cov[np.ix_(self.design_.kept, self.design_.kept)] = self.moments_.cov
+        return cov
+
+    def best_subsets_table(self) -> Table:
+        """The best subset of each size: its columns, R² and BIC."""
+        check_is_fitted(self)
+        return best_table(self.posterior_, self.design_, self._feature_names())
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Posterior mean, standard deviation, inclusion probability and interval of each coefficient over all models.
+
+        Intervals include the probability of a zero coefficient. With more than 50 columns the 50 most probable are
+        shown.
+        """
+        check_is_fitted(self)
+        noise = f"noise sd {math.sqrt(self.moments_.noise):.4g}"
+        return summary_table(
+            self, title="Spike and slab regression", level=level, intervals=self._intervals, notes=[noise]
+        )
+
+    def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
+        """Central intervals of coefficients, spike and slab together; zero for those that are hardly ever in."""
+        tail, ends = (1.0 - level) / 2, np.zeros((len(columns), 2))
+        spike = 1.0 - self.inclusion_probabilities_[columns]
+        seen = (1.0 - spike > tail) & (self._inside()[columns] > 0)
+        if seen.any():
+            slabs = self._average.slabs(columns[seen])
+            ends[seen] = quantiles(spike[seen], slabs, np.array([tail, 1.0 - tail]))
+        return ends
+
+    def _inside(self) -> Array:
+        """Inclusion probabilities among the models that the moments are of."""
+        inside = np.zeros(self.n_features_in_)
+        inside[self.design_.kept] = self.moments_.inclusion
+        return inside
+
+    def _mean(self, rows: Array) -> Array:
+        return self._average.mean(rows)
+
+    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
+        return self._average.predictive(rows, latent=latent)
+
+    def _covariance(self, rows: Array) -> Array:
+        return self._average.covariance(rows)
+
+    @property
+    def _average(self) -> Average:
+        """The fits of the stored models; not in model files, but computed from the design."""
+        if getattr(self, "_fits", None) is None:
+            sampled = self.search_ == "gibbs"
+            models, probability = (
+                self.posterior_.averaged if sampled else (self.posterior_.models, self.posterior_.probability)
+            )
+            self._fits = Average(self.design_, slab_of(**self.slab_), models, probability, self.moments_)
+        assert self._fits is not None
+        return self._fits
+
+    def _slab_arguments(self) -> dict[str, Any]:
+        """What `slab_of` needs besides the data."""
+        return slab_arguments(self.slab, g=self.g, slab_variance=self.slab_variance, noise_variance=self.noise_variance)
+
+    def _unit(self) -> str:
+        """The unit of the design's columns; checks the arguments."""
+        choice("search", self.search, ("auto", "enumerate", "gibbs"))
+        self._slab_arguments()
+        return "length" if self.slab != "normal" else "variance" if self.slab_variance is None else "as given"
+
+    @property
+    def _prior(self) -> ModelPrior:
+        """The prior of the fit, even if the constructor's argument has been changed since."""
+        return ModelPrior.of(self.prior_inclusion_, self.slab_["d"])
+
+    def _enumerate(self, design: Design, **options: Any) -> ModelPosterior:
+        """Enumerate subsets of some of the columns, with the priors of the fit."""
+        return enumerate_models(design.X, design.y, slab_of(**self.slab_), self._prior, least=design.least, **options)
+
+    def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
+        n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
+        # Where no column varies there is one model.
+        if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
+            return enumerate_models(design.X, design.y, slab, prior, least=design.least, n_models=n_models)
+        return sample_models(
+            design.X, design.y, slab, prior, least=design.least, n_draws=self.n_draws, n_chains=self.n_chains,
+            n_models=n_models, random_state=self.random_state,
+        )  # fmt: skip
+
+    def _learn(self, design: Design, dependence: Dependence, slab: Slab, found: ModelPosterior) -> None:
+        """Set the fitted attributes, in terms of the table's columns."""
+        posterior = found.in_table(design.kept, design.n_features)
+        median = median_model(found, dependence, design.X, least=design.least, proper=slab.ridge > 0)
+        copies = [in_table(group, design.kept) for group in dependence.copies]
+        self._store(posterior, median=in_table(median, design.kept), copies=copies, method=slab.method, base=slab.base)
+        self.slab_ = {**self._slab_arguments(), **design.sizes}
+        self.prior_inclusion_ = self.prior_inclusion
+        if found.coef_mean is None or found.coef_cov is None or found.noise_variance is None:
+            averaged, weight = posterior.averaged
+            used = np.unique([j for model in (*posterior.models, *averaged) for j in model]).astype(np.intp)
+            design = design.restrict(used)
+            self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
+        else:
+            self.moments_ = summed_moments(design, slab, replace(found, models=posterior.models))
+        self.design_ = design
+        self.coef_, self.coef_std_ = np.zeros(design.n_features), np.zeros(design.n_features)
+        self.coef_[design.kept] = self.moments_.mean
+        self.coef_std_[design.kept] = np.sqrt(np.maximum(np.diag(self.moments_.cov), 0.0))
+        self.intercept_ = design.y_mean - float(design.x_mean @ self.moments_.mean)
+        variance = float(design.x_mean @ self.moments_.cov @ design.x_mean) + self.moments_.noise / design.n
+        self.intercept_std_ = math.sqrt(max(variance, 0.0))

@@ -1,0 +1,334 @@
+"""Logistic regression averaged over all subsets of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from credo.core.estimator import (
+    Classifier,
+    ConvergenceWarning,
+    FitWarning,
+    Result,
+    check_places,
+    check_shapes,
+    choice,
+    evidence_base,
+    positive,
+    positive_integer,
+)
+from credo.core.frames import Table
+from credo.core.notices import warn
+from credo.core.seeds import generator
+from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, median_model
+from credo.sparse._models import ModelPosterior, ModelPrior, in_table, recommended_prior
+from credo.sparse._tables import constant_messages, summary_table
+from credo.sparse.logistic import (
+    ClassAverage,
+    Dataset,
+    SlabAverage,
+    Standard,
+    enumerate_logistic,
+    given_slab,
+    learned_slab,
+    sample_logistic,
+)
+from credo.sparse.spike_slab import Coefficient, SubsetEstimator
+
+Array = NDArray[np.float64]
+
+# Enumeration visits 2ᵈ models: up to this many columns on request, and by default while rows × models are few.
+_MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
+# Slab variances up to this, and down to one over it.
+_WIDEST = 1e12
+# A prior that expects more columns makes every step of the sampler slow.
+_MOST_EXPECTED = 100
+# Models beyond this cumulative probability don't change predictions visibly.
+_ENOUGH = 1.0 - 1e-6
+
+
+class SpikeSlabClassifier(SubsetEstimator, Classifier):
+    """Logistic regression for two classes, averaged over all subsets of the columns (Laplace approximation).
+
+    p(y = 1 | x) = σ(b + Σ_{j∈γ} w_j z_j), where z_j is column j with mean 0 and variance 1, w_j ~ N(0, slab_variance)
+    and b ~ N(0, 10²). A subset γ has the prior probability that `prior_inclusion` gives and the evidence
+
+        ln p(y | γ) ≈ ln p(y | θ̂) + ln p(θ̂) + (k+1)/2 ln 2π − ½ ln|H|        (Bishop 4.137)
+
+    at the posterior mode θ̂, with H the curvature there. Predictions are averages over subsets and coefficients.
+
+    Columns are standardized internally, so their units don't matter. For more than two classes use
+    ``sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier())``, which selects columns for each class.
+
+    Parameters
+    ----------
+    prior_inclusion : float, "beta-binomial" or (a, b), default 0.5
+        Prior inclusion probability of each column; or the parameters of its Beta(a, b) prior, uniform for
+        "beta-binomial".
+    slab_variance : float or "learn", default "learn"
+        Prior variance v of the coefficients of standardized columns that are in the model. "learn" averages over a grid
+        of six values from 1/8 to 4096, whose prior is a half-Cauchy density of √v with scale 2; where subsets are
+        sampled, the most probable value is used.
+    search : {"auto", "enumerate", "gibbs"}, default "auto"
+        "enumerate" visits every subset (up to 15 columns); "gibbs" samples them by MCMC, with `n_chains` chains of
+        `n_draws` steps that add, drop and swap columns; "auto" enumerates if that takes seconds.
+    n_draws : int, optional
+        Steps of each chain. By default 5000, doubled until the chains agree, up to 40 000 or about two minutes.
+    n_chains : int, default 4
+        Number of chains.
+    n_models : int, default 1000
+        Number of most probable subsets to store.
+    class_weight : "balanced" or mapping from label to factor, optional
+        Multiplies the sample weights.
+    random_state : None, int, Generator or RandomState
+        For search="gibbs".
+
+    Attributes
+    ----------
+    inclusion_probabilities_ : array of shape (n_features,)
+        Posterior inclusion probabilities; zero for constant columns.
+    models_ : a table of the most probable subsets: columns, probability, log_evidence
+    map_model_, median_model_ : the most probable subset, and the columns with inclusion probability of at least ½; of
+        identical columns the most probable one, if at least one of them is in with probability ½ or more
+    copies_ : groups of columns that are identical up to offset and scale, as tuples of indices
+    coef_, intercept_ : arrays of shape (1, n_features) and (1,)
+        Posterior means over all subsets, in the units of the columns.
+    coef_std_, intercept_std_ : their standard deviations
+    log_evidence_, evidence_method_ : ln Σ p(γ) p(y | γ), and "laplace", for each subset
+    evidence_base_ : what the evidence conditions on: nothing, all priors being proper, unless classes are weighted
+    log_evidence_error_ : the standard error of the sum over subsets: zero where all were visited
+    slab_variance_ : the slab variance as given, or the most probable one
+    posterior_ : the posterior over subsets, with `diagnostics`
+    average_, standard_ : the subsets that predictions are averaged over, with the posterior of their coefficients; and
+        the means and scales of the columns
+    result_ : convergence of the search
+
+    Notes
+    -----
+    Each coefficient has its own prior, so a model can contain several identical columns, each with a part of the
+    coefficient; the inclusion probability of each is then lower than that of the group, which `inclusion_of` gives. The
+    fit warns of identical columns, linear combinations, and correlations beyond ±0.999. Constant columns are excluded.
+
+    Each subset is scored at its own mode, so `log_scores`, `all_scores` and `best_subsets_table` exist only for
+    `SpikeSlabRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.sparse.spike_slab_classifier import SpikeSlabClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 5))
+    >>> y = X[:, 1] - X[:, 3] + rng.logistic(size=80) > 0
+    >>> model = SpikeSlabClassifier().fit(X, y)
+    >>> model.median_model_
+    (1, 3)
+    """
+
+    slab_variance_: float
+    average_: ClassAverage
+    standard_: Standard
+    coef_: Array
+    intercept_: Array
+    coef_std_: Array
+    intercept_std_: Array
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sizes = {"d": self.n_features_in_}
+        check_shapes(self, sizes, coef_="k d", coef_std_="k d", intercept_="k")
+        check_places(self.standard_, "kept", sizes["d"])
+        places, kept = self.average_.columns, len(self.standard_.kept)
+        if places.min(initial=-1) < -1 or places.max(initial=-1) >= kept or len(self.classes_) != 2:
+            raise ValueError("average_ names columns that aren't there, or there aren't two classes")
+        if not 0.0 < self.slab_variance_ < np.inf:
+            raise ValueError("slab_variance_ must be a positive finite number")
+
+    def __init__(
+        self,
+        prior_inclusion: float | tuple[float, float] | Literal["beta-binomial"] = 0.5,
+        *,
+        slab_variance: float | Literal["learn"] = "learn",
+        search: Literal["auto", "enumerate", "gibbs"] = "auto",
+        n_models: int = 1000,
+        n_draws: int | None = None,
+        n_chains: int = 4,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.prior_inclusion = prior_inclusion
+        self.slab_variance = slab_variance
+        self.search = search
+        self.n_models = n_models
+        self.n_draws = n_draws
+        self.n_chains = n_chains
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model; a sample weight of k is equivalent to k copies of the row."""
+        choice("search", self.search, ("auto", "enumerate", "gibbs"))
+        rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass, with "
+                f"{len(self.classes_)} classes: use sklearn.multiclass.OneVsRestClassifier(SpikeSlabClassifier()), "
+                "which selects columns for each class"
+            )
+        weight = np.ones(len(codes)) if weight is None else weight
+        learns = isinstance(self.slab_variance, str)
+        if learns:
+            choice("slab_variance", self.slab_variance, ("learn",))
+        self.standard_ = Standard.of(rows, weight)
+        data = Dataset(
+            np.ascontiguousarray(self.standard_.columns(rows).T), codes.astype(np.float64), weight,
+            1.0 if learns else _variance(self.slab_variance),
+        )  # fmt: skip
+        prior = ModelPrior.of(self.prior_inclusion, data.n_columns)
+        dependence = dependence_of((data.ZT * np.sqrt(data.weight)).T)
+        messages = [*self._column_messages(dependence), *prior.messages(float(weight.sum()), beta=True)]
+        for message in messages:
+            warn(message, FitWarning, stacklevel=2)
+        slab = self._average_slabs(data, prior) if learns else given_slab(data, partial(self._search, prior))
+        self._learn(data, dependence, slab)
+        diagnostics = slab.found.diagnostics
+        if not diagnostics["converged"]:
+            warn(diagnostics["message"], ConvergenceWarning, stacklevel=2)
+        message = "; ".join([diagnostics["message"], *messages])
+        self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), message)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Log odds of the averaged probabilities, of the second class against the first: shape (n_samples,)."""
+        logs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        return logs[:, 1] - logs[:, 0]
+
+    def coefficient(self, column: int | str) -> Coefficient:
+        """The posterior of a weight in units of its column: the probability of zero, and the distribution otherwise."""
+        column = self._place(column)
+        place = np.flatnonzero(self.standard_.kept == column)
+        slab = self.average_.slab(int(place[0]), unit=float(self.standard_.scale[place[0]])) if len(place) else None
+        return Coefficient(self._feature_names()[column], 1.0 - float(self.inclusion_probabilities_[column]), slab)
+
+    def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
+        """Posterior probability that at least one of the columns is in the model, from the stored models (`n_models`).
+
+        Parameters
+        ----------
+        columns : names or numbers of columns, or one of them
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import numpy as np
+        >>> x = np.linspace(-2.0, 2.0, 40)
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     model = SpikeSlabClassifier(0.2).fit(np.column_stack([x, 32.0 + 1.8 * x]), x + np.cos(9 * x) > 0)
+        >>> model.inclusion_probabilities_.round(2), round(model.inclusion_of([0, 1]), 2)
+        (array([0.56, 0.56]), 1.0)
+        """
+        return self.posterior_.any_of(self._places(columns))
+
+    def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw weights (n, n_features), some of them zero, and intercepts (n,), in the units of the columns.
+
+        Subsets are drawn from those that predictions are averaged over.
+        """
+        check_is_fitted(self)
+        theta, levels = self.average_.draws(positive_integer("n", n), generator(random_state), len(self.standard_.kept))
+        coefs = np.zeros((len(theta), self.n_features_in_))
+        coefs[:, self.standard_.kept] = theta / self.standard_.scale
+        return coefs, levels - coefs[:, self.standard_.kept] @ self.standard_.mean
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Posterior mean, standard deviation, inclusion probability and interval of each weight over all subsets.
+
+        Intervals include the probability of a zero weight. With more than 50 columns the 50 most probable are shown.
+        """
+        check_is_fitted(self)
+        return summary_table(self, title="Spike and slab classification", level=level, intervals=self._intervals)
+
+    def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
+        """Central intervals of weights, spike and slab together; zero for those that are hardly ever in."""
+        ends = np.zeros((len(columns), 2))
+        for row, column in enumerate(columns.tolist()):
+            if self.inclusion_probabilities_[column] > (1.0 - level) / 2:
+                ends[row] = self.coefficient(column).interval(level)
+        return ends
+
+    def _probabilities(self, rows: Array) -> Array:
+        probs = self.average_.probabilities(self.standard_.columns(rows))
+        return np.column_stack([1.0 - probs, probs])
+
+    def _average_slabs(self, data: Dataset, prior: ModelPrior) -> SlabAverage:
+        n_models, sampled = positive_integer("n_models", self.n_models), not self._enumerates(data)
+        return learned_slab(data, partial(self._search, prior), n_models=n_models, sampled=sampled)
+
+    def _enumerates(self, data: Dataset) -> bool:
+        d = data.n_columns
+        cheap = d <= _MOST_COLUMNS and 2.0**d * len(data.y) <= _MUCH_WORK
+        return self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0
+
+    def _search(self, prior: ModelPrior, data: Dataset, pilot: int | None) -> ModelPosterior:
+        """The posterior over subsets at one slab variance; by short chains of `pilot` steps, if models are sampled."""
+        n_models, d = positive_integer("n_models", self.n_models), data.n_columns
+        if self.search == "enumerate" and d > _MOST_COLUMNS:
+            raise ValueError(
+                f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
+                'Use search="gibbs"'
+            )
+        if self._enumerates(data):
+            self.search_ = "enumerate"
+            return enumerate_logistic(data, prior, n_models=n_models)
+        if isinstance(prior.inclusion, float) and prior.inclusion * d > _MOST_EXPECTED:
+            raise ValueError(
+                f"prior_inclusion={prior.inclusion:g} expects {prior.inclusion * d:.0f} of {d} columns to be in: "
+                f"models that large can't be distinguished by {len(data.y)} rows, nor sampled in reasonable time. Use "
+                f"{recommended_prior(d, len(data.y))}, or the share of the columns that you expect, at most "
+                f"{_MOST_EXPECTED / d:.2g}"
+            )
+        self.search_ = "gibbs"
+        n_draws = self.n_draws if pilot is None or (self.n_draws or pilot) < pilot else pilot
+        return sample_logistic(
+            data, prior, n_draws=n_draws, n_chains=self.n_chains, n_models=n_models, random_state=self.random_state
+        )
+
+    def _learn(self, data: Dataset, dependence: Dependence, slab: SlabAverage) -> None:
+        """Set the fitted attributes, in terms of the table's columns."""
+        standard, d, found = self.standard_, self.n_features_in_, slab.found
+        self.slab_variance_ = slab.variance
+        self.average_ = ClassAverage.of(*slab.modes(_ENOUGH))
+        median = median_model(found, dependence, data.ZT.T, least=DEPENDENT, proper=True)
+        copies = [in_table(group, standard.kept) for group in dependence.copies]
+        base, posterior = evidence_base(class_weight=self.class_weight), found.in_table(standard.kept, d)
+        self._store(posterior, median=in_table(median, standard.kept), copies=copies, method="laplace", base=base)
+        self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
+        coef, coef_std, intercept, intercept_std = self.average_.moments(standard.mean, standard.scale)
+        self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = coef, coef_std
+        self.intercept_, self.intercept_std_ = np.array([intercept]), np.array([intercept_std])
+
+    def _column_messages(self, dependence: Dependence) -> list[str]:
+        names, kept = self._feature_names(), self.standard_.kept
+        messages = constant_messages(sorted(set(range(self.n_features_in_)) - set(kept.tolist())), names)
+        return messages + (dependence.messages([names[j] for j in kept], proper=True) if len(kept) else [])
+
+
+def _variance(value: Any) -> float:
+    """A variance with which curvatures keep their digits."""
+    variance = positive("slab_variance", value)
+    if not 1 / _WIDEST <= variance <= _WIDEST:
+        raise ValueError(
+            f"slab_variance={variance:g} is out of range: columns are standardized, so use a value between "
+            f"{1 / _WIDEST:g} and {_WIDEST:g}"
+        )
+    return variance

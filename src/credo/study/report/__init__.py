@@ -1,0 +1,24 @@
+"""One self-contained HTML page about a comparison of models: no network, no script, printable.
+
+    write(path, comparison, models, …) -> one HTML file
+
+Contract: every sentence is computed from this data and claims no more than a test of it shows; every figure has a
+question, an answer and a text alternative; every name from the table is escaped; the same input gives the same bytes,
+in any thread; a part that fails is replaced by a note; the file is written completely or not at all.
+
+Members: `write` and `render` (the page as text). Inside, each subject has its numbers, sentences and figures together:
+`_held_out` predictions of numbers, `_classes`, `_effects` (coefficients), `_inputs` (influence on the predictions),
+`_inclusions` and `_inclusion_figure` (which inputs matter), `_curves` and `_curve_figures` (along one input),
+`_leaderboard`, `_surprises` (rows with large errors), `_columns` (the table of columns). `_answer` collects what is
+known of the selected model, `_results` makes the parts of the page of it, and `_page` fills the template. Drawing
+belongs to `plots`, scores to `metrics`, folds to `selection`.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("jinja2") is None:
+    raise ImportError("credo.study.report needs Jinja2, which is not installed: pip install 'credo[report]'")
+
+from credo.study.report._page import render, write
+
+__all__ = ["render", "write"]

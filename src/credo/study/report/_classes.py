@@ -1,0 +1,298 @@
+"""Held-out predictions of classes: facts, sentences and figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from credo import plots
+from credo.core.estimator import is_sparse
+from credo.metrics import forecast
+from credo.metrics._calibration import FEW, SMALL, Calibration, Confidence, class_calibration
+from credo.plots import shorten
+from credo.plots._probabilities import area
+from credo.selection import Gap, HeldOut
+from credo.study.report._inputs import with_names
+from credo.study.report._numbers import (
+    MAX_POINTS,
+    Figure,
+    about,
+    capital,
+    count,
+    figure,
+    listing,
+    number,
+    percent,
+    several,
+)
+
+_SQUARE = (4.7, 3.7)
+# The side of a confusion matrix grows with the number of classes up to a limit.
+_INCHES_PER_CLASS, _TALLEST = 0.34, 9.0
+# The actual class of a row is unlikely below this probability.
+_UNLIKELY = 0.05
+
+
+def class_name(label: Any, target: str) -> str:
+    """A class in a sentence: a word as it is, a number or truth value with the name of the target.
+
+    >>> class_name("spam", "label"), class_name(1, "passed")
+    ('spam', 'passed = 1')
+    """
+    return shorten(label if isinstance(label, str) else f"{target} = {label}")
+
+
+def class_names(labels: Any, target: str) -> list[str]:
+    """The names of all classes."""
+    return [class_name(label, target) for label in labels.tolist()]
+
+
+def most_frequent(y: NDArray[Any], target: str) -> tuple[str, float]:
+    """The most frequent class and its share."""
+    classes, counts = np.unique(y, return_counts=True)
+    return class_name(classes[counts.argmax()].item(), target), float(counts.max() / counts.sum())
+
+
+def accuracy_sentence(fact: Confidence, frequent: tuple[str, float] | None) -> str:
+    """How often the predicted class was right, and how often the most `frequent` class would be."""
+    text = f"Accuracy on held-out rows: {percent(fact.share)} ({count(fact.right)} of {count(fact.n)})"
+    if frequent is None:
+        return f"{text}."
+    return f"{text}; always predicting {frequent[0]}, the most frequent class, gives {percent(frequent[1])}."
+
+
+def loss_sentence(value: float, baseline: float | None, gain: Gap | None) -> str:
+    """The log loss beside that of the baseline; `gain` is the paired difference of their log scores."""
+    if not math.isfinite(value):
+        return "Log loss is infinite: the model gave an observed label the probability zero."
+    text, guess = f"Log loss: {number(value)}", "the baseline, which always predicts the class frequencies"
+    if baseline is None or gain is None:
+        return f"{text}."
+    if gain.mean <= 0:
+        return f"{text}, no better than {guess} ({number(baseline)})."
+    chance = "" if gain.clear else ", a difference that chance could explain"
+    return f"{text}; {guess}, has {number(baseline)}{chance}."
+
+
+_VERDICTS = {f"{way}confident": f"the model is {way}confident" for way in ("over", "under")}
+
+
+def confidence_sentence(fact: Calibration) -> str:
+    """Whether the probabilities are calibrated."""
+    sure, rows = fact.confidence, several(fact.confidence.n, "row")
+    text = (
+        f"Calibration: the mean probability of the predicted class is {percent(sure.stated)}, and it is right in "
+        f"{percent(sure.share)}"
+    )
+    if sure.n < FEW:
+        return f"{text}; {rows} are too few to judge calibration."
+    if not fact.verdict:
+        return f"{text}: no sign of miscalibration in {rows}."
+    if fact.verdict in _VERDICTS:
+        return f"{text}: {_VERDICTS[fact.verdict]}."
+    return f"{text}. Within groups of rows, {_error(fact)}{_close(fact)}."
+
+
+def reliability_sentence(fact: Calibration) -> str:
+    """What the reliability diagram shows."""
+    if fact.confidence.n < FEW:
+        return f"{several(fact.confidence.n, 'row')} are too few to judge calibration."
+    text = capital(_error(fact))
+    if not fact.verdict:
+        return f"{text}: no sign of miscalibration."
+    return f"{text}: {_VERDICTS.get(fact.verdict, 'some probabilities are off')}{_close(fact)}."
+
+
+def _error(fact: Calibration) -> str:
+    points, chance = (number(100 * value, digits=2) for value in (fact.error, fact.chance))
+    differ = f"predicted and observed frequencies differ by {points} percentage points on average"
+    return f"{differ} ({chance} expected by chance)"
+
+
+def _close(fact: Calibration) -> str:
+    return ", too little to matter for most uses" if fact.error < SMALL else ""
+
+
+def auc_sentence(value: float, error: float, *, first: str, second: str) -> str:
+    """What the area under the ROC curve means."""
+    spread = "" if math.isnan(error) else f" ± {number(error, digits=2)}"
+    return (
+        f"AUC {number(value)}{spread}: of a random row of {second} and a random row of {first}, the row of {second} "
+        f"gets the higher probability of {second} in {percent(value)} of all pairs (50 % by chance)."
+    )
+
+
+def confusion_sentence(held: HeldOut, target: str) -> str:
+    """The most frequent error, and the recall of each class, or the lowest."""
+    found = forecast(held.y, held.dist)
+    names = class_names(found.classes, target)
+    counts = np.zeros((len(names), len(names)), dtype=np.intp)
+    np.add.at(counts, (found.codes, found.predicted), 1)
+    recall = np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
+    wrong = counts - np.diag(np.diag(counts))
+    if not wrong.any():
+        return "Every held-out row was classified correctly."
+    n, most = int(wrong.sum()), int(wrong.max())
+    text = f"{several(n, 'row')} {'was' if n == 1 else 'were'} misclassified. "
+    if len(names) == 2:
+        return f"{text}Recall: {listing([f'{percent(s)} of {name}' for name, s in zip(names, recall, strict=True)])}."
+    actual, named = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    times = "once" if most == 1 else "twice" if most == 2 else f"{count(most)} times"
+    text += f"Most frequent error: {names[actual]} predicted as {names[named]}, {times}."
+    lowest = float(recall.min())
+    worst = [name for name, share in zip(names, recall, strict=True) if share == lowest]
+    if len(worst) == len(names):
+        return text
+    return f"{text} Lowest recall: {listing(worst, at_most=3)} ({percent(lowest)})."
+
+
+@dataclass(frozen=True)
+class Unlikely:
+    """How many rows had an unlikely actual class, and how many were expected by the predicted probabilities."""
+
+    n: int
+    expected: float
+
+    @classmethod
+    def of(cls, held: HeldOut) -> Unlikely:
+        found = forecast(held.y, held.dist)
+        small = found.table <= _UNLIKELY
+        return cls(int(np.sum(found.actual <= _UNLIKELY)), float(found.table[small].sum()))
+
+    def __str__(self) -> str:
+        rows = several(self.n, "row", spell=True) if self.n else "no row"
+        expected = about(self.expected) if self.expected >= 0.05 else "none"
+        return (
+            f"In {rows} the actual class had a probability of at most {percent(_UNLIKELY)}; if the probabilities were "
+            f"right, about {expected} would be expected."
+        )
+
+
+def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
+    """Reliability, ROC curve of two classes, and confusion matrix of the selected model."""
+    found = forecast(held.y, held.dist)
+    names, labels = class_names(found.classes, target), found.classes.tolist()
+    n_classes, table = len(names), found.table
+    shown = names if len(set(names)) == n_classes else labels
+    y = [shown[code] for code in found.codes]
+    of = f"of {names[1]}" if n_classes == 2 else "of the predicted class"
+    figures = [
+        figure(
+            "reliability",
+            "Are the probabilities calibrated?",
+            lambda ax: plots.reliability(y, table, classes=shown, ax=ax),
+            reliability_sentence(class_calibration(held.y, held.dist)),
+            f"Held-out rows grouped by the predicted probability {of}: observed frequency with its 95 % interval. "
+            "Calibrated: on the diagonal.",
+            size=_SQUARE,
+        )
+    ]
+    if n_classes == 2:
+        figures.append(
+            figure(
+                "roc",
+                f"How well are {names[1]} and {names[0]} separated?",
+                lambda ax: plots.roc(y, table, classes=shown, ax=ax),
+                auc_sentence(*area(*found.event), first=names[0], second=names[1]),
+                "ROC curve: true against false positive rate for every threshold. Guessing: the diagonal. Perfect: "
+                "the upper left corner.",
+                size=_SQUARE,
+            )
+        )
+    side = min(_TALLEST, max(_SQUARE[1], 1.6 + _INCHES_PER_CLASS * n_classes))
+    figures.append(
+        figure(
+            "confusion",
+            "Which classes are confused?",
+            lambda ax: plots.confusion(held.y, found.classes[found.predicted], classes=labels, ax=ax),
+            confusion_sentence(held, target),
+            "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share "
+            "of the row. Correct predictions are on the diagonal.",
+            size=(max(_SQUARE[0], side), side),
+        )
+    )
+    return figures
+
+
+def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> list[Figure]:
+    """The class probabilities over two numeric inputs, if the model has no others."""
+    columns = model.preparation_.sources()
+    if len(columns) != 2 or len(set(columns)) != 2:
+        return []
+    X = model.preparation_.transform(frame)
+    if is_sparse(X) or min(len(np.unique(column)) for column in X.T) < 3:
+        return []
+    names = [shorten(name) for name in model.preparation_.get_feature_names_out()]
+    plane = _Unscaled(model, X, target)
+    made = figure(
+        "regions",
+        "Where are the decision boundaries?",
+        lambda ax: plots.decision_regions(
+            plane, plane.rows, plane.labels(y), names=names, max_points=MAX_POINTS, ax=ax
+        ),
+        f"Class probabilities over {names[0]} and {names[1]}, the only inputs of the model.",
+        "Model fitted to all rows. Stronger colour: higher probability of that class. Line: two classes equally "
+        "probable. Marks: the rows.",
+        size=_SQUARE,
+    )  # fmt: skip
+    return [made]
+
+
+def sigmoid_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str, answer: str) -> Figure:
+    """The probability of the second class along the only input, which is numeric."""
+    name = shorten(model.preparation_.get_feature_names_out()[0])
+    axis = _Unscaled(model, model.preparation_.transform(frame), target)
+    band = " Band: 95 % interval." if hasattr(axis, "proba_interval") else ""
+    return figure(
+        "line",
+        f"How does the probability change with {name}?",
+        lambda ax: plots.sigmoid(axis, axis.rows, axis.labels(y), name=name, max_points=MAX_POINTS, ax=ax),
+        answer,
+        f"Model fitted to all rows, which are drawn below 0 or above 1 by their class.{band} The predicted class "
+        "changes at 0.5.",
+    )
+
+
+class _Unscaled(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of standardized columns as one of the columns in their own units, with named classes."""
+
+    def __init__(self, model: Any, X: Any, target: str) -> None:
+        self.estimator, preparation = model.estimator_, model.preparation_
+        scaled, n = preparation.standardize, X.shape[1]
+        self.n_features_in_ = n
+        self.center = np.asarray(preparation.center_) if scaled else np.zeros(n)
+        self.scale = np.asarray(preparation.scale_) if scaled else np.ones(n)
+        names, self.known = class_names(model.classes_, target), model.classes_
+        # If shortened names are equal, the labels themselves are shown.
+        self.classes_ = np.array(names) if len(set(names)) == len(names) else model.classes_
+        self.rows = np.asarray(X) * self.scale + self.center
+
+    def labels(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Labels by the names of their classes."""
+        return self.classes_[np.searchsorted(self.known, y)]
+
+    def fit(self) -> Any:
+        """Already fitted."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
+        """The class probabilities at rows in their own units."""
+        return np.asarray(self.estimator.predict_proba(self._standardized(rows)))
+
+    @available_if(lambda self: hasattr(self.estimator, "proba_interval"))
+    def proba_interval(self, rows: Any, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Their intervals."""
+        lower, upper = self.estimator.proba_interval(self._standardized(rows), level)
+        return lower, upper
+
+    def _standardized(self, rows: Any) -> Any:
+        return with_names(self.estimator, (np.asarray(rows) - self.center) / self.scale)

@@ -1,0 +1,450 @@
+"""What a model predicts along one column, with the others as in a typical row.
+
+Curves along one column in sentences and figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+
+from credo import plots
+from credo.metrics import final_step
+from credo.plots import shorten
+from credo.plots._classes import color, dash, shape
+from credo.plots._style import canvas, name_axis
+from credo.study.report._inputs import MAX_CELLS, dense, named_rows
+from credo.study.report._numbers import MAX_POINTS, Figure, datum, day, figure, listing, name_x, number
+from credo.tables.errors import pandas
+
+Vector = NDArray[np.float64]
+# What a model predicts at the rows of a table: something with a mean and an interval.
+Predict = Callable[[Any, Any], Any]
+
+# A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
+_FEW = 8
+_POINTS = 80
+# The quantiles of a column between which curves are drawn, so that a few outliers don't squeeze the rest.
+_RANGE = (0.005, 0.995)
+# Draws of the function with which two points are compared: they give the 2.5 % quantile to a quarter of a per cent.
+_DRAWS = 4000
+_EPOCH = np.datetime64("1970-01-01", "us")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The function, or class probabilities, along one column, with a 95 % band without noise.
+
+    Parameters
+    ----------
+    name, label : the column, and the label of the axis
+    x : where; days since 1970 if `dates`, numbers 0, 1, … if the column has few values, which are named by `ticks`
+    dist : mean and interval at each point; of several `classes` the mean has a column each
+    is_flat : whether the 95 % interval of the difference between highest and lowest point includes zero; if the model
+        doesn't tell how points covary, whether the summary says that the input has no clear effect, or None
+    together : correlated inputs that are varied along with the column, as they do on average
+    predictive, data : of a model with a single input: the distribution with noise, and the input in each row
+    """
+
+    name: str
+    label: str
+    x: Vector
+    dist: Any
+    ticks: list[str] | None = None
+    is_flat: bool | None = None
+    dates: bool = False
+    together: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    predictive: Any = None
+    data: Vector | None = None
+
+    @property
+    def mean(self) -> Vector:
+        return np.asarray(self.dist.mean)
+
+    @property
+    def lower(self) -> Vector:
+        return np.asarray(self.dist.interval(0.95)[0])
+
+    @property
+    def upper(self) -> Vector:
+        return np.asarray(self.dist.interval(0.95)[1])
+
+    @property
+    def title(self) -> str:
+        """The column, with those that are varied along with it."""
+        return listing([shorten(name) for name in (self.name, *self.together)], at_most=4)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Class probabilities with 95 % intervals, which have no width if the model doesn't give them."""
+
+    mean: Vector
+    lower: Vector
+    upper: Vector
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def interval(self, level: float) -> tuple[Vector, Vector]:
+        """The 95 % interval, whatever the level."""
+        return self.lower, self.upper
+
+
+def typical(model: Any, frame: Any) -> int | None:
+    """The row nearest to the medians of all prepared columns; None if the table is too large."""
+    X = model.preparation_.transform(frame)
+    if X.shape[0] * X.shape[1] > MAX_CELLS:
+        return None
+    X = dense(X)
+    spread = X.std(axis=0)
+    with np.errstate(over="ignore"):
+        gap = (X - np.median(X, axis=0)) / np.where(spread > 0, spread, 1.0)
+        return int(np.argmin(np.einsum("ij,ij->i", gap, gap)))
+
+
+def latent(model: Any, frame: Any) -> Any:
+    """The distribution of the function, without noise, at the rows of a table."""
+    inner, rows = _last_step(model, frame)
+    return inner.predict_dist(rows, latent=True)
+
+
+def probability(model: Any, frame: Any) -> Shares:
+    """The probability of the second of two classes, or of each of more, at the rows of a table."""
+    inner, rows = _last_step(model, frame)
+    mean = np.asarray(inner.predict_proba(rows))
+    lower, upper = inner.proba_interval(rows, 0.95) if hasattr(inner, "proba_interval") else (mean, mean)
+    ends = (mean, np.asarray(lower), np.asarray(upper))
+    return Shares(*(end[:, 1] for end in ends)) if mean.shape[1] == 2 else Shares(*ends)
+
+
+def _last_step(model: Any, frame: Any) -> tuple[Any, Any]:
+    """The last step of a pipeline, and its input."""
+    rows, steps = named_rows(model, frame), model.estimator_
+    inner = final_step(steps)
+    return inner, rows if inner is steps else steps[:-1].transform(rows)
+
+
+def curves(
+    model: Any, frame: Any, row: int, inputs: Sequence[Sequence[str]], *, predict: Predict = latent
+) -> list[Curve]:  # fmt: skip
+    """A curve for each input around one row; correlated numbers are varied together.
+
+    Columns of text have none, nor have those for which the model gives no finite interval.
+    """
+    kinds = {column.name: column.kind for column in model.preparation_.columns_}
+    found: list[Curve | None] = []
+    for members in inputs:
+        drawable = [name for name in members if kinds.get(name) != "text"]
+        numeric = [name for name in drawable if pandas().api.types.is_numeric_dtype(frame[name])]
+        groups = [numeric] if len(numeric) > 1 else [[name] for name in drawable]
+        found += [_curve(model, frame, row, group, predict) for group in groups]
+    return [curve for curve in found if curve is not None]
+
+
+def line(model: Any, frame: Any, column: str) -> Curve | None:
+    """The curve of a model of a single column, with its noise; None if the column isn't numeric."""
+    try:
+        curve = _curve(model, frame, 0, [column], latent)
+        if curve is None or curve.ticks is not None:
+            return None
+        dist = model.predict_dist(_around(frame, 0, {column: _points(model, frame, column)[1]}))
+    except (TypeError, ValueError):
+        return None
+    data = _axis(model, frame, column)[1]
+    return replace(curve, predictive=dist, data=data) if _is_finite(dist) else None
+
+
+def _curve(model: Any, frame: Any, row: int, columns: Sequence[str], predict: Predict) -> Curve | None:
+    column, *together = columns
+    if frame[column].nunique() < 2:
+        return None
+    curve, values = _points(model, frame, column)
+    cells = {column: values}
+    for other in together:
+        cells[other] = _along(frame[column], frame[other], np.asarray(values, dtype=np.float64))
+    table = _around(frame, row, cells)
+    try:
+        dist = predict(model, table)
+    except ValueError:  # no residual degrees of freedom
+        return None
+    if not _is_finite(dist):
+        return None
+    several = np.ndim(dist.mean) == 2
+    return replace(
+        curve,
+        dist=dist,
+        is_flat=None if several else _is_flat(model, table, dist),
+        together=tuple(together),
+        classes=tuple(str(label) for label in model.classes_.tolist()) if several else (),
+    )
+
+
+def _along(lead: Any, other: Any, points: Vector) -> Vector:
+    """The average of another column at some values of the first, by a cubic polynomial fitted to the rows."""
+    both = pandas().DataFrame({"lead": lead, "other": other}).astype(np.float64).dropna().to_numpy()
+    x, values = both.T
+    cubic = Polynomial.fit(x, values, deg=min(3, len(np.unique(x)) - 1))
+    return np.clip(cubic(points), values.min(), values.max())
+
+
+def _is_flat(model: Any, table: Any, dist: Any) -> bool | None:
+    """Whether highest and lowest point of a curve may be equal; None if the model doesn't tell.
+
+    All points share the uncertainty of the function's level, so a band around each of them is wider than the
+    uncertainty of their difference.
+    """
+    ends = [int(np.argmin(dist.mean)), int(np.argmax(dist.mean))]
+    inner, rows = _last_step(model, table.iloc[ends])
+    if hasattr(inner, "sample_functions"):
+        draws = np.asarray(inner.sample_functions(rows, _DRAWS, random_state=0))
+        if draws.shape != (_DRAWS, 2):
+            return None
+        low, high = np.quantile(draws[:, 1] - draws[:, 0], (0.025, 0.975))
+        return bool(low <= 0 <= high)
+    try:
+        _, cov = inner.predict(rows, return_cov=True)
+    except (TypeError, ValueError):  # a classifier, or a regression without covariances
+        return None
+    # Noise is on the diagonal of cov only, and the variances of the function are known.
+    variance = np.asarray(dist.var)[ends].sum() - 2 * cov[0, 1]
+    lower, upper = (np.asarray(end)[ends] for end in dist.interval(0.95))
+    half = float(np.mean((upper - lower) / (2 * np.asarray(dist.std)[ends]))) * np.sqrt(max(variance, 0.0))
+    return bool(dist.mean[ends[1]] - dist.mean[ends[0]] <= half) if np.isfinite(half) else None
+
+
+def _is_finite(dist: Any) -> bool:
+    return bool(np.isfinite([dist.mean, *dist.interval(0.95)]).all())
+
+
+def _around(frame: Any, row: int, cells: Mapping[str, Any]) -> Any:
+    """A table that repeats one row, with the cells of some columns replaced."""
+    n_points = len(next(iter(cells.values())))
+    table = frame.iloc[[row] * n_points].reset_index(drop=True)
+    for column, values in cells.items():
+        table[column] = values
+    return table
+
+
+def _points(model: Any, frame: Any, column: str) -> tuple[Curve, Any]:
+    """Where a column is evaluated: a curve without values, and the cells of the table."""
+    values = frame[column].dropna()
+    counts = values.value_counts()
+    kind = next(known.kind for known in model.preparation_.columns_ if known.name == column)
+    if kind == "categorical" or (len(counts) <= _FEW and kind != "date"):
+        levels = _levels(model, counts, column, kind)
+        ticks = [datum(float(p)) if isinstance(p, int | float | np.number) else shorten(p, width=12) for p in levels]
+        cells = pandas().Series(levels, dtype=frame[column].dtype)
+        return Curve(column, column, np.arange(len(levels), dtype=np.float64), None, ticks), cells
+    if pandas().api.types.is_numeric_dtype(values):
+        low, high = np.quantile(values.to_numpy(dtype=np.float64), _RANGE).tolist()
+        x = np.linspace(low, high, _POINTS)
+        return Curve(column, column, x, None), x
+    # Dates and numbers with a unit: rows that are evenly spread over the values.
+    label, x, dates = _axis(model, frame, column)
+    known = np.flatnonzero(frame[column].notna().to_numpy())
+    order = known[np.argsort(x[known], kind="stable")]
+    order = order[np.unique(x[order], return_index=True)[1]]
+    picked = order[np.unique(np.linspace(0, len(order) - 1, _POINTS).round().astype(int))]
+    return Curve(column, label, x[picked], None, dates=dates), frame[column].iloc[picked].reset_index(drop=True)
+
+
+def _levels(model: Any, counts: Any, column: str, kind: str) -> list[Any]:
+    """The values of a column that has few, or the most frequent levels, in their order."""
+    # Equal counts in the order of first appearance, so that equal tables give equal pages.
+    levels = counts.sort_values(ascending=False, kind="stable").index[:_FEW].tolist()
+    if kind != "categorical":
+        return sorted(levels)
+    order = [str(level) for level in getattr(model.preparation_.encoder(column), "order", ())]
+    return sorted(
+        levels, key=lambda level: (order.index(str(level)) if str(level) in order else len(order), str(level))
+    )
+
+
+def _axis(model: Any, frame: Any, column: str) -> tuple[str, Vector, bool]:
+    """Name and values of a prepared column before scaling, and whether they are days since 1970."""
+    preparation, encoder = model.preparation_, model.preparation_.encoder(column)
+    start = sum(len(other.names()) for other in preparation.encoders_[: preparation.encoders_.index(encoder)])
+    values = dense(preparation.transform(frame)[:, [start]])[:, 0]
+    if preparation.standardize:
+        values = values * preparation.scale_[start] + preparation.center_[start]
+    origin = getattr(encoder, "origin", None)
+    if origin is None:
+        return str(preparation.get_feature_names_out()[start]), values, False
+    days = (np.datetime64(origin, "us") - _EPOCH) / np.timedelta64(1, "D")
+    return column, values + float(days), True
+
+
+# At most this many inputs have a curve, and this many classes.
+MAX_CURVES, MAX_CLASSES = 6, 8
+# A curve that could be enlarged this many times has a y-axis of its own.
+_ZOOM_FROM = 4.0
+# A change of direction by less than this share of a curve's range doesn't count.
+_TURN = 0.1
+_SMALL = (3.1, 2.1)
+# With more letters the ticks of a small figure are slanted.
+_TICKS = 26
+
+
+def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], str] = number) -> str:
+    """What a curve does, whether it has a clear effect, and whether its y-axis is zoomed.
+
+    The effect is clear if the curve isn't flat by its `is_flat` or, if that is unknown, if no horizontal line fits into
+    the band. `write` formats the values.
+    """
+    suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
+    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}."
+
+
+def _classes(fact: Curve) -> str:
+    """Which class is the most likely where."""
+    best = fact.mean.argmax(axis=1)
+    names = [shorten(name, width=24) for name in fact.classes]
+    if (best == best[0]).all():
+        return f"{names[best[0]]} is the most likely class throughout"
+    if fact.ticks is not None:
+        parts = [
+            f"{names[k]} at {listing([fact.ticks[i] for i in np.flatnonzero(best == k)], at_most=4)}"
+            for k in dict.fromkeys(best.tolist())
+        ]
+        return f"Most likely: {', '.join(parts)}"
+    ends = np.flatnonzero(np.diff(best)).tolist()
+    if len(ends) > 3:
+        return f"The most likely class changes {len(ends)} times"
+    parts = [f"{names[best[i]]} up to {_point(fact, i)}" for i in ends]
+    return f"Most likely: {', '.join(parts)}, then {names[best[-1]]}"
+
+
+def _shape(fact: Curve, write: Callable[[float], str]) -> str:
+    mean, lower, upper = fact.mean, fact.lower, fact.upper
+    span = float(np.ptp(mean))
+    # Compared with the range of the curve, rounding errors of a zero are nothing.
+    low, high = (write(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
+    if upper.max() <= lower.min():
+        return "No effect"
+    fits_horizontal = bool(lower.max() <= upper.min())
+    if fact.is_flat or (fact.is_flat is None and fits_horizontal):
+        return "No clear effect"
+    tolerance = _TURN * span
+    turns = _turns(mean, tolerance)
+    if fact.ticks is not None or (fits_horizontal and turns):
+        lowest, highest = (_point(fact, int(i)) for i in (mean.argmin(), mean.argmax()))
+        return f"Lowest at {lowest} ({low}), highest at {highest} ({high})"
+    # A line that never falls fits into the band if no upper end is below a lower end to its left. Without a band only
+    # turns count; and where a horizontal line fits, rising and falling ones do alike.
+    way = np.sign(mean[-1] - mean[0]) if not turns and (fits_horizontal or not (upper > lower).any()) else 0
+    if way > 0 or (way == 0 and (np.maximum.accumulate(lower) <= upper).all()):
+        return f"Rises{' overall' if turns else ''} from {low} to {high}"
+    if way < 0 or (np.minimum.accumulate(upper) >= lower).all():
+        return f"Falls{' overall' if turns else ''} from {high} to {low}"
+    if turns == 1 and mean.max() - max(mean[0], mean[-1]) > tolerance:
+        return f"Rises to {high} at {_point(fact, int(mean.argmax()))}, then falls"
+    if turns == 1:
+        return f"Falls to {low} at {_point(fact, int(mean.argmin()))}, then rises"
+    return f"Rises and falls between {low} and {high}"
+
+
+def _point(fact: Curve, i: int) -> str:
+    if fact.ticks is not None:
+        return fact.ticks[i]
+    return day(float(fact.x[i])) if fact.dates else datum(float(fact.x[i]))
+
+
+def _turns(mean: NDArray[np.float64], tolerance: float) -> int:
+    """How often a curve changes its direction by more than a tolerance."""
+    turns, direction, extreme = 0, 0, float(mean[0])
+    for value in mean.tolist():
+        falls, rises = value < extreme - tolerance, value > extreme + tolerance
+        if (direction >= 0 and falls) or (direction <= 0 and rises):
+            turns += direction != 0
+            direction, extreme = (1 if rises else -1), value
+        elif direction:
+            extreme = max(extreme, value) if direction > 0 else min(extreme, value)
+    return turns
+
+
+def line_figure(line: Curve, y: NDArray[np.float64], *, target: str) -> Figure:
+    """A model of one input, with the data."""
+    assert line.data is not None
+    rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MAX_POINTS])
+    data = (line.data[rows], y[rows])
+
+    def draw(ax: Any) -> None:
+        plots.band(line.x, line.predictive, latent=line.dist, data=data, name=target, ax=ax)
+        name_x(ax, shorten(line.label), dates=line.dates)
+
+    return figure(
+        "line",
+        "What does the fitted curve look like?",
+        draw,
+        curve_sentence(line),
+        "Mean of the model fitted to all rows. Dark band: 95 % interval of the function. Light band: 95 % interval of "
+        "a new observation.",
+    )
+
+
+def curve_figures(
+    curves: list[Curve],
+    *,
+    scale: tuple[float, float] | None = None,
+    max_zoom: float = np.inf,
+    write: Callable[[float], str] = number,
+    classes: Sequence[int] = (),
+) -> list[Figure]:
+    """A small figure for each curve on one y-axis; those that would look flat are zoomed, up to `max_zoom`.
+
+    `scale` are the limits of that axis, by default the range of all curves. `write` formats values; `classes` are the
+    indices of the classes that are drawn, if there are several.
+    """
+    if scale is None:
+        scale = _limits(min(curve.lower.min() for curve in curves), max(curve.upper.max() for curve in curves))
+    figures = []
+    for i, curve in enumerate(curves):
+        own = _limits(curve.lower.min(), curve.upper.max())
+        zoom = (scale[1] - scale[0]) / (own[1] - own[0]) if own[1] > own[0] else 1.0
+        limits, zoom = (own, zoom) if _ZOOM_FROM <= zoom <= max_zoom else (scale, 1.0)
+        draw = partial(_draw_curve, curve=curve, limits=limits, classes=classes)
+        said = curve_sentence(curve, zoom=zoom, write=write)
+        figures.append(figure(f"curve-{i}", curve.title, draw, said, "", size=_SMALL))
+    return figures
+
+
+def _limits(low: float, high: float) -> tuple[float, float]:
+    margin = 0.04 * (high - low)
+    return float(low - margin), float(high + margin)
+
+
+def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], classes: Sequence[int]) -> None:
+    parts = [(curve.mean, curve.lower, curve.upper)]
+    if curve.classes:
+        parts = [(curve.mean[:, k], curve.lower[:, k], curve.upper[:, k]) for k in classes]
+    n = len(parts)
+    with canvas(ax) as ax:
+        for k, (mean, lower, upper) in enumerate(parts):
+            paint = color(k)
+            if curve.ticks is None:
+                ax.fill_between(curve.x, lower, upper, color=paint, alpha=0.16, linewidth=0)
+                ax.plot(curve.x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
+            else:
+                x = curve.x + (0.0 if n == 1 else 0.5 * (k - (n - 1) / 2) / n)
+                ax.vlines(x, lower, upper, color=paint, linewidth=1.4)
+                ax.plot(x, mean, shape(k), color=paint, markersize=5 if n == 1 else 4)
+        if curve.ticks is None:
+            ax.margins(x=0.0)
+            is_named = curve.label != curve.name or curve.together
+            name_x(ax, shorten(curve.label) if is_named else "", dates=curve.dates)
+        else:
+            ax.set_xlim(-0.6, len(curve.x) - 0.4)
+            slanted = sum(map(len, curve.ticks)) > _TICKS
+            turn = {"rotation": 30, "ha": "right"} if slanted else {"rotation": 0, "ha": "center"}
+            ax.set_xticks(curve.x)
+            ax.set_xticklabels(curve.ticks, parse_math=False, **turn)
+        ax.set(ylim=limits)
+        name_axis(ax.yaxis, "")

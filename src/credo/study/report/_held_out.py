@@ -1,0 +1,310 @@
+"""Held-out predictions of numbers: facts, sentences and figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from credo import plots
+from credo.metrics import pit, point
+from credo.metrics._calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
+from credo.metrics._influence import TREND_ROWS, ResidualTrend, residual_trend
+from credo.plots import shorten
+from credo.selection import Gap, HeldOut, gap
+from credo.study.report._numbers import (
+    MAX_POINTS,
+    Figure,
+    about,
+    capital,
+    count,
+    figure,
+    number,
+    p_value,
+    percent,
+    several,
+    whole_percent,
+)
+from credo.tables import time_column
+
+Vector = NDArray[np.float64]
+
+# With fewer rows, calibration can't be judged.
+_FEW = 20
+# How many rows the figure over time shows.
+_MAX_TIMES = 1000
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Held-out predictions of numbers. Without a mean, `mean` is the median and `std` is infinite."""
+
+    held: HeldOut
+
+    @property
+    def y(self) -> Vector:
+        return self.held.y
+
+    @cached_property
+    def mean(self) -> Vector:
+        return point(self.held.dist)
+
+    @cached_property
+    def std(self) -> Vector:
+        return np.where(np.isnan(self.held.dist.std), np.inf, self.held.dist.std)
+
+    @cached_property
+    def interval(self) -> tuple[Vector, Vector]:
+        return self.held.dist.interval(0.95)
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_]:
+        return (self.interval[0] <= self.y) & (self.y <= self.interval[1])
+
+    @cached_property
+    def pit(self) -> Vector:
+        return pit(self.y, self.held.dist)
+
+    @cached_property
+    def uniformity(self) -> Uniformity:
+        return uniformity(self.pit)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How many rows are inside their interval, and how many should be."""
+        return coverage_test(self.inside)
+
+    def gain(self, baseline: Predicted) -> Gap:
+        """The reduction of the squared error, compared with the baseline."""
+        return gap((self.y - baseline.mean) ** 2, (self.y - self.mean) ** 2)
+
+
+def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
+    """The RMSE beside that of the baseline; `clear` if chance doesn't explain the difference."""
+    text = f"RMSE on held-out rows: {number(rmse)}"
+    if baseline is None or not math.isfinite(rmse):
+        return f"{text}."
+    saved, guess = 1 - rmse / baseline, "the baseline, which always predicts the mean"
+    if saved >= 0.01:
+        verdict = "" if clear else ", a difference that chance could explain"
+        removed = f"The model removes {whole_percent(saved)} of its error{verdict}."
+        return f"{text}; {guess}, has {number(baseline)}. {removed}"
+    verdict = "no smaller than" if saved > -0.01 else "larger than"
+    return f"{text}, {verdict} that of {guess} ({number(baseline)})."
+
+
+def naive_sentence(held: Predicted, naive: Predicted) -> str:
+    """Whether forecasts are better than the last value before the held-out rows."""
+    ours, theirs = (float(np.sqrt(np.mean((held.y - each.mean) ** 2))) for each in (held, naive))
+    rmse = f"the last value, the naive forecast (RMSE {number(theirs)})"
+    if ours >= theirs:
+        return f"It doesn't beat {rmse}."
+    chance = "" if held.gain(naive).clear else ", a difference that chance could explain"
+    return f"It beats {rmse}: its error is {whole_percent(1 - ours / theirs)} smaller{chance}."
+
+
+def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
+    """Whether the 95 % intervals hold 95 % of the rows; with `shape`, also whether those of other levels are right."""
+    share, wide = fact.inside / fact.n, shape is not None and shape.too_wide
+    narrow = shape is not None and shape.too_narrow
+    bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
+    if fact.low <= fact.inside <= fact.high:
+        other = f". Intervals of lower levels are {'wider' if wide else 'narrower'} than they should be"
+        verdict = f"as expected ({bounds}){other if wide or narrow else ''}"
+    elif fact.inside < fact.low and wide:
+        verdict = f"fewer than expected ({bounds}), although most intervals are wider than necessary"
+    elif fact.inside < fact.low:
+        what = "slightly overconfident" if share > 0.93 else "overconfident: treat its intervals as too narrow"
+        verdict = f"fewer than expected ({bounds}); the model is {what}"
+    else:
+        what = "slightly underconfident" if share < 0.97 else "underconfident: its intervals are wider than necessary"
+        verdict = f"more than expected ({bounds}); the model is {what}"
+    rows = f"{count(fact.inside)} of {several(fact.n, 'held-out row')} ({percent(share)})"
+    return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
+
+
+def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time: bool = False) -> str:
+    """What the figure of predicted and actual values shows."""
+    missed = fact.n - fact.inside
+    bars = (
+        f"{count(missed) if missed else 'None'} of {several(fact.n, 'interval')} "
+        f"{'misses' if missed == 1 else 'miss'} the actual value; about {about(0.05 * fact.n)} should."
+    )
+    if r2 is None:
+        return bars
+    if in_time:
+        # The baseline is the mean of earlier rows, which may be far from the later ones.
+        ahead = f"{whole_percent(r2)} below" if r2 > 0 else "not below"
+        return f"The squared error of the predictions is {ahead} that of the mean of earlier rows. {bars}"
+    share = whole_percent(r2) if r2 > 0 else "none"
+    return f"The predictions explain {share} of the variance of {target} in held-out rows. {bars}"
+
+
+def calibration_sentence(fact: Uniformity) -> str:
+    """What the PIT histogram shows."""
+    if fact.n < _FEW:
+        return f"{several(fact.n, 'row')} are too few to judge calibration."
+    test = f"chi-square test, {p_value(fact.bars.p)}"
+    signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
+    if abs(fact.bias) > ALARM_Z:
+        side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
+        share = fact.above if fact.bias > 0 else 1 - fact.above
+        signs.append(
+            f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
+            f"distributions, so predictions tend to be too {verdict}"
+        )
+    if not signs and fact.is_flat:
+        return f"No sign of miscalibration in {several(fact.n, 'row')} ({test})."
+    signs = signs or [f"the bars are less even than chance allows ({test})"]
+    points = 100 * fact.distance
+    close = ", too little to matter for most uses" if points < 2 else ""
+    return (
+        f"{'. '.join(map(capital, signs))}. Predicted and observed probabilities differ by up to "
+        f"{number(points, digits=2)} percentage points{close}."
+    )
+
+
+def _width(fact: Uniformity) -> str:
+    if not fact.too_wide:
+        return "overconfident: too many observations are in the tails of their predictive distributions"
+    if not fact.too_narrow:
+        return "underconfident: too many observations are near the middle of their predictive distributions"
+    outer = 1 - fact.coverage.inside / fact.coverage.n
+    wide, narrow = ("most rows", "some") if fact.central > 0.5 else ("some rows", "others")
+    return (
+        f"{whole_percent(fact.central)} of the observations are in the middle half of their predictive distributions "
+        f"(50 % expected) and {whole_percent(outer)} in the outermost 5 %: intervals are too wide for {wide} and too "
+        f"narrow for {narrow}"
+    )
+
+
+def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful: bool) -> str:
+    """The patterns in the residuals for which there is evidence, from the groups of rows that the figure shows.
+
+    The mean of the training folds is low where that of the held-out fold is high, so a model that predicts next to
+    nothing (not `useful`) shows a falling trend without being wrong; then trends are left out.
+    """
+    residual = y - mean
+    size = np.abs(residual)
+    half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
+    trend = residual_trend(mean, residual)
+    if trend is None:
+        few = f"{several(len(y), 'row')} are too few" if len(y) < TREND_ROWS else "The distinct predictions are too few"
+        return f"{few} to show a pattern. {half}"
+    signs = _mean_signs(trend, useful=useful)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = size / std
+    if np.isfinite(relative).all() and np.ptp(relative) > 0:
+        rho, p = spearmanr(relative, mean)
+        if p < ALARM:
+            test = f"Spearman ρ = {number(float(rho), digits=2)}, {p_value(float(p))}"
+            signs.append(
+                f"errors {'grow' if rho > 0 else 'shrink'} with the prediction more than the intervals do ({test})"
+            )
+    signs = signs or ["no clear trend: the residuals change with the prediction by no more than chance explains"]
+    return f"{'. '.join(map(capital, signs))}. {half}"
+
+
+def _mean_signs(trend: ResidualTrend, *, useful: bool) -> list[str]:
+    """Where the drawn mean of the residuals is clearly not zero: at both ends, along the line, or somewhere."""
+    p, (first, last) = trend.p, trend.mean[[0, -1]].tolist()
+    low, high = (number(abs(end), digits=2) for end in (first, last))
+    clear = p[0] < ALARM / 2, p[-1] < ALARM / 2
+    if all(clear) and first * last > 0:
+        ends = f"at both ends the actual values are {'above' if first > 0 else 'below'} the predictions"
+        return [f"{ends}, by {low} and {high} on average: the model misses some curvature"]
+    slope, p_slope = trend.slope
+    if useful and p_slope < ALARM and first * last < 0 and (last > first) == (slope > 0):
+        way, verdict = ("rises", "too close to the mean") if slope > 0 else ("falls", "too extreme")
+        ends = f"from {number(first, digits=2)} to {number(last, digits=2)}"
+        return [f"the mean residual {way} with the prediction, {ends}: predictions are {verdict}"]
+    if useful and any(clear):
+        where, end, by = ("lowest", first, low) if clear[0] else ("highest", last, high)
+        return [f"the {where} predictions are too {'low' if end > 0 else 'high'}, by {by} on average"]
+    worst = int(np.argmin(p))
+    if useful and p[worst] < ALARM / len(p):
+        near, by = (number(float(part[worst])) for part in (trend.prediction, np.abs(trend.mean)))
+        return [f"predictions near {near} are too {'low' if trend.mean[worst] > 0 else 'high'}, by {by} on average"]
+    return []
+
+
+def held_out_figures(held: Predicted, *, target: str, baseline: float | None, in_time: bool = False) -> list[Figure]:
+    """Predicted versus actual, calibration and residuals of the selected model; `baseline` is the baseline's RMSE."""
+    residual = held.y - held.mean
+    r2 = None if baseline is None else 1 - (float(np.sqrt(np.mean(residual**2))) / baseline) ** 2
+    n = len(held.y)
+    some = f" {count(MAX_POINTS)} of {count(n)} rows are drawn." if n > MAX_POINTS else ""
+    shape = held.uniformity
+    options: dict[str, Any] = {"name": target, "max_points": MAX_POINTS}
+    return [
+        figure(
+            "agreement",
+            "How close are the predictions?",
+            lambda ax: plots.predicted_vs_actual(held.y, held.mean, interval=held.interval, ax=ax, **options),
+            agreement_sentence(r2, held.coverage, target=shorten(target), in_time=in_time),
+            f"Held-out predictions with 95 % intervals; exact predictions lie on the diagonal.{some}",
+        ),
+        figure(
+            "calibration",
+            "Are the intervals calibrated?",
+            lambda ax: plots.calibration(held.pit, bins=len(shape.bars.counts), level=1 - ALARM, ax=ax),
+            calibration_sentence(shape),
+            "Flat: calibrated. U-shaped: overconfident. Hump: underconfident. Slope: biased. With a calibrated model, "
+            "all bars stay between the dashed lines in 99 % of cases.",
+        ),
+        figure(
+            "residuals",
+            "Do the residuals show a pattern?",
+            lambda ax: plots.residuals(held.y, held.mean, ax=ax, **options),
+            residual_sentence(held.y, held.mean, held.std, useful=(r2 or 0.0) > 0.05),
+            f"Residuals of a good model scatter evenly around zero.{some}",
+        ),
+    ]
+
+
+def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> list[Figure]:
+    """Predicted and actual values in time order, if the table has one."""
+    found = time_column(frame)
+    if found is None or found.repeated:
+        return []
+    dates = found.dates(found.values)
+    days = found.values if dates is None else (dates - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
+    rows = held.held.rows
+    every = np.argsort(days[rows], kind="stable")
+    order = every[-_MAX_TIMES:]
+    blocks = _blocks(days, rows, n_folds)
+    squares = (held.y - held.mean) ** 2
+    early, late = (float(np.sqrt(np.mean(squares[part]))) for part in np.array_split(every, 2))
+    some = f" The last {count(_MAX_TIMES)} rows are drawn." if len(rows) > _MAX_TIMES else ""
+    how = (
+        f"The first {several(len(frame) - len(rows), 'row')} were used for training only. Each later block (dashed "
+        "lines) was predicted from the rows before it."
+        if blocks
+        else "Each row was predicted from other rows, earlier and later ones."
+    )
+    made = figure(
+        "time",
+        "How good are the predictions over time?",
+        lambda ax: plots.over_time(
+            days[rows[order]], held.y[order], held.mean[order], interval=(held.interval[0][order],
+            held.interval[1][order]), blocks=blocks, dates=dates is not None, name=target, ax=ax,
+        ),
+        f"RMSE is {number(early)} in the earlier half of the held-out rows and {number(late)} in the later half. "
+        f"{count(int(held.inside.sum()))} of {count(len(rows))} rows are inside the 95 % band.",
+        f"Held-out predictions (line and band) and actual values (dots) by {shorten(found.name)}. {how}{some}",
+        size=(9.6, 3.0),
+    )  # fmt: skip
+    return [made]
+
+
+def _blocks(days: NDArray[np.float64], rows: NDArray[np.intp], n_folds: int) -> list[float]:
+    """Where each held-out block begins, if each was predicted from the rows before it; else nothing."""
+    parts = np.array_split(np.argsort(days, kind="stable"), n_folds + 1)
+    if len(np.intersect1d(parts[0], rows)) or len(parts[0]) + len(rows) != len(days):
+        return []
+    return [float(days[part[0]]) for part in parts[1:] if len(part)]

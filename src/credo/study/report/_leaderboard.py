@@ -1,0 +1,191 @@
+"""The leaderboard: columns, rows, and the sentences below it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from credo.metrics._calibration import class_calibration
+from credo.selection import BASELINE, MEASURES, Comparison, Gap, HeldOut, Measure, Score
+from credo.study.report._held_out import Predicted
+from credo.study.report._numbers import aligned, capital, fixed, number, percent, spelled
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as text, whether it is the best of its column, and a `flag` such as "low" or "overconfident"."""
+
+    text: str
+    best: bool = False
+    flag: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the leaderboard: cells, or why the model failed."""
+
+    name: str
+    family: str
+    cells: Sequence[Cell]
+    best: bool = False
+    error: str = ""
+
+
+def head(comparison: Comparison) -> list[Measure]:
+    """The columns."""
+    shown = [MEASURES[name] for name in comparison.measures]
+    shown += [_evidence(comparison)] if has_evidence(comparison) else []
+    shown.append(MEASURES["seconds"])
+    return [replace(measure, title=capital(measure.title)) for measure in shown]
+
+
+def has_evidence(comparison: Comparison) -> bool:
+    """Whether any of the models has an evidence."""
+    return any(score.log_evidence is not None for score in comparison.scores)
+
+
+def _evidence(comparison: Comparison) -> Measure:
+    """The column of log evidences; they have a best only if all have the same base."""
+    bases = {score.evidence_base for score in comparison.scores if score.log_evidence is not None}
+    measure = MEASURES["log_evidence"]
+    return measure if len(bases) < 2 else replace(measure, way="not all comparable", sign=0)
+
+
+def rows(comparison: Comparison, families: dict[str, str], *, selected: str | None = None) -> list[Row]:
+    """One row for each model, in the comparison's order."""
+    good = [score for score in comparison.scores if score.error is None]
+    columns = [_measured(comparison, measure) for measure in comparison.measures]
+    if has_evidence(comparison):
+        columns.append(_column([score.log_evidence for score in good], _evidence(comparison)))
+    columns.append([Cell(_seconds(score.seconds)) for score in good])
+    cells = {score.name: [column[i] for column in columns] for i, score in enumerate(good)}
+    return [
+        Row(
+            score.name,
+            families.get(score.name, ""),
+            cells.get(score.name, []),
+            best=bool(good) and score.name == (selected or comparison.selected),
+            error=score.error or "",
+        )
+        for score in comparison.scores
+    ]
+
+
+def words(comparison: Comparison, *, selected: str | None = None) -> list[str]:
+    """The sentences below the leaderboard."""
+    good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
+    if not good:
+        return []
+    classes = comparison.task == "classification"
+    found: list[str] = []
+    if len(good) > 1:
+        what = "log loss" if classes else "log score"
+        names = good[0].name, good[1].name
+        found.append(lead(*names, comparison.gap(*names), what=what))
+    found.append(evidence(_comparable(good), good[0].name))
+    name = selected or comparison.selected
+    if {name, BASELINE} <= set(comparison.held_out) and name != BASELINE:
+        found.append(reference(name, comparison.gap(name, BASELINE), classes=classes))
+    return [sentence for sentence in found if sentence]
+
+
+def _comparable(scores: Sequence[Score]) -> dict[str, float]:
+    """The log evidences, if all have the same base."""
+    known = [score for score in scores if score.log_evidence is not None and math.isfinite(score.log_evidence)]
+    if len({getattr(score, "evidence_base", None) for score in known}) > 1:
+        return {}
+    return {score.name: float(score.log_evidence) for score in known if score.log_evidence is not None}
+
+
+def _measured(comparison: Comparison, name: str) -> list[Cell]:
+    """The cells of a held-out score; coverage and calibration are flagged unless chance explains them."""
+    good = [score for score in comparison.scores if score.error is None]
+    cells = _column([score.held_out.get(name) for score in good], MEASURES[name])
+    flags = {"coverage": _covered, "calibration_error": _calibrated}.get(name)
+    if flags is None:
+        return cells
+    held = [comparison.held_out.get(score.name) for score in good]
+    return [cell if each is None else replace(cell, flag=flags(each)) for cell, each in zip(cells, held, strict=True)]
+
+
+def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:
+    texts = _texts(values, measure)
+    known = [measure.sign * value for value in values if value is not None and not math.isnan(value)]
+    if len(values) < 2 or not known or not measure.sign:
+        return [Cell(text) for text in texts]
+    # Cells that look equal are marked alike.
+    top = texts[values.index(measure.sign * max(known))]
+    return [Cell(text, best=text == top) for text in texts]
+
+
+def _texts(values: Sequence[float | None], measure: Measure) -> list[str]:
+    if measure.is_share:
+        return ["—" if value is None else _share(value) for value in values]
+    return aligned(values) if measure.decimals is None else [_fixed(value, measure.decimals) for value in values]
+
+
+def _share(value: float) -> str:
+    """In per cent with one decimal, or more if that would round to 100.
+
+    >>> _share(0.93), _share(0.9996), _share(1.0)
+    ('93.0 %', '99.96 %', '100.0 %')
+    """
+    text = percent(value)
+    return text if "." in text else f"{text.removesuffix(' %')}.0 %"
+
+
+def _fixed(value: float | None, decimals: int) -> str:
+    if value is None or not math.isfinite(value):
+        return "—" if value is None else number(value)
+    return fixed(value, decimals=decimals)
+
+
+def _covered(held: HeldOut) -> str:
+    fact = Predicted(held).coverage
+    return "low" if fact.inside < fact.low else "high" if fact.inside > fact.high else ""
+
+
+def _calibrated(held: HeldOut) -> str:
+    return class_calibration(held.y, held.dist).verdict
+
+
+def _seconds(value: float | None) -> str:
+    return "—" if value is None else "< 0.01" if value < 0.01 else number(value, digits=2)
+
+
+def lead(best: str, second: str, fact: Gap, *, what: str = "log score") -> str:
+    """The first two models, compared row by row."""
+    if fact.mean == 0 and fact.error == 0:
+        return f"{best} and {second} give the same predictions."
+    if not (math.isfinite(fact.mean) and math.isfinite(fact.error)):
+        return f"{best} and {second} can't be compared row by row, because a {what} is not finite."
+    verdict = "a clear difference" if fact.clear else "within two standard errors, so chance could explain it"
+    return (
+        f"{best} leads {second} by {number(fact.mean, digits=2)} in {what} per row "
+        f"(standard error {number(fact.error, digits=2)}): {verdict}."
+    )
+
+
+def reference(top: str, ahead: Gap, *, classes: bool = False) -> str:
+    """How much more probable a model makes the data than the baseline does."""
+    if not math.isfinite(ahead.mean) or ahead.mean <= 0:
+        return ""
+    times = number(math.exp(min(ahead.mean, 700.0)), digits=3 if ahead.mean < 0.1 else 2)
+    verdict = "" if ahead.clear else ", a difference that chance could explain"
+    return (
+        f"{top} makes the observed {'labels' if classes else 'values'} {times} times as probable as the baseline does "
+        f"(geometric mean over the rows){verdict}."
+    )
+
+
+def evidence(logs: Mapping[str, float], top: str) -> str:
+    """Whether the evidence prefers `top`, the model with the best held-out log score."""
+    if len(logs) < 2:
+        return ""
+    first, second = sorted(logs, key=lambda name: -logs[name])[:2]
+    lead = number(logs[first] - logs[second], digits=2)
+    if top not in logs:
+        return f"Of {spelled(len(logs))} models with a log evidence, {first} has the largest, {lead} above {second}."
+    also = "also" if first == top else "instead"
+    return f"The log evidence, which needs no held-out rows, {also} favours {first}, by {lead} over {second}."

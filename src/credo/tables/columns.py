@@ -1,0 +1,372 @@
+"""Numbers that a table writes as text: 1 234,5 or $1,234 or 12 %.
+
+A column is read as numbers only if all its values have the same form; a note says what was removed.
+
+Frames and their columns as plain arrays; every table passes through `as_frame`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from credo.core.estimator import unmasked
+from credo.tables.errors import ColumnError, nearest, not_numbers, pandas, quoted
+
+# Missing in any column.
+NA_WORDS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "#NA", "<NA>")
+# Missing in a column of numbers; in other columns these may be ordinary levels.
+SUSPECT_WORDS = frozenset(
+    ("-", "--", "---", "–", "—", "?", "??", ".", "..", "*", "none", "missing", "unknown", "unk", "n.a.", "n.d.",
+     "nd", "na", "k.a.", "k. a.", "tbd", "#value!", "#div/0!", "#num!", "#ref!", "#name?", "not available",
+     "not applicable", "not measured")
+)  # fmt: skip
+_CURRENCIES = "$€£"
+_PLAIN = {
+    decimal: re.compile(rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?", re.ASCII)
+    for decimal, point in ((".", r"\."), (",", ","))
+}
+# No number of thousands begins with a zero: 0,250 is a quarter.
+_GROUPED = {
+    decimal: re.compile(rf"[+-]?[1-9]\d{{0,2}}(?P<group>[{groups}])\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", re.ASCII)
+    for decimal, point, groups in ((".", r"\.", ", '’\u00a0\u202f\u2009"), (",", ",", ". '’\u00a0\u202f\u2009"))
+}
+# With a larger share of other words, a column isn't numeric with some typing errors.
+_SLIPS = 0.05
+_SLIP_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A column of words read as numbers, the notes that say how, and the sign they were written with, as % or $."""
+
+    values: NDArray[np.float64]
+    notes: tuple[str, ...]
+    sign: str = ""
+
+
+def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | None:
+    """The numbers of a column of words, missing ones None or NaN; None if they aren't numbers.
+
+    >>> read_numbers(np.array(["1 234,5", "2 000", "?"], dtype=object), name="price", decimal=",").values
+    array([1234.5, 2000. ,    nan])
+    """
+    missing = np.array([not isinstance(word, str) for word in words], dtype=bool)
+    texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
+    distinct = sorted(set(texts))
+    for form in _forms(distinct, decimal=decimal):
+        odd = [text for text in texts if text in form.odd]
+        if _are_slips(odd, total=len(texts)):
+            values = np.full(len(words), np.nan)
+            values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
+            return Reading(values, tuple(_sentences(name, form.notes, odd)), form.sign)
+    return None
+
+
+def plain_number(text: str) -> float | None:
+    """A number as programs write it, or None.
+
+    >>> plain_number("-1.5e3"), plain_number("1,5")
+    (-1500.0, None)
+    """
+    parsed = _parsed_number(text, decimal=".")
+    return parsed[0] if parsed is not None and not parsed[1] else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """The number of each word, the words that are none, how the numbers are written, and with which sign."""
+
+    numbers: dict[str, float]
+    odd: set[str]
+    notes: list[str]
+    sign: str
+    grouped: bool
+
+
+def _forms(distinct: list[str], *, decimal: str) -> list[_Form]:
+    """The readings of the words, most plausible first: with the decimal sign of the table, or with the other one."""
+    own = _form(distinct, decimal=decimal)
+    if own is not None and not own.odd:
+        return [own]
+    other = _form(distinct, decimal="," if decimal == "." else ".")
+    if other is None:
+        return [] if own is None else [own]
+    other.notes.append(f"with {'commas' if decimal == '.' else 'points'} as decimal signs, unlike the rest")
+    if own is None:
+        return [other]
+    # 1,250 is a thousand and more, unless 0,250 in the same column shows that its comma is a decimal sign.
+    return [other, own] if own.grouped and len(other.odd) < len(own.odd) else [own, other]
+
+
+def _form(distinct: list[str], *, decimal: str) -> _Form | None:
+    """How the words are read with this decimal sign; None if they can't be."""
+    numbers: dict[str, float] = {}
+    groups: set[str] = set()
+    affixes: set[tuple[str, str]] = set()
+    for text in distinct:
+        before, rest = (text[:1], text[1:]) if text[:1] in _CURRENCIES else ("", text)
+        after, rest = (rest[-1:], rest[:-1]) if rest[-1:] in _CURRENCIES + "%" else ("", rest)
+        parsed = _parsed_number(rest.strip(), decimal=decimal)
+        if parsed is not None:
+            numbers[text], group = parsed
+            affixes.add((before, after))
+            groups |= {group} - {""}
+    if not numbers or len(affixes) > 1 or len(groups) > 1:
+        return None
+    if groups and any(_is_ungrouped(text, decimal=decimal) for text in numbers):
+        return None
+    (sign,) = (before or after for before, after in affixes)
+    return _Form(numbers, set(distinct) - numbers.keys(), _written(groups, sign), sign, bool(groups))
+
+
+def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
+    """A number and the sign that groups its digits, or None."""
+    if _PLAIN[decimal].fullmatch(text):
+        return float(text.replace(decimal, ".")), ""
+    grouped = _GROUPED[decimal].fullmatch(text)
+    if grouped:
+        return float(text.replace(grouped["group"], "").replace(decimal, ".")), grouped["group"]
+    if text.lower().lstrip("+-") in ("inf", "infinity"):
+        return float(text), ""
+    return None
+
+
+def _is_ungrouped(text: str, *, decimal: str) -> bool:
+    """Whether there are four digits in a row before the decimal sign: then other entries aren't grouped numbers."""
+    return re.search(rf"(?<!\d|{re.escape(decimal)})\d{{4,}}", text, re.ASCII) is not None
+
+
+def _are_slips(odd: list[str], *, total: int) -> bool:
+    strange = sum(text.casefold() not in SUSPECT_WORDS for text in odd)
+    return strange == 0 or (total >= _SLIP_ROWS and strange <= _SLIPS * total)
+
+
+def _written(groups: set[str], sign: str) -> list[str]:
+    names = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+    notes = [f"with {names.get(group, 'spaces')} between thousands" for group in groups]
+    if sign:
+        notes.append(f"without the sign {sign!r}" + (" (12 % is 12)" if sign == "%" else ""))
+    return notes
+
+
+def _sentences(name: str, notes: list[str], odd: list[str]) -> list[str]:
+    found = [f"Column {name!r} was read as numbers {' and '.join(notes)}."] if notes else []
+    if odd:
+        found.append(f"Column {name!r}: {not_numbers(len(odd), sorted(set(odd)))} treated as missing.")
+    return found
+
+
+# Whole numbers beyond this are not all floats.
+EXACT = 2.0**53
+# How many unnamed columns a note lists.
+_LISTED = 10
+
+
+def as_frame(table: Any) -> Any:
+    """The table as a pandas frame with names that are words and differ.
+
+    Frames of other libraries and mappings of name to column are taken too; an array's columns are x0, x1, ….
+    """
+    pd = pandas()
+    frame = table if isinstance(table, pd.DataFrame) else _converted(table, pd)
+    if getattr(frame.columns, "nlevels", 1) > 1:
+        raise ColumnError("the table has a multi-level column index; flatten it first")
+    given = frame.columns.tolist()
+    names = [str(name) for name in given]
+    if len(set(names)) < len(names):
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        raise ColumnError(f"the table has more than one column named {quoted(repeated)}; rename them")
+    if names != given:
+        frame = frame.set_axis(names, axis=1)
+    return frame
+
+
+def column_named(frame: Any, name: str, *, what: str = "column") -> str:
+    """The name, if the frame has such a column; otherwise an error that suggests the nearest."""
+    if name in frame.columns:
+        return name
+    raise ColumnError(missing_columns([name], list(frame.columns), what=what))
+
+
+def missing_columns(missing: list[str], present: list[str], *, what: str = "column") -> str:
+    """The sentence about columns that a table should have."""
+    parts = []
+    for name in missing[:5]:
+        near = nearest(str(name), present, most=1)
+        parts.append(f"{str(name)!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+    rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    return (
+        f"the table has no {what}{'s' if len(missing) > 1 else ''} {', '.join(parts)}{rest}; "
+        f"it has {quoted(present, most=15) if present else 'no columns at all'}"
+    )
+
+
+def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
+    """Names for unnamed columns, a number after repeated ones, and notes about both.
+
+    >>> unique_names(["a", "a", ""])[0]
+    ['a', 'a_2', 'column_3']
+    """
+    unnamed = [j + 1 for j, name in enumerate(names) if not name]
+    # An unnamed first column is what pandas and R make of row numbers.
+    named = [name or ("row" if j == 0 else f"column_{j + 1}") for j, name in enumerate(names)]
+    taken = set(named)
+    # The last number that each name was given: beginning at 2 for each repetition would take quadratic time.
+    last: dict[str, int] = {}
+    unique, repeated = [], []
+    for name in named:
+        final = name
+        if name in last:
+            while final in taken:
+                last[name] += 1
+                final = f"{name}_{last[name]}"
+            repeated.append(name)
+        last.setdefault(name, 1)
+        taken.add(final)
+        unique.append(final)
+    which = ", ".join(map(str, unnamed[:_LISTED])) + (f" and {len(unnamed) - _LISTED} more" * (len(unnamed) > _LISTED))
+    notes = [f"Columns without a name (number {which}) were given one."] if unnamed else []
+    if repeated:
+        notes.append(f"Column names that occur more than once were numbered: {quoted(dict.fromkeys(repeated))}.")
+    return unique, notes
+
+
+def finite_columns(table: Any, names: Collection[str]) -> tuple[list[str], NDArray[np.float64]]:
+    """Of the named columns those that hold only finite numbers by their type, and their values, a column each.
+
+    All at once, because a wide table has thousands of columns, and pandas is slow to access each.
+    """
+    types, names = zip(table.columns.tolist(), table.dtypes, strict=True), set(names)
+    plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]
+    part = table if len(plain) == table.shape[1] else table[plain]
+    # Fortran order: sums along a column are then pairwise, and keep their digits.
+    values = np.asfortranarray(part.to_numpy(dtype=np.float64))
+    finite = np.isfinite(values).all(axis=0)
+    if finite.all():
+        return plain, values
+    return [name for name, kept in zip(plain, finite, strict=True) if kept], values[:, finite]
+
+
+def present_mask(column: Any) -> NDArray[np.bool_]:
+    """Which rows have a value; blank text counts as missing."""
+    if _is_plain(column):
+        return ~np.isnan(column.to_numpy())
+    present = np.asarray(column.notna(), dtype=bool)
+    if is_wordy(column):
+        present = present & _mapped(column, _is_filled).astype(bool)
+    return present
+
+
+def is_wordy(column: Any) -> bool:
+    """Whether the column may hold words: not numbers, truth values or dates by its type."""
+    return column.dtype.kind not in "biufcMm"
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether the column is an array of NumPy numbers; these are handled fast, because wide tables have many."""
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
+
+
+def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
+    """Every value as a trimmed word, None where missing; whole floats lose their .0, so that 1.0 and 1 agree."""
+    result = _mapped(column, _word)
+    result[~present] = None
+    return result
+
+
+def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The column as floats, NaN where missing, and the rows whose value isn't a number."""
+    if _is_plain(column):
+        return column.to_numpy(dtype=np.float64, copy=True), np.empty(0, dtype=np.intp)
+    refuse_complex(column)
+    values = np.full(len(column), np.nan)
+    if column.dtype.kind in "biuf":
+        values[present] = column[present].to_numpy(dtype=np.float64)
+        return values, np.empty(0, dtype=np.intp)
+    if not is_wordy(column):
+        return values, np.flatnonzero(present)
+    found = _mapped(column, _number)
+    found[~present] = np.nan
+    odd = np.array([number is None for number in found], dtype=bool)
+    values[~odd] = found[~odd].astype(np.float64)
+    return values, np.flatnonzero(odd)
+
+
+def refuse_complex(column: Any) -> None:
+    """Raise an error if the column holds complex numbers."""
+    if column.dtype.kind == "c":
+        raise ColumnError(f"column {str(column.name)!r} holds complex numbers; use their real or imaginary parts")
+
+
+def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") -> str:
+    """The sentence about the first value that isn't a number."""
+    more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+    return f"{what} {str(column.name)!r}, row {odd[0] + 1}: {column.iat[odd[0]]!r} is not a number{more}"
+
+
+def has_names(table: Any) -> bool:
+    """Whether the table names its columns, unlike an array."""
+    return _is_dict(table) or nw.dependencies.is_into_dataframe(table)
+
+
+def _is_dict(table: Any) -> bool:
+    # scipy's dictionary of keys calls itself a mapping.
+    return isinstance(table, Mapping) and not sparse.issparse(table)
+
+
+def _converted(table: Any, pd: Any) -> Any:
+    if _is_dict(table):
+        try:
+            return pd.DataFrame(dict(table))
+        except ValueError as error:
+            raise ColumnError(f"the columns of the dict don't form a table: {error}") from None
+    if has_names(table):
+        native = nw.from_native(table, eager_only=True)
+        return pd.DataFrame({name: native[name].to_list() for name in native.columns})
+    rows = check_array(unmasked(table, name="X"), dtype=None, ensure_all_finite=False, input_name="X")
+    return pd.DataFrame(rows, columns=[f"x{j}" for j in range(rows.shape[1])])
+
+
+def _mapped(column: Any, function: Callable[[Any], Any]) -> NDArray[Any]:
+    """The function of each value, as objects; for text, computed once for each distinct value."""
+    pd = pandas()
+    result = np.empty(len(column), dtype=object)
+    if pd.api.types.infer_dtype(column, skipna=True) == "string":
+        codes, known = pd.factorize(column)
+        found = np.empty(len(known) + 1, dtype=object)
+        # Missing values have the code −1.
+        found[:] = [*map(function, known.tolist()), function(None)]
+        return found[codes]
+    result[:] = [function(value) for value in column.tolist()]
+    return result
+
+
+def _is_filled(value: Any) -> bool:
+    return not isinstance(value, str) or bool(value.strip())
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, Real | Decimal | np.bool_):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.copysign(math.inf, 1 if value > 0 else -1)  # type: ignore[operator]
+    return plain_number(value.strip()) if isinstance(value, str) else None

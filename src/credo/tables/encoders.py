@@ -1,0 +1,555 @@
+"""Categories as 0/1 columns, and what a level that was not seen in training is coded as.
+
+The order of levels: numbered ones, ranges, and words such as low, medium and high.
+
+Encoders: what `fit` learned about a column, and how its cells become numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.core.notices import warn
+from credo.features import Words
+from credo.tables.columns import not_a_number, numbers, present_mask, words
+from credo.tables.errors import ColumnError, TableWarning, pandas, plural, quoted, shown
+from credo.tables.kinds import as_dates, days_since, is_style, timestamps
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A 0/1 column for each level except the reference.
+
+    `levels` have a column each; those in `pooled` share one, "other". Levels that were not seen in `fit` count as
+    "other" where there is such a column. Elsewhere they are unknown, and so is a missing value where none or few
+    were missing in `fit`: an unknown row is coded by the training frequencies of the levels, so that a linear predictor
+    takes its average over the levels. Either gives a warning.
+
+    `shares` are the training frequencies of `levels`, the reference and "other", in that order; `order` lists all
+    levels that aren't pooled, the reference among them, and `ordered` says whether that order is a scale.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    reference: str | None
+    pooled: tuple[str, ...]
+    missing: bool
+    had_missing: bool
+    shares: tuple[float, ...] = ()
+    order: tuple[str, ...] = ()
+    ordered: bool = False
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        shares = np.array(self.shares or (1.0,))
+        if not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() <= 0 or not self.n_known:
+            raise ValueError(f"the shares of the levels of {self.name!r} are {self.shares}")
+        if self.shares and len(self.shares) != self.n_known:
+            raise ValueError(f"{self.name!r} has {self.n_known} levels and {len(self.shares)} shares")
+
+    def names(self) -> list[str]:
+        named = [f"{self.name}={level}" for level in self.levels]
+        named += [f"{self.name}=other"] * bool(self.pooled)
+        return named + [f"{self.name} is missing"] * self.missing
+
+    def matrix(self, column: Any) -> Array:
+        return self.coding()[self.codes(column)]
+
+    @property
+    def n_known(self) -> int:
+        """The number of levels, the reference and "other" included; also the code of a missing value."""
+        return len(self.levels) + (self.reference is not None) + bool(self.pooled)
+
+    @property
+    def unknown(self) -> int:
+        """The code of a row whose level is unknown."""
+        return self.n_known + 1
+
+    def frequencies(self) -> Array:
+        """The training frequency of each known code."""
+        known = np.array(self.shares) if self.shares else np.ones(self.n_known)
+        return np.asarray(known / known.sum())
+
+    def coding(self) -> Array:
+        """The prepared columns of each code: the levels, the reference, "other", missing, unknown."""
+        n_levels, n_known = len(self.levels), self.n_known
+        table = np.zeros((n_known + 2, len(self.names())))
+        table[:n_levels, :n_levels] = np.eye(n_levels)
+        if self.pooled:
+            table[n_known - 1, n_levels] = 1.0
+        table[self.unknown] = self.frequencies() @ table[:n_known]
+        if self.missing:
+            table[n_known, -1] = 1.0
+        else:
+            table[n_known] = table[self.unknown]
+        return table
+
+    def codes(self, column: Any) -> NDArray[np.intp]:
+        """The code of each row, with a warning about levels that were not seen."""
+        known = self._known()
+        elsewhere = self.n_known - 1 if self.pooled else self.unknown
+        present = present_mask(column)
+        codes = np.full(len(column), self.n_known if self.had_missing else self.unknown, dtype=np.intp)
+        place, distinct = _distinct(column, present)
+        codes[present] = np.array([known.get(word, elsewhere) for word in distinct], dtype=np.intp)[place]
+        counts = np.bincount(place, minlength=len(distinct))
+        unseen = {word: int(count) for word, count in zip(distinct, counts, strict=True) if word not in known}
+        self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
+        return codes
+
+    def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows whose level was not seen in `fit`, and a phrase for each."""
+        known, present = self._known(), present_mask(column)
+        place, distinct = _distinct(column, present)
+        new = np.array([word not in known for word in distinct], dtype=bool)
+        which = np.flatnonzero(new[place])
+        unseen = [f"{self.name} = {shown(distinct[j])!r} (not in the training data)" for j in place[which]]
+        return np.flatnonzero(present)[which], unseen
+
+    def _known(self) -> dict[str, int]:
+        """The code of every level that was seen."""
+        known = {level: j for j, level in enumerate(self.levels)}
+        known |= dict.fromkeys(self.pooled, self.n_known - 1)
+        return known if self.reference is None else {**known, self.reference: len(self.levels)}
+
+    def _warn(self, unseen: dict[str, int], n_missing: int) -> None:
+        average = "treated as an average over the levels, weighted by their frequency in the training data"
+        if unseen:
+            treatment = f"treated as {self.name + '=other'!r}" if self.pooled else average
+            rows = sum(unseen.values())
+            sentence = (
+                f"column {self.name!r}: {plural(rows, 'row')} {'has' if rows == 1 else 'have'} a level that is not in "
+                f"the training data ({quoted(unseen)}), {treatment}"
+            )
+            warn(TableWarning(sentence), stacklevel=6)
+        if n_missing:
+            sentence = (
+                f"column {self.name!r}: {plural(n_missing, 'missing value')} {average}, because none was missing in "
+                "the training data"
+            )
+            warn(TableWarning(sentence), stacklevel=6)
+
+
+def _distinct(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.intp], list[str]]:
+    """The distinct words of the rows that have one, and the place of each row's word among them."""
+    pd = pandas()
+    values = words(column, present)[present]
+    place, distinct = pd.factorize(values)
+    return np.asarray(place, dtype=np.intp), [str(word) for word in distinct]
+
+
+# Words of one scale, in order; words of equal rank stand side by side. A column matches if all its levels are there.
+_SCALES = (
+    "none/lowest/very low/low/lower/below average/medium low/medium/mid/middle/moderate/average/normal/medium high"
+    "/above average/high/higher/very high/highest",
+    "extra small/very small/tiny/small/medium/moderate/medium sized/large/big/very large/very big/extra large/huge",
+    "xxs/xs/s/m/l/xl/xxl/2xl/xxxl/3xl",
+    "never/almost never/very rarely/rarely/seldom/occasionally/sometimes/often/frequently/usually/very often"
+    "/very frequently/almost always/always",
+    "never/yearly/annually/quarterly/monthly/weekly/daily/hourly",
+    "terrible/very poor/very bad/poor/bad/below average/fair/average/ok/okay/acceptable/satisfactory/good/very good"
+    "/premium/excellent/ideal/outstanding/perfect",
+    "strongly disagree/disagree/somewhat disagree/slightly disagree/neutral/undecided/neither agree nor disagree"
+    "/slightly agree/somewhat agree/agree/strongly agree",
+    "very dissatisfied/very unsatisfied/dissatisfied/unsatisfied/somewhat dissatisfied/neutral/somewhat satisfied"
+    "/satisfied/very satisfied",
+    "very unlikely/unlikely/neutral/likely/very likely",
+    "not at all/a little/a little bit/slightly/somewhat/moderately/quite/quite a bit/very/very much/extremely",
+    "none/minimal/mild/moderate/severe/very severe/critical",
+    "beginner/novice/intermediate/advanced/expert",
+    "infant/baby/child/teen/teenager/young/young adult/adult/middle aged/old/senior/elderly",
+    "no school/primary/primary school/elementary/elementary school/middle school/< hs grad/less than high school"
+    "/some high school/secondary/secondary school/high school/hs grad/high school grad/high school graduate"
+    "/some college/associate/associate degree/college/college grad/college graduate/bachelor/bachelors/graduate"
+    "/master/masters/advanced degree/phd/doctorate",
+    "very cold/cold/cool/mild/warm/hot/very hot",
+    "very short/short/medium/average/tall/long/very tall/very long",
+    "very slow/slow/medium/moderate/fast/very fast",
+    "very light/light/medium/heavy/very heavy",
+    "bronze/silver/gold/platinum",
+    "i3/i2/i1/si2/si1/vs2/vs1/vvs2/vvs1/if",
+    "first/second/third/fourth/fifth/sixth/seventh/eighth/ninth/tenth",
+    "monday/tuesday/wednesday/thursday/friday/saturday/sunday",
+    "mon/tue/wed/thu/fri/sat/sun",
+    "january/february/march/april/may/june/july/august/september/october/november/december",
+    "jan/feb/mar/apr/may/jun/jul/aug/sep/sept/oct/nov/dec",
+)
+_RANKS = tuple({word: rank for rank, word in enumerate(scale.split("/"))} for scale in _SCALES)
+# M and S alone are as likely married and single as sizes.
+_LETTERS = {"s", "m", "l"}
+
+_NUMBER = r"[$€£]?\s*(-?\d[\d,]*(?:\.\d+)?)\s*([kKmM%]?)"
+_UNIT = r"\s*(?P<unit>[^\W\d]*)"
+_BETWEEN = re.compile(rf"[\[(]?\s*{_NUMBER}\s*(?:-|–|—|,|to|\.\.)\s*{_NUMBER}\s*[\])]?{_UNIT}")
+_BELOW = re.compile(rf"(?:<=?|≤|under|below|less than|up to)\s*{_NUMBER}{_UNIT}", re.IGNORECASE)
+_ABOVE = re.compile(rf"(?:>=?|≥|over|above|more than)\s*{_NUMBER}{_UNIT}", re.IGNORECASE)
+_AT_LEAST = re.compile(
+    rf"{_NUMBER}(?:\s*[^\W\d]+)??\s*(?:\+|(?:and|or) (?:over|more|above|older|up)){_UNIT}", re.IGNORECASE
+)
+_FACTORS = {"k": 1e3, "m": 1e6}
+
+_NUMBERED = re.compile(r"[(\[]?(\d{1,3})\s*[.):\]-]\s*([^\d\s].*)")
+_ORDINAL = re.compile(r"(\d{1,3})(?:st|nd|rd|th)\b.*", re.IGNORECASE)
+_COUNTED = re.compile(r"(.*?[^\d\s.-])[\s_-]*(\d{1,4})")
+_COUNTING_WORDS = {
+    "day", "grade", "level", "month", "phase", "q", "quarter", "rank", "stage", "step", "tier", "week", "year",
+}  # fmt: skip
+_LONGEST = 100
+_COMPARES = re.compile(r"[<>≤≥]|\b(less|more|under|over|above|below)\b", re.IGNORECASE)
+
+
+def in_order(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], bool]:
+    """The levels in their order, and whether that order is a scale; without one they are in alphabetical order.
+
+    Numbered levels keep their numbers' order even where it need not be a scale, as in 1. North, 2. South.
+
+    Parameters
+    ----------
+    levels : iterable of str
+    dtype : dtype of the column; that of an ordered pandas Categorical has the order
+
+    Examples
+    --------
+    >>> in_order(["Good", "Ideal", "Fair", "Very Good"])
+    (['Fair', 'Good', 'Very Good', 'Ideal'], True)
+    >>> in_order(["10-19", "0-9", "20+"])
+    (['0-9', '10-19', '20+'], True)
+    >>> in_order(["2. Black", "10. Other", "1. White"])
+    (['1. White', '2. Black', '10. Other'], False)
+    """
+    words = sorted(levels)
+    if getattr(dtype, "ordered", None):
+        rank = {str(value).strip(): place for place, value in enumerate(dtype.categories)}
+        if rank.keys() >= set(words):
+            return sorted(words, key=rank.__getitem__), True
+    # No level of a scale is longer; the patterns below try all splits of a run of blanks or digits.
+    if any(len(word) > _LONGEST for word in words):
+        return words, False
+    for keys, is_scale in ((_scale(words), True), (_ranges(words), True), _numbers(words)):
+        if keys is not None:
+            return [word for _, word in sorted(zip(keys, words, strict=True))], is_scale
+    return words, False
+
+
+def _scale(words: list[str]) -> list[float] | None:
+    plain = [re.sub(r"[\s_\-]+", " ", word.casefold()).strip(" .") for word in words]
+    if len(set(plain)) < max(len(plain), 2) or (set(plain) < _LETTERS):
+        return None
+    return next(([float(rank[word]) for word in plain] for rank in _RANKS if rank.keys() >= set(plain)), None)
+
+
+def _ranges(words: list[str]) -> list[tuple[float, float]] | None:
+    found = [_range(word) for word in words]
+    keys = [key for key, _ in found if key is not None]
+    # Months and years can't be compared by their numbers.
+    units = {unit.casefold().rstrip("s") for _, unit in found if unit}
+    return keys if len(keys) == len(words) > 1 and len(units) <= 1 else None
+
+
+def _range(word: str) -> tuple[tuple[float, float] | None, str]:
+    """The ends of a range, or None, and its unit."""
+    if match := _BETWEEN.fullmatch(word):
+        low, high = _value(match[1], match[2] or match[4]), _value(match[3], match[4])
+        return (low, high) if low <= high else None, match["unit"]
+    if match := _BELOW.fullmatch(word):
+        return (-math.inf, _value(match[1], match[2])), match["unit"]
+    if match := _ABOVE.fullmatch(word) or _AT_LEAST.fullmatch(word):
+        return (_value(match[1], match[2]), math.inf), match["unit"]
+    return None, ""
+
+
+def _value(digits: str, factor: str) -> float:
+    return float(digits.replace(",", "")) * _FACTORS.get(factor.casefold(), 1.0)
+
+
+def _numbers(words: list[str]) -> tuple[list[float] | None, bool]:
+    """The numbers of levels that are numbers or have one in front or behind, and whether they are a scale."""
+    try:
+        return [float(word) for word in words], False
+    except ValueError:
+        pass
+    if all(matches := [_ORDINAL.fullmatch(word) for word in words]):
+        return [float(match[1]) for match in matches if match], True
+    if all(matches := [_NUMBERED.fullmatch(word) for word in words]):
+        names = [match[2] for match in matches if match]
+        keys = [float(match[1]) for match in matches if match]
+        named: Sequence[Any] | None = _scale(names) or _ranges(names)
+        compared = any(_COMPARES.search(name) for name in names)
+        return keys, compared or (
+            named is not None and sorted(named) == [k for _, k in sorted(zip(keys, named, strict=True))]
+        )
+    if all(matches := [_COUNTED.fullmatch(word) for word in words]):
+        prefixes = {match[1].strip().casefold() for match in matches if match}
+        if len(prefixes) == 1:
+            return [float(match[2]) for match in matches if match], prefixes <= _COUNTING_WORDS
+    return None, False
+
+
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """Which rows lie outside the training data, and why.
+
+    Attributes
+    ----------
+    rows : bool array of shape (n_rows,)
+    reasons : list of str, one for each row
+        Such as "year = 3000 (training: 1871 to 1970)"; empty for a row inside.
+    columns : dict of column name to the number of its rows that are outside
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo import Preparation
+    >>> seen = Preparation().fit(pd.DataFrame({"dose": [1.0, 2.0, 4.0, 8.0]}))
+    >>> found = seen.outside(pd.DataFrame({"dose": [3.0, 50.0]}))
+    >>> found.rows, found.reasons
+    (array([False,  True]), ['', 'dose = 50 (training: 1 to 8)'])
+    """
+
+    rows: NDArray[np.bool_]
+    reasons: list[str]
+    columns: dict[str, int]
+
+    def note(self) -> str | None:
+        """A sentence about these rows, or None if there are none."""
+        count = int(self.rows.sum())
+        if not count:
+            return None
+        first = self.reasons[int(np.argmax(self.rows))]
+        return (
+            f"{plural(count, 'row')} of {len(self.rows):,} {'is' if count == 1 else 'are'} outside the training data "
+            f"(columns {quoted(self.columns)}; first: {first}). Predictions there are extrapolations."
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Measured:
+    """A number for each row, the median `fill` where it is missing, and an indicator of missing values.
+
+    `value` and `indicator` say which of the two columns are made; `low` and `high` are the range of the fitted rows. A
+    value is outside if it is beyond them by more than the share `margin` of their distance.
+    """
+
+    name: str
+    fill: float
+    value: bool = True
+    indicator: bool = False
+    had_missing: bool = False
+    low: float = np.nan
+    high: float = np.nan
+    margin: float = 0.1
+
+    @property
+    def title(self) -> str:
+        """The name of the column of numbers."""
+        return self.name
+
+    def names(self) -> list[str]:
+        return [self.title] * self.value + [f"{self.name} is missing"] * self.indicator
+
+    def matrix(self, column: Any) -> Array:
+        return self.filled(self.values(column))
+
+    def filled(self, values: Array) -> Array:
+        """The columns of the table's numbers."""
+        infinite = np.isinf(values)
+        if infinite.any():
+            self._warn(f"{plural(int(infinite.sum()), 'infinite value')} treated as missing")
+        missing = np.isnan(values) | infinite
+        if missing.any() and not self.had_missing:
+            self._warn(f"{plural(int(missing.sum()), 'missing value')} replaced by the median {self.fill:g}")
+        filled = np.where(missing, self.fill, values)
+        return np.column_stack([filled] * self.value + [missing.astype(float)] * self.indicator)
+
+    def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows that lie beyond the range by more than the margin, and a phrase for each."""
+        if not self.value or not self.low < self.high:
+            return np.empty(0, dtype=np.intp), []
+        values, margin = self.values(column), self.margin * (self.high - self.low)
+        rows = np.flatnonzero(np.isfinite(values) & ((values < self.low - margin) | (values > self.high + margin)))
+        training = f"(training: {self.text(self.low)} to {self.text(self.high)})"
+        return rows, [f"{self.name} = {self.text(values[i])} {training}" for i in rows]
+
+    def values(self, column: Any) -> Array:
+        """The column's numbers, NaN where they are missing."""
+        raise NotImplementedError
+
+    def text(self, value: float) -> str:
+        """A value as it appears in a sentence."""
+        return shown(value)
+
+    def _warn(self, sentence: str) -> None:
+        warn(TableWarning(f"column {self.name!r}: {sentence}"), stacklevel=6)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Numbers(_Measured):
+    """A column of numbers, used unchanged.
+
+    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
+    the file, as % or $; empty if it had none, None if there was no file.
+    """
+
+    words: dict[str, float] | None = None
+    absent: tuple[str, ...] = ()
+    sign: str | None = None
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not np.isfinite([self.fill, *(self.words or {}).values()]).all():
+            raise ValueError(f"the numbers of column {self.name!r} aren't finite")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether finite numbers are used unchanged, in one column."""
+        return self.value and not self.indicator and self.words is None
+
+    def values(self, column: Any) -> Array:
+        """The column's numbers, NaN where they are missing."""
+        present = present_mask(column)
+        if self.words is not None:
+            return self._truths(column, present)
+        if column.dtype.kind == "m":
+            return np.asarray(column.dt.total_seconds() / 86_400, dtype=np.float64)
+        values, odd = numbers(column, present)
+        unknown = np.array([i for i in odd if str(column.iat[i]).strip() not in self.absent], dtype=np.intp)
+        if len(unknown):
+            raise ColumnError(f"{not_a_number(column, unknown)}; the model expects a number there")
+        return values
+
+    def changed_sign(self, sign: str | None, column: Any) -> str | None:
+        """The sentence about numbers that are written in another way than the training data, or None.
+
+        `sign` is empty for a column of a file without one, and None where nothing is known.
+        """
+        if self.sign is None or self.sign == sign:
+            return None
+        values = self.values(column)
+        known = np.abs(values[np.isfinite(values)])
+        largest = max(abs(self.low), abs(self.high))
+        if self.sign == "%" and not sign and len(known) and known.max() <= 1.0 < largest:
+            return (
+                f"column {self.name!r}: the values look like fractions, and the training data had percentages (up to "
+                f"{self.text(largest)} %); multiply them by 100"
+            )
+        if sign is None:
+            return None
+        now, then = (f"with {mark!r}" if mark else "without a sign" for mark in (sign, self.sign))
+        return (
+            f"column {self.name!r}: the numbers are written {now}, and in the training data {then}; they are used as "
+            "they are"
+        )
+
+    def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
+        known = self.words or {}
+        values = np.full(len(column), np.nan)
+        for i, word in enumerate(words(column, present)):
+            if word is None:
+                continue
+            if word.casefold() not in known:
+                raise ColumnError(f"column {self.name!r}, row {i + 1}: {word!r} is not one of {quoted(known)}")
+            values[i] = known[word.casefold()]
+        return values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Days(_Measured):
+    """A date as days since the first date of the fitted rows, `origin`; `style` is how dates are written."""
+
+    style: str
+    origin: str
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not np.isfinite(self.fill) or np.isnat(np.datetime64(self.origin, "us")):
+            raise ValueError(f"the dates of column {self.name!r} have no median or no first one")
+        if not is_style(self.style):
+            raise ValueError(f"the dates of column {self.name!r} have the unknown format {self.style!r}")
+
+    @property
+    def title(self) -> str:
+        """The name of the column of days."""
+        return f"{self.name} (days since {self.origin})"
+
+    def text(self, value: float) -> str:
+        """A number of days as a date."""
+        return str(self.dates(value).astype("datetime64[D]"))
+
+    def dates(self, days: Any) -> NDArray[np.datetime64]:
+        """The dates of numbers of days since the origin."""
+        return as_dates(days, self.origin)
+
+    def values(self, column: Any) -> Array:
+        """The column's days since the origin, NaN where a date is missing."""
+        return days_since(self.timestamps(column), np.datetime64(self.origin, "us"))
+
+    def timestamps(self, column: Any) -> NDArray[np.datetime64]:
+        """The column's dates in UTC, NaT where one is missing."""
+        present = present_mask(column)
+        stamps = timestamps(column, present, self.style)
+        odd = np.flatnonzero(present & np.isnat(stamps))
+        if len(odd):
+            raise ColumnError(
+                f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date in the "
+                "format of the training data"
+            )
+        return stamps
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A 0/1 column for each word of the vocabulary; a missing text has no words."""
+
+    name: str
+    words: Words
+
+    def names(self) -> list[str]:
+        return [f"{self.name}: {word}" for word in self.words.vocabulary_]
+
+    def matrix(self, column: Any) -> Any:
+        texts = words(column, present_mask(column))
+        return self.words.transform([text or "" for text in texts])
+
+    def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
+        """The rows without a word of the vocabulary, and a phrase for each."""
+        rows = np.flatnonzero(np.asarray(self.matrix(column).sum(axis=1)).ravel() == 0)
+        return rows, [f"{self.name}: no word of the training data"] * len(rows)
+
+
+# Each has a name, `names()` of the columns it makes, their numbers `matrix(column)`, and rows `outside(column)`.
+Encoder = Numbers | Days | Levels | Texts
+
+
+def runs(encoders: list[Encoder]) -> list[list[Encoder]]:
+    """The encoders of each block: one for every text column, adjacent columns of other kinds together."""
+    runs: list[list[Encoder]] = []
+    for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
+        run = list(group)
+        runs += [[encoder] for encoder in run] if is_text else [run]
+    return runs
+
+
+def side_by_side(
+    encoders: list[Encoder], table: Any, unchanged: Mapping[str, Array], read: Mapping[str, Array]
+) -> Array:
+    """The numbers of dense encoders in one block: columns that are used unchanged, or were read, or are read here."""
+    widths = [len(encoder.names()) for encoder in encoders]
+    block = np.empty((len(table), sum(widths)), order="F")
+    for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
+        if encoder.name in unchanged:
+            block[:, start] = unchanged[encoder.name]
+        elif isinstance(encoder, _Measured) and encoder.name in read:
+            block[:, start : start + width] = encoder.filled(read[encoder.name])
+        else:
+            block[:, start : start + width] = encoder.matrix(table[encoder.name])
+    return block

@@ -1,0 +1,315 @@
+"""Writing a file completely or not at all.
+
+The zip around a model: written member by member, read only within bounds.
+
+Members are never extracted to disk, are stored uncompressed, and their number and size are checked before any of them
+is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO, Self
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from credo.tables.errors import ModelFileError, plural
+
+try:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+except ImportError:
+    # Windows doesn't let a file be removed that a process has open.
+    flock = None  # type: ignore[assignment]
+
+# A temporary file that was not written to for this many seconds may be left from a process that was killed.
+_OLD = 60.0
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary handle whose content replaces the file when the block ends without an error.
+
+    The bytes are written to a temporary file in the same folder, synced to disk, and then renamed in one step.
+    After an error or Ctrl-C the old file is unchanged, and the temporary one is removed; what a killed process left
+    of the same name is removed by the next one. A device or a pipe, such as /dev/null, is written to and never
+    replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from credo.tables import replacing
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder) / "note.txt") as handle:
+    ...         _ = handle.write(b"whole")
+    ...     (Path(folder) / "note.txt").read_text()
+    'whole'
+    """
+    # Before links are resolved: what /dev/stdout points to may have no name.
+    if _is_special(Path(path)):
+        with open(path, "wb") as handle:
+            yield handle
+        return
+    # A link stays a link: what it points to is replaced.
+    final = Path(os.path.realpath(path))
+    if final.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; name a file in it")
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(final.parent)!r} to write {final.name!r} into; make it first")
+    _remove_abandoned(final)
+    part = final.with_name(f".{final.name[:100]}.{token_hex(8)}.part")
+    # O_EXCL never follows an existing link; mode 0666 leaves the permissions to the umask.
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    lock = _locked(descriptor)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        with suppress(OSError):
+            os.chmod(part, final.stat().st_mode & 0o777)
+        os.replace(part, final)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+    _sync_folder(final.parent)
+
+
+def _locked(descriptor: int) -> int | None:
+    """A second descriptor that locks the file until it is closed or the process ends, where the system has locks."""
+    if flock is None:
+        return None
+    with suppress(OSError):
+        flock(descriptor, LOCK_EX | LOCK_NB)
+    return os.dup(descriptor)
+
+
+def _remove_abandoned(final: Path) -> None:
+    """Remove temporary files of this name that are this user's, old, and locked by no process."""
+    own = re.compile(re.escape(f".{final.name[:100]}.") + r"[0-9a-f]{16}\.part")
+    with suppress(OSError), os.scandir(final.parent) as entries:
+        for entry in entries:
+            if own.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    _remove_if_abandoned(entry)
+
+
+def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
+    found = entry.stat(follow_symlinks=False)
+    if time.time() - found.st_mtime < _OLD or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+        return
+    if flock is None:
+        os.unlink(entry.path)
+        return
+    descriptor = os.open(entry.path, os.O_WRONLY | os.O_NOFOLLOW)
+    try:
+        # Raises an error where a running process holds the lock.
+        flock(descriptor, LOCK_EX | LOCK_NB)
+        os.unlink(entry.path)
+    finally:
+        os.close(descriptor)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether the path is there and neither a file nor a folder."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable, where the system lets a folder be synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+MANIFEST, STATE = "manifest.json", "state.json"
+MAX_MEMBERS = 50_000
+# JSON becomes Python objects of many times its size, so it has tighter bounds than the arrays: on the length of its
+# text, and on the number of its values, each of which takes up to 180 bytes.
+MAX_JSON_BYTES, MAX_JSON_VALUES = 64 * 2**20, 2**22
+_MEMBER = re.compile(r"manifest\.json|state\.json|arrays/[0-9]{1,6}\.npy")
+
+# The end records of a zip (APPNOTE 4.3.14 to 4.3.16): zip64 record, its locator, and the plain record.
+_ZIP64, _LOCATOR, _END = 56, 20, 22
+
+
+class ArchiveWriter:
+    """Members into an open handle, with their digests."""
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self._zip = ZipFile(handle, "w", ZIP_STORED)
+        self.members: dict[str, tuple[str, int]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # After an error, zipfile's destructor would write its directory to a handle that is closed by then.
+        self._zip.fp = None
+
+    def add(self, name: str, payload: bytes) -> None:
+        """Write one member."""
+        self.members[name] = (sha256(payload).hexdigest(), len(payload))
+        # A fixed date makes equal models equal files.
+        self._zip.writestr(ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0)), payload)
+
+    def close(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest and the directory of the zip."""
+        self.add(MANIFEST, to_bytes(manifest))
+        self._zip.close()
+
+
+class ArchiveReader:
+    """The members of a model file, each checked against the bounds and, once known, its digest."""
+
+    def __init__(self, path: Path, *, max_bytes: int) -> None:
+        self._handle = path.open("rb")
+        try:
+            _check_ends(self._handle, max_bytes=max_bytes)
+            self._zip = ZipFile(self._handle)
+            self._infos = _directory(self._zip, max_bytes=max_bytes)
+        except BaseException as error:
+            self._handle.close()
+            known = isinstance(error, BadZipFile | struct.error | NotImplementedError | ValueError)
+            if not known or isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"it is damaged or truncated ({error})") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._zip.close()
+        self._handle.close()
+
+    @property
+    def names(self) -> set[str]:
+        """The members' names."""
+        return set(self._infos)
+
+    def read(self, name: str, *, entry: tuple[str, int] | None = None) -> bytes:
+        """The bytes of one member, whose digest and size must be those of the manifest's entry."""
+        if name not in self._infos:
+            raise ModelFileError(f"its member {name} is missing")
+        try:
+            payload = self._zip.read(self._infos[name])
+        # NotImplementedError is a RuntimeError.
+        except (BadZipFile, EOFError, RuntimeError, OSError, struct.error, ValueError) as error:
+            raise ModelFileError(f"its member {name} is damaged or truncated ({error})") from None
+        if entry is not None and (sha256(payload).hexdigest(), len(payload)) != entry:
+            raise ModelFileError(f"its member {name} was changed after it was written: the SHA-256 doesn't match")
+        return payload
+
+    def json(self, name: str, *, entry: tuple[str, int] | None = None) -> Any:
+        """One JSON member."""
+        size = self._infos[name].file_size if name in self._infos else 0
+        if size > MAX_JSON_BYTES:
+            raise ModelFileError(f"its member {name} holds {size:,} bytes, more than any model needs")
+        payload = self.read(name, entry=entry)
+        if (count := n_values(payload)) > MAX_JSON_VALUES:
+            raise ModelFileError(f"its member {name} holds up to {count:,} values, more than any model needs")
+        return from_bytes(payload, name=name)
+
+
+def to_bytes(tree: Any) -> bytes:
+    """JSON without NaN and in plain ASCII, so that lone surrogates survive."""
+    return json.dumps(tree, allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+def n_values(payload: bytes) -> int:
+    """No fewer than the values that a JSON text holds, known before any of them is made."""
+    return 1 + sum(map(payload.count, (b",", b"[", b"{")))
+
+
+def from_bytes(payload: bytes, *, name: str) -> Any:
+    """The tree of a JSON member; NaN, repeated keys and deep nesting raise an error."""
+    try:
+        return json.loads(payload.decode("ascii"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except ModelFileError:
+        raise
+    except RecursionError:
+        raise ModelFileError(f"its member {name} is nested deeper than any model") from None
+    except ValueError as error:
+        raise ModelFileError(f"its member {name} is not JSON ({str(error)[:100]})") from None
+
+
+def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
+    """Raise an error for what isn't a zip, or declares too large a directory, before parsing it."""
+    size = handle.seek(0, os.SEEK_END)
+    if size == 0:
+        raise ModelFileError("it is empty")
+    handle.seek(0)
+    if handle.read(4) != b"PK\x03\x04":
+        raise ModelFileError("it is not a Credo model: it doesn't begin like one")
+    handle.seek(max(0, size - _END - _LOCATOR - _ZIP64))
+    tail = handle.read()
+    end = tail[-_END:]
+    if len(end) < _END or not end.startswith(b"PK\x05\x06"):
+        raise ModelFileError("it is truncated or has bytes appended: its end is missing")
+    count, directory = struct.unpack("<HI", end[10:16])
+    if tail[-_END - _LOCATOR :].startswith(b"PK\x06\x07"):
+        # A zip64 record overrules the plain one; it must be the one that stands here.
+        (position,) = struct.unpack("<Q", tail[-_END - _LOCATOR + 8 : -_END - _LOCATOR + 16])
+        if not tail.startswith(b"PK\x06\x06") or position != size - len(tail):
+            raise ModelFileError("it is damaged: its end records contradict each other")
+        count, directory = struct.unpack("<QQ", tail[32:48])
+    if count > MAX_MEMBERS or directory > 200 * MAX_MEMBERS:
+        raise ModelFileError(f"it declares {count:,} members, and a model has at most {MAX_MEMBERS:,}")
+    if size > max_bytes + 400 * MAX_MEMBERS:
+        raise ModelFileError(_too_large(size, max_bytes))
+
+
+def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if len(set(names)) < len(names):
+        repeated = Counter(names).most_common(1)[0][0][:100]
+        raise ModelFileError(f"it has two members with the name {repeated!r}, so it was changed")
+    foreign = [name for name in names if not _MEMBER.fullmatch(name)]
+    if MANIFEST not in names:
+        raise ModelFileError("it is a zip file, but not a Credo model: it has no manifest")
+    if foreign:
+        raise ModelFileError(f"it holds a member that no model has: {foreign[0][:100]!r}")
+    for info in infos:
+        if info.compress_type != ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 0x1:
+            raise ModelFileError(
+                f"its member {info.filename} is compressed or encrypted, which Credo never does "
+                f"({info.compress_size:,} bytes that say they hold {info.file_size:,})"
+            )
+    total = sum(info.file_size for info in infos)
+    if total > max_bytes:
+        raise ModelFileError(_too_large(total, max_bytes))
+    return dict(zip(names, infos, strict=True))
+
+
+def _too_large(size: int, max_bytes: int) -> str:
+    return (
+        f"it holds {plural(size, 'byte')}, more than the limit of {max_bytes:,}; if you trust it, "
+        f"raise the limit: load(path, max_bytes={size})"
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ModelFileError("a JSON member repeats a key, so it was changed")
+    return found
+
+
+def _no_constant(word: str) -> Any:
+    raise ModelFileError(f"a JSON member holds {word}, which Credo never writes")

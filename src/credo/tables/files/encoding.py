@@ -1,0 +1,543 @@
+"""A fitted model as a tree of JSON, with its arrays beside it.
+
+JSON's null, true, false, strings, small whole numbers, finite numbers and lists stand for themselves;
+everything else is an object with one key, its tag. `credo.tables.files.encoding` reads the same tags.
+
+A tree of JSON back into a model; anything but the tags of `credo.tables.files.encoding` raises an error.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from io import BytesIO
+from math import prod
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from credo.tables.errors import ModelFileError
+from credo.tables.files.archive import MAX_JSON_VALUES
+from credo.tables.files.classes import (
+    Serializable,
+    check,
+    class_name,
+    class_named,
+    fitted_state,
+    is_state_name,
+    private_state,
+)
+
+# Deeper than any model, and far from Python's own limit.
+MAX_DEPTH = 100
+# Kinds of array that .npy holds without pickle: bool, int, unsigned, float, text, dates, spans of time.
+ARRAY_KINDS = "biufUMm"
+SPARSE = ("csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix", "coo_matrix")
+# Types that appear as values, as in `dtype=float`.
+TYPES: dict[str, type] = {
+    "bool": bool, "int": int, "float": float, "str": str, "object": object,
+    "numpy.bool": np.bool_, "numpy.int32": np.int32, "numpy.int64": np.int64, "numpy.uint8": np.uint8,
+    "numpy.float32": np.float32, "numpy.float64": np.float64,
+}  # fmt: skip
+_SAFE_INTEGER = 2**53
+
+
+class Encoder:
+    """Turns values into JSON nodes and collects their arrays."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[Any]] = []
+        # How many values the records hold that are not in the JSON.
+        self.n_cells = 0
+        self._numbers: dict[int, int] = {}
+        self._open: list[int] = []
+
+    def encode(self, value: Any, *, where: str) -> Any:
+        """The JSON node of a value; `where` is how error messages call it."""
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if kind is int:
+            return value if abs(value) < _SAFE_INTEGER else {"int": f"{value:x}"}
+        if kind is float:
+            return value if np.isfinite(value) else {"float": struct.pack(">d", value).hex()}
+        if kind is np.str_:
+            return {"text": str(value)}
+        if isinstance(value, np.generic):
+            return _scalar(value, where=where)
+        if kind is np.ndarray or kind is np.memmap:
+            return self._array(value, where=where)
+        if isinstance(value, np.dtype):
+            return {"dtype": _plain_dtype(value, where=where).str}
+        if isinstance(value, type):
+            return {"type": _type_name(value, where=where)}
+        return self._nested(value, where=where)
+
+    def _nested(self, value: Any, *, where: str) -> Any:
+        """The node of a value that holds others."""
+        if id(value) in self._open:
+            raise ModelFileError(f"{where} contains itself; model files hold trees, not cycles")
+        if len(self._open) >= MAX_DEPTH:
+            raise ModelFileError(f"{where} is nested more than {MAX_DEPTH} levels deep")
+        self._open.append(id(value))
+        try:
+            return self._container(value, where=where)
+        finally:
+            self._open.pop()
+
+    def _container(self, value: Any, *, where: str) -> Any:
+        kind = type(value)
+        if kind is list and _are_records(value):
+            return self._records(value, where=where)
+        if kind is list:
+            return [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]
+        if kind is tuple:
+            return {"tuple": [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]}
+        if kind is slice:
+            return {"slice": [self.encode(item, where=where) for item in (value.start, value.stop, value.step)]}
+        if kind is dict:
+            return self._dict(value, where=where)
+        if kind.__name__ in SPARSE and kind is getattr(sparse, kind.__name__):
+            return self._sparse(value, where=where)
+        if isinstance(value, BaseEstimator):
+            return self._estimator(value, where=where)
+        if is_dataclass(kind):
+            return self._value(value, {f.name: getattr(value, f.name) for f in fields(value)}, where=where)
+        if isinstance(value, Serializable):
+            return self._value(value, value.to_fields(), where=where)
+        raise ModelFileError(f"{where} can't be saved in a model file: {_reason(value)}")
+
+    def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
+        if all(type(key) is str for key in value):
+            if _are_records(items := list(value.values())):
+                return {"named": [list(value), self._records(items, where=where)]}
+            return {"dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}}
+        keys = [self.encode(key, where=f"a key of {where}") for key in value]
+        items = [self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()]
+        return {"pairs": [list(pair) for pair in zip(keys, items, strict=True)]}
+
+    def _records(self, values: list[Any], *, where: str) -> Any:
+        """Dataclasses column by column: a wide table has thousands, whose fields as JSON would be too many values."""
+        places: dict[type, list[int]] = {}
+        for place, value in enumerate(values):
+            places.setdefault(type(value), []).append(place)
+        groups = []
+        for kind, own in places.items():
+            columns = {
+                field.name: self._column([getattr(values[place], field.name) for place in own], where=where)
+                for field in fields(kind)
+            }
+            self.n_cells += n_cells(len(own), columns)
+            for place in own:
+                _check(values[place], where=f"{where}[{place}]")
+            order = self._array(np.array(own, dtype=np.int64), where=where)
+            groups.append([_class_name(values[own[0]], where=where), order, columns])
+        return {"records": groups}
+
+    def _column(self, values: list[Any], *, where: str) -> Any:
+        """The node of one field: {"same": …} for equal simple values, an array of numbers, or a list."""
+        first, kinds = values[0], set(map(type, values))
+        simple = first is None or type(first) in (bool, int, str) or (type(first) is tuple and not first)
+        if len(kinds) == 1 and simple and all(value == first for value in values):
+            return {"same": self.encode(first, where=where)}
+        if kinds in ({float}, {bool}) or (kinds == {int} and max(map(abs, values)) < _SAFE_INTEGER):
+            return self._array(np.array(values), where=where)
+        return [self.encode(value, where=f"{where}[{i}]") for i, value in enumerate(values)]
+
+    def _estimator(self, value: BaseEstimator, *, where: str) -> Any:
+        name = _class_name(value, where=where)
+        parameters = value.get_params(deep=False)
+        if parameters.get("memory") is not None:
+            raise ModelFileError(f"{where}.memory can't be saved in a model file: a cache belongs to one machine")
+        state = fitted_state(value, parameters=parameters)
+        node = {"estimator": [name, self._members(parameters, where=where), self._members(state, where=where)]}
+        if state:
+            _check(value, where=where)
+        return node
+
+    def _value(self, value: Any, members: dict[str, Any], *, where: str) -> Any:
+        node = {"value": [_class_name(value, where=where), self._members(members, where=where)]}
+        _check(value, where=where)
+        return node
+
+    def _members(self, members: dict[str, Any], *, where: str) -> dict[str, Any]:
+        return {name: self.encode(member, where=f"{where}.{name}") for name, member in members.items()}
+
+    def _sparse(self, value: Any, *, where: str) -> Any:
+        index = value.coords if value.format == "coo" else (value.indices, value.indptr)
+        shape = [int(length) for length in value.shape]
+        return {
+            "sparse": [type(value).__name__, shape, [self._array(part, where=where) for part in (value.data, *index)]]
+        }
+
+    def _array(self, value: NDArray[Any], *, where: str) -> Any:
+        if value.dtype == object:
+            return {"objects": [list(value.shape), [_object(item, where=where) for item in value.ravel().tolist()]]}
+        _plain_dtype(value.dtype, where=where)
+        # The list keeps every array alive, so that an id stays the name of one array.
+        number = self._numbers.setdefault(id(value), len(self.arrays))
+        if number == len(self.arrays):
+            self.arrays.append(value)
+        return {"array": number}
+
+
+def _check(value: Any, *, where: str) -> None:
+    """Raise an error for a state that `load` would refuse."""
+    try:
+        check(value)
+    except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{where} can't be saved, because its file could not be loaded: {error}") from None
+
+
+def n_cells(count: int, columns: dict[str, Any]) -> int:
+    """How many values records take as much memory as: four for itself, and those of its fields that differ."""
+    return count * (4 + sum(not (isinstance(column, dict) and "same" in column) for column in columns.values()))
+
+
+def _are_records(values: list[Any]) -> bool:
+    kinds = set(map(type, values))
+    return len(values) > 1 and all(is_dataclass(kind) and not issubclass(kind, BaseEstimator) for kind in kinds)
+
+
+def npy(array: NDArray[Any]) -> bytes:
+    """The `.npy` bytes of an array: dtype, byte order, shape and memory order included."""
+    buffer = BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _class_name(value: Any, *, where: str) -> str:
+    try:
+        return class_name(type(value))
+    except ModelFileError as error:
+        raise ModelFileError(f"{where} can't be saved in a model file: {error}") from None
+
+
+def _scalar(value: Any, *, where: str) -> Any:
+    """Byte by byte, so that NaNs keep their payload."""
+    dtype = _plain_dtype(value.dtype, where=where).newbyteorder("<")
+    return {"scalar": [dtype.str, np.asarray(value, dtype=dtype).tobytes().hex()]}
+
+
+def _object(item: Any, *, where: str) -> Any:
+    if item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str):
+        return Encoder().encode(item, where=where)
+    raise ModelFileError(
+        f"{where} can't be saved in a model file: it is an array of objects, one of them a "
+        f"{type(item).__name__}; such an array may hold only text, numbers and None"
+    )
+
+
+def _plain_dtype(dtype: np.dtype[Any], *, where: str) -> np.dtype[Any]:
+    if dtype.kind in ARRAY_KINDS and dtype.fields is None and not dtype.hasobject:
+        return dtype
+    raise ModelFileError(f"{where} can't be saved in a model file: it has the data type {dtype}")
+
+
+def _type_name(kind: type, *, where: str) -> str:
+    name = next((name for name, known in TYPES.items() if known is kind), None)
+    if name is not None:
+        return name
+    raise ModelFileError(f"{where} can't be saved in a model file: it is the class {kind.__qualname__} itself")
+
+
+def _reason(value: Any) -> str:
+    """The reason why a value can't be saved."""
+    if isinstance(value, FunctionType | BuiltinFunctionType | MethodType | np.ufunc) or (
+        isinstance(value, Callable) and not hasattr(value, "get_params")  # type: ignore[arg-type]
+    ):
+        name = getattr(value, "__qualname__", type(value).__name__)
+        return f"it is the function {name}, and model files hold data only, never code"
+    if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
+        return "it is a random generator, whose state moves with every draw; give a whole number as random_state"
+    return f"it is a {type(value).__module__}.{type(value).__qualname__}"
+
+
+class Decoder:
+    """Turns JSON nodes into values; `member` gives the bytes of an array by its number."""
+
+    def __init__(self, member: Callable[[int], bytes]) -> None:
+        self._member = member
+        self._arrays: dict[int, NDArray[Any]] = {}
+        self._depth = self._n_cells = 0
+        # Whether a class of scikit-learn's was met, whose attributes may change their meaning with its version.
+        self.met_sklearn = False
+
+    def decode(self, node: Any) -> Any:
+        """The value of a JSON node."""
+        if node is None or isinstance(node, bool | int | float | str):
+            return node
+        if self._depth > MAX_DEPTH:
+            raise ModelFileError("its state is nested deeper than any model")
+        self._depth += 1
+        try:
+            if isinstance(node, list):
+                return [self.decode(item) for item in node]
+            ((tag, content),) = node.items()
+            return getattr(self, f"_{tag}")(content) if tag in _TAGS else _unknown(tag)
+        except ModelFileError:
+            raise
+        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
+            raise ModelFileError(f"its state is damaged ({str(error)[:200]})") from None
+        finally:
+            self._depth -= 1
+
+    def _int(self, content: str) -> int:
+        return int(content, 16)
+
+    def _float(self, content: str) -> float:
+        (value,) = struct.unpack(">d", bytes.fromhex(content))
+        return float(value)
+
+    def _scalar(self, content: list[str]) -> Any:
+        text, digits = content
+        dtype = _plain(np.dtype(_string(text)))
+        if dtype.kind == "U" or 2 * dtype.itemsize != len(digits):
+            raise ModelFileError("its state is damaged (a scalar of the wrong size)")
+        return np.frombuffer(bytes.fromhex(digits), dtype=dtype)[0]
+
+    def _text(self, content: str) -> np.str_:
+        return np.str_(content)
+
+    def _dtype(self, content: str) -> np.dtype[Any]:
+        return _plain(np.dtype(_string(content)))
+
+    def _type(self, content: str) -> type:
+        return TYPES[content]
+
+    def _tuple(self, content: list[Any]) -> tuple[Any, ...]:
+        return tuple(self.decode(item) for item in _list(content))
+
+    def _slice(self, content: list[Any]) -> slice:
+        start, stop, step = (self.decode(item) for item in _list(content))
+        return slice(start, stop, step)
+
+    def _dict(self, content: dict[str, Any]) -> dict[str, Any]:
+        return {key: self.decode(item) for key, item in content.items()}
+
+    def _pairs(self, content: list[list[Any]]) -> dict[Any, Any]:
+        pairs = [(self.decode(key), self.decode(item)) for key, item in content]
+        return dict(pairs)
+
+    def _array(self, content: int) -> NDArray[Any]:
+        if type(content) is not int or not 0 <= content < 10**6:
+            raise ModelFileError(f"its state is damaged (array number {content!r})")
+        if content not in self._arrays:
+            self._arrays[content] = from_npy(self._member(content), name=f"arrays/{content}.npy")
+        return self._arrays[content]
+
+    def _objects(self, content: list[Any]) -> NDArray[Any]:
+        shape, items = content
+        if prod(_shape(shape)) != len(_list(items)):
+            raise ModelFileError("its state is damaged (an array of words of the wrong length)")
+        array = np.empty(len(items), dtype=object)
+        array[:] = [self.decode(item) for item in items]
+        return array.reshape(shape)
+
+    def _sparse(self, content: list[Any]) -> Any:
+        name, shape, nodes = content
+        if name not in SPARSE:
+            raise ModelFileError(f"its state is damaged (unknown sparse format {name!r})")
+        shape = _shape(shape)
+        data, *index = (self.decode(node) for node in _list(nodes))
+        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, *index)):
+            raise ModelFileError("its state is damaged (a sparse matrix without its arrays)")
+        if not all(part.dtype.kind in "iu" for part in index):
+            raise ModelFileError("its state is damaged (a sparse matrix whose indices aren't whole numbers)")
+        return _sparse_matrix(name, shape, data, index)
+
+    def _value(self, content: list[Any]) -> Any:
+        name, members = content
+        kind = class_named(_string(name))
+        values = {field: self.decode(member) for field, member in members.items()}
+        if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
+            made = _dataclass(kind, values, name=name)
+        elif issubclass(kind, Serializable):
+            made = kind.from_fields(values)
+        else:
+            raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
+        check(made)
+        return made
+
+    def _records(self, content: list[Any]) -> list[Any]:
+        found: dict[int, Any] = {}
+        count = 0
+        for name, node, columns in _list(content):
+            kind, places = class_named(_string(name)), _places(self.decode(node))
+            if not is_dataclass(kind) or issubclass(kind, BaseEstimator):
+                raise ModelFileError(f"its state is damaged ({name} is not a plain value)")
+            count += len(places)
+            self._n_cells += n_cells(len(places), columns)
+            if self._n_cells > MAX_JSON_VALUES:
+                raise ModelFileError(f"its state holds more than {MAX_JSON_VALUES:,} values, more than any model needs")
+            cells = [self._cells(column, len(places)) for column in columns.values()]
+            rows = zip(*cells, strict=True) if cells else [()] * len(places)
+            for place, row in zip(places, rows, strict=True):
+                found[place] = made = _dataclass(kind, dict(zip(columns, row, strict=True)), name=name)
+                check(made)
+        if sorted(found) != list(range(count)):
+            raise ModelFileError("its state is damaged (records without a place)")
+        return [found[place] for place in range(count)]
+
+    def _cells(self, node: Any, count: int) -> list[Any]:
+        """One field of each of the records."""
+        if isinstance(node, dict) and "same" in node:
+            return [self.decode(node["same"])] * count
+        values = self.decode(node)
+        return values.tolist() if isinstance(values, np.ndarray) and values.ndim == 1 else _list(values)
+
+    def _named(self, content: list[Any]) -> dict[str, Any]:
+        names, node = content
+        if len(set(_list(names))) < len(names) or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("its state is damaged (names that aren't distinct words)")
+        return dict(zip(names, _list(self.decode(node)), strict=True))
+
+    def _estimator(self, content: list[Any]) -> BaseEstimator:
+        name, parameters, state = content
+        kind = class_named(_string(name))
+        if not issubclass(kind, BaseEstimator):
+            raise ModelFileError(f"its state is damaged ({name} is not an estimator)")
+        self.met_sklearn |= name.startswith("sklearn.")
+        if parameters.get("memory") is not None:
+            raise ModelFileError("it names a cache folder, which Credo never writes")
+        unknown = parameters.keys() - _parameters(kind)
+        if unknown:
+            raise ModelFileError(f"its {name} has parameters that this version doesn't know: {sorted(unknown)}")
+        values = {key: self.decode(node) for key, node in parameters.items()}
+        _check_inner(name, values)
+        estimator = kind(**values)
+        private = private_state(kind)
+        for key, node in state.items():
+            # A file must not replace a property or method of the class.
+            if not (is_state_name(key) or key in private) or _is_property(kind, key):
+                raise ModelFileError(f"its {name} sets {key!r}, which is not a fitted attribute")
+            setattr(estimator, key, self.decode(node))
+        if state:
+            check(estimator)
+        return estimator
+
+
+_TAGS = frozenset(
+    ("array", "dict", "dtype", "estimator", "float", "int", "named", "objects", "pairs", "records", "scalar",
+     "slice", "sparse", "text", "tuple", "type", "value")
+)  # fmt: skip
+
+
+def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
+    """The array of `.npy` bytes; objects raise an error, and sizes are checked before memory is allocated."""
+    stream = BytesIO(payload)
+    try:
+        version = np.lib.format.read_magic(stream)
+        header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, fortran, dtype = header(stream)
+    # NumPy reads the header with Python's tokenizer and parser, which raise errors of many types.
+    except Exception as error:
+        raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
+    _plain(dtype, name=name)
+    offset, count = stream.tell(), prod(shape)
+    # Values of no size would let a short file declare an array that fills the memory.
+    sized = count == 0 or dtype.itemsize > 0
+    if count < 0 or not sized or count * dtype.itemsize != len(payload) - offset:
+        raise ModelFileError(f"its member {name} doesn't hold as many numbers as it says")
+    order: Literal["C", "F"] = "F" if fortran else "C"
+    try:
+        if count == 0:
+            return np.empty(shape, dtype=dtype, order=order)
+        flat = np.frombuffer(payload, dtype=dtype, offset=offset, count=count)
+        return flat.reshape(shape, order=order).copy(order="K")
+    except (ValueError, MemoryError) as error:
+        raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
+
+
+def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index: list[NDArray[Any]]) -> Any:
+    kind = getattr(sparse, name)
+    if name.startswith("coo"):
+        made = kind((data, tuple(index)), shape=shape)
+        made.coords = tuple(index)
+        return made
+    indices, indptr = index
+    made = kind((data, indices, indptr), shape=shape)
+    # Compiled code doesn't check these indices: a wrong one would read other memory.
+    made.check_format(full_check=True)
+    made.indices, made.indptr = indices, indptr
+    return made
+
+
+def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
+    """The value with these fields; one that came to the class after the file was written takes its default."""
+    known = {field.name: field for field in fields(kind)}
+    unknown = sorted(values.keys() - known.keys())
+    if unknown:
+        raise ModelFileError(f"its {name} has fields that this version of Credo doesn't know: {unknown}")
+    lost = [
+        field.name
+        for field in known.values()
+        if field.name not in values and field.default is MISSING and field.default_factory is MISSING
+    ]
+    if lost:
+        raise ModelFileError(f"its {name} lacks fields that this version of Credo needs: {lost}")
+    made = kind(**{field: value for field, value in values.items() if known[field].init})
+    for field, value in values.items():
+        if not known[field].init:
+            object.__setattr__(made, field, value)
+    return made
+
+
+def _check_inner(name: str, parameters: dict[str, Any]) -> None:
+    """Raise an error where an estimator is made of something else; its own checks need the tags of what it holds."""
+    given = [(key, parameters[key]) for key in ("estimator", "expert") if parameters.get(key) is not None]
+    pairs = parameters.get("estimators") or ()
+    given += [("estimators", value) for _, value in (pairs.items() if isinstance(pairs, dict) else pairs)]
+    for key, value in given:
+        if not isinstance(value, BaseEstimator):
+            raise ModelFileError(f"its {name} has {value!r:.40} for {key}, which is not an estimator")
+
+
+@cache
+def _parameters(kind: Any) -> frozenset[str]:
+    return frozenset(kind._get_param_names())
+
+
+def _is_property(kind: type, name: str) -> bool:
+    return isinstance(getattr(kind, name, None), property) or callable(getattr(kind, name, None))
+
+
+def _plain(dtype: np.dtype[Any], *, name: str = "state.json") -> np.dtype[Any]:
+    if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.fields is not None:
+        raise ModelFileError(f"its member {name} has the data type {dtype}, which Credo never writes")
+    return dtype
+
+
+def _shape(node: Any) -> tuple[int, ...]:
+    if not isinstance(node, list) or not all(type(length) is int and 0 <= length < 2**62 for length in node):
+        raise ModelFileError("its state is damaged (a shape is no list of lengths)")
+    return tuple(node)
+
+
+def _places(node: Any) -> list[int]:
+    if not isinstance(node, np.ndarray) or node.ndim != 1 or node.dtype.kind not in "iu":
+        raise ModelFileError("its state is damaged (records without places)")
+    places: list[int] = node.tolist()
+    return places
+
+
+def _list(node: Any) -> list[Any]:
+    if not isinstance(node, list):
+        raise ModelFileError("its state is damaged (a list is missing)")
+    return node
+
+
+def _string(node: Any) -> str:
+    if not isinstance(node, str) or len(node) > 200:
+        raise ModelFileError("its state is damaged (a name is missing)")
+    return node
+
+
+def _unknown(tag: str) -> Any:
+    raise ModelFileError(f"its state holds {tag[:40]!r}, which this version of Credo doesn't know")

@@ -1,0 +1,323 @@
+"""From a column's profile and kind to its encoder: medians, levels, vocabularies, and the notes about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.core.deadlines import check
+from credo.features import Words
+from credo.tables.columns import EXACT, finite_columns, not_a_number
+from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
+from credo.tables.errors import ColumnError, not_numbers, plural, quoted, shown
+from credo.tables.kinds import (
+    FIRST,
+    LAST,
+    NUMERIC,
+    Column,
+    Form,
+    Profile,
+    days_since,
+    is_ambiguous,
+    is_number,
+    kind_of,
+    profile,
+    timestamps,
+    truth_pair,
+    truth_values,
+)
+from credo.tables.text import signs_of
+
+# An indicator of fewer missing values than this would fit these few rows exactly, and decide the prediction of every
+# new row with a missing value.
+_FEW_MISSING = 5
+
+
+@dataclass(eq=False)
+class Learner:
+    """Learns one column after another; columns with missing values in the same rows share one indicator.
+
+    `weight` is the weight of each row. `values` are the numbers and days that were read, NaN where one is missing.
+    """
+
+    max_levels: int
+    max_words: int
+    drop_reference: bool
+    weight: NDArray[np.float64]
+    notes: list[str] = field(default_factory=list)
+    gaps: dict[bytes, str] = field(default_factory=dict)
+    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def plain_columns(
+        self, table: Any, names: Collection[str], signs: Mapping[str, str] | None
+    ) -> dict[str, tuple[Column, Encoder]]:
+        """Of the named columns those that need no note, all at once: finite, neither constant nor identifiers."""
+        # With weights the median isn't the middle value; those tables are looked at column by column.
+        if not (self.weight == self.weight[0]).all():
+            return {}
+        names, values = finite_columns(table, names)
+        n, ordered = len(values), np.sort(values, axis=0)
+        low, high = ordered[0], ordered[-1]
+        n_distinct = 1 + np.count_nonzero(ordered[1:] != ordered[:-1], axis=0)
+        # Halves are added because the sum of two large numbers may overflow.
+        middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
+        may_identify = (n_distinct == n) & (low >= 0) & (values == np.floor(values)).all(axis=0)
+        may_be_dates = (low >= FIRST) & (high <= LAST)
+        usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= EXACT)
+        return {
+            name: (
+                Column(name, "numeric", 0, n_values),
+                Numbers(name=name, fill=fill, low=low, high=high, sign=None if signs is None else signs.get(name, "")),
+            )
+            for name, n_values, fill, low, high in zip(
+                np.array(names, dtype=object)[usable],
+                *(part[usable].tolist() for part in (n_distinct, middle, low, high)),
+                strict=True,
+            )
+        }
+
+    def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
+        """The encoder of a column, or None if it is left out; the form in full; and a detail for people."""
+        if form.kind == "numeric":
+            return self._numbers(found, form)
+        if form.kind == "date":
+            return self._days(found, form)
+        if form.kind == "categorical":
+            return self._levels(found), form, ""
+        if form.kind == "text":
+            texts, detail = self._texts(found)
+            return texts, form, detail
+        reason = {"constant": "it has only one value", "empty": "it has no values"}.get(
+            form.kind, "it identifies the rows"
+        )
+        if form.kind == "identifier" and found.unit is not None:
+            reason, detail = _with_unit(found), f"numbers with the unit {found.unit}"
+            self.notes.append(f"Left out column {found.name!r}: {reason}.")
+        else:
+            self.notes.append(f"Left out column {found.name!r}: {reason}{f' ({detail})' if detail else ''}.")
+        return None, form, detail
+
+    def _numbers(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
+        pair = form.pair or (None if found.is_typed_number else truth_pair(found.distinct))
+        absent = self._absent(found, form) if pair is None else ()
+        if pair is not None:
+            truths, detail = truth_values(pair), f"{pair[0]} = 1, {pair[1]} = 0"
+            values = self._truths(found, truths)
+            if set(pair) != {"true", "false"}:
+                self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
+        else:
+            truths, values, detail = None, self._values(found), ""
+        encoder = Numbers(**self._measured(found.name, values), words=truths, absent=absent)
+        return encoder, Form("numeric", pair=pair, absent=absent), detail
+
+    def _truths(self, found: Profile, truths: dict[str, float]) -> NDArray[np.float64]:
+        unknown = [word for word in found.distinct if word.casefold() not in truths]
+        if unknown:
+            raise ColumnError(f"column {found.name!r} holds {quoted(unknown)} besides {quoted(truths)}")
+        return np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
+
+    def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
+        """The words that are treated as missing: those of the form, and the words among the numbers of these rows."""
+        slips = found.slips if len(found.odd) else ()
+        if not is_number(found) and not set(slips) <= set(form.absent):
+            raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
+        return tuple(dict.fromkeys((*form.absent, *slips)))
+
+    def _values(self, found: Profile) -> NDArray[np.float64]:
+        if len(found.odd):
+            self.notes.append(f"Column {found.name!r}: {not_numbers(len(found.odd), found.slips)} treated as missing.")
+        infinite = np.isinf(found.values)
+        if infinite.any():
+            count = plural(int(infinite.sum()), "infinite value")
+            self.notes.append(f"Column {found.name!r}: {count} treated as missing.")
+        values = np.where(infinite, np.nan, found.values)
+        if np.nanmax(np.abs(values), initial=0.0) > EXACT and found.column.dtype.kind != "f":
+            self.notes.append(f"Column {found.name!r}: whole numbers beyond 2^53 were rounded to 16 digits.")
+        return values
+
+    def _days(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
+        style = form.style or found.date_format
+        if style is None:
+            raise ColumnError(
+                f"column {found.name!r} can't be read as dates: {found.distinct[0]!r} has no known date format"
+            )
+        stamps = timestamps(found.column, found.present, style)
+        lost = np.flatnonzero(found.present & np.isnat(stamps))
+        if len(lost):
+            raise ColumnError(f"column {found.name!r}, row {lost[0] + 1}: {found.words[lost[0]]!r} is not a date")
+        known = stamps[found.present]
+        origin = str(known.min().astype("datetime64[D]"))
+        if style != form.style and is_ambiguous(found.distinct, style):
+            self.notes.append(
+                f"Column {found.name!r}: dates like {found.distinct[0]!r} were read with the month first; "
+                "write them as 2024-12-31 if that is wrong."
+            )
+        days = days_since(stamps, np.datetime64(origin, "us"))
+        last = str(known.max().astype("datetime64[D]"))
+        encoder = Days(**self._measured(found.name, days), style=style, origin=origin)
+        return encoder, Form("date", style=style), f"{origin} to {last}"
+
+    def _levels(self, found: Profile) -> Levels:
+        counts: Counter[str] = Counter()
+        for word, weight in zip(found.words[found.present], self.weight[found.present], strict=True):
+            counts[word] += weight
+        ranked = sorted(counts, key=lambda level: (-counts[level], level))
+        pooled: list[str] = []
+        if len(ranked) > self.max_levels:
+            ranked, pooled = ranked[: self.max_levels - 1], ranked[self.max_levels - 1 :]
+            self.notes.append(
+                f"Column {found.name!r} has {len(counts):,} levels: the {len(ranked)} most frequent have a "
+                f"column each, the others share {found.name + '=other'!r}."
+            )
+        reference = ranked[0] if self.drop_reference else None
+        marked = self._many(~found.present) or (found.n_missing > 0 and len(counts) == 1)
+        shared = self._shared(found.name, ~found.present) if marked else None
+        if found.n_missing:
+            role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
+            role = role if marked else "too few for a level of their own, coded by the frequencies of the others"
+            self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; {role}.")
+        order, ordered = in_order(ranked, found.column.dtype)
+        if found.unit is not None and not ordered:
+            self.notes.append(f"Column {found.name!r} was treated as categorical: {_with_unit(found)}.")
+        kept = [level for level in order if level != reference]
+        missing = marked and shared is None
+        shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
+        shares += [sum(counts[level] for level in pooled)] * bool(pooled)
+        total = sum(shares)
+        return Levels(
+            found.name,
+            tuple(kept),
+            reference,
+            tuple(pooled),
+            missing,
+            bool(found.n_missing),
+            shares=tuple(float(share / total) for share in shares),
+            order=tuple(order),
+            ordered=ordered,
+        )
+
+    def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
+        texts = [word or "" for word in found.words]
+        # A word that occurs once carries no information about other rows.
+        for min_count in (2, 1):
+            try:
+                words = Words(min_count=min_count, max_words=self.max_words).fit(texts)
+            except ValueError:
+                continue
+            # A word that occurs in every text is a second intercept.
+            occurs = np.asarray(words.transform(texts).sum(axis=0)).ravel()
+            words.vocabulary_ = [word for word, n in zip(words.vocabulary_, occurs, strict=True) if n < len(texts)]
+            if not words.vocabulary_:
+                continue
+            size = plural(len(words.vocabulary_), "word")
+            self.notes.append(f"Column {found.name!r} is text: a 0/1 column for each of its {size}.")
+            if found.n_missing:
+                self.notes.append(f"Column {found.name!r}: {plural(found.n_missing, 'missing text')} treated as empty.")
+            return Texts(found.name, words), size
+        self.notes.append(f"Left out column {found.name!r}: it is text without any words.")
+        return None, "no words"
+
+    def _measured(self, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
+        """The fields of an encoder of numbers: range, what replaces missing values, and which columns are made."""
+        missing = np.isnan(values)
+        if missing.all():
+            raise ColumnError(f"column {name!r} has no finite number in any row")
+        self.values[name] = values
+        known = values[~missing]
+        fill = _median(known, self.weight[~missing])
+        value = len(np.unique(known)) > 1 or not missing.any()
+        n_missing = int(missing.sum())
+        marked = self._many(missing) or not value
+        shared = self._shared(name, missing) if marked else None
+        if n_missing:
+            indicator = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
+            count = f"{n_missing:,} of {plural(len(values), 'value')} {_are(n_missing)} missing"
+            replaced = f"replaced by the median {shown(fill)}" + (f", and marked in {indicator}" if marked else "")
+            one_value = f"the others are all {shown(known[0])}, so only {indicator} is used"
+            self.notes.append(f"Column {name!r}: {count}; {replaced if value else one_value}.")
+        return {
+            "name": name,
+            "fill": fill,
+            "value": value,
+            "indicator": marked and shared is None,
+            "had_missing": n_missing > 0,
+            "low": float(known.min()),
+            "high": float(known.max()),
+        }
+
+    def _many(self, missing: NDArray[np.bool_]) -> bool:
+        """Whether enough values are missing for an indicator; a row of weight 3 counts as three."""
+        weight = self.weight[missing]
+        return max(float(weight.sum()), int(np.count_nonzero(weight))) >= _FEW_MISSING
+
+    def _shared(self, name: str, missing: NDArray[np.bool_]) -> str | None:
+        """The indicator of another column with the same gaps, if there is one."""
+        key = np.packbits(missing).tobytes()
+        if key in self.gaps:
+            return self.gaps[key]
+        self.gaps[key] = f"{name} is missing"
+        return None
+
+
+def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """The weighted median."""
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order])
+    middle = share[-1] / 2
+    lower, upper = (values[order[np.searchsorted(share, middle, side=side)]] for side in ("left", "right"))
+    # Halves are added because the sum of two large numbers may overflow.
+    return float(lower / 2 + upper / 2)
+
+
+def _with_unit(found: Profile) -> str:
+    example = next(word for word in found.words[found.present] if word.endswith(str(found.unit)))
+    return (
+        f"its values look like numbers with a unit, such as {example!r}; to use them as numbers, convert them to one "
+        f"unit and remove {found.unit!r} from the cells"
+    )
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def learned_columns(
+    table: Any, learner: Learner, forced: dict[str, Form]
+) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
+    """What was learned about every column, the encoders of those that are used, and the forms."""
+    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
+    signs = signs_of(table)
+    plain = [name for name in names if forced.get(name, NUMERIC) == NUMERIC]
+    known = learner.plain_columns(table, plain, signs)
+    for name in names:
+        check()
+        encoder: Encoder | None
+        if name in known:
+            columns.append(known[name][0])
+            encoder, forms[name] = known[name][1], NUMERIC
+        else:
+            found = profile(name, table[name])
+            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
+            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
+            if isinstance(encoder, Levels):
+                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
+                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
+            columns.append(column)
+            if isinstance(encoder, Numbers) and signs is not None:
+                encoder = replace(encoder, sign=signs.get(name, ""))
+        if encoder is not None and encoder.names():
+            encoders.append(encoder)
+    return columns, encoders, forms
+
+
+def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
+    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
+    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
+        return forced, ""
+    kind, detail = kind_of(found)
+    return Form(kind), detail

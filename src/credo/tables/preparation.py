@@ -1,0 +1,650 @@
+"""Means and standard deviations of prepared columns, without overflow.
+
+Predictions for rows whose levels are unknown: averages over the levels of the training data.
+
+    p(y | x) = Σ_k w_k p(y | x with level k)
+
+For one unknown column, w are the training frequencies of its levels. Where several columns of a row are unknown,
+their levels are replaced together by combinations that occur in the training data. There are at most 30 terms.
+
+`Preparation`: a scikit-learn transformer of frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
+
+from credo.core.estimator import FittedState, check_positive, check_shapes, is_sparse, named_by, positive_integer
+from credo.core.estimator import center_and_scale as dense_scale
+from credo.core.notices import collected, warn
+from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
+from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
+from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts, runs, side_by_side
+from credo.tables.errors import ColumnError, TableWarning, plural, quoted, shown
+from credo.tables.kinds import KINDS, Column, Form
+from credo.tables.learn import Learner, learned_columns
+from credo.tables.text import signs_of
+from credo.tables.time_order import may_be_time, regular_times
+
+Array = NDArray[np.float64]
+
+# Bounds of the bulk of a column, and how many standard deviations beyond it a value may lie.
+_TAILS, _MARGIN = (0.001, 0.999), 8.0
+
+
+def scaled(blocks: list[Any], center: Array, scale: Array) -> list[Any]:
+    """(block − center)/scale, sparse blocks without the centre; infinite where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return [
+            block @ sparse.diags_array(1.0 / scale[own]) if is_sparse(block) else (block - center[own]) / scale[own]
+            for block, own in _places(blocks)
+        ]
+
+
+def refuse_infinite(blocks: list[Any], results: list[Any], names: list[str], index: Any) -> None:
+    """Raise if scaling made a value infinite, naming the first."""
+    for (block, own), result in zip(_places(blocks), results, strict=True):
+        if is_sparse(block) or np.isfinite(result).all():
+            continue
+        row, column = np.argwhere(~np.isfinite(result))[0].tolist()
+        raise ColumnError(
+            f"column {names[own.start + column]!r}, row {_place(index[row])}: {shown(block[row, column])} is too far "
+            "from the training data to compute with; correct it, or leave the field empty"
+        )
+
+
+def clipped(blocks: list[Any], lower: Array, upper: Array) -> list[Any]:
+    """The blocks with values between the bounds; sparse ones as they are."""
+    return [block if is_sparse(block) else np.clip(block, lower[own], upper[own]) for block, own in _places(blocks)]
+
+
+def clip_notes(blocks: list[Any], lower: Array, upper: Array, names: list[str], index: Any) -> list[str]:
+    """A sentence for each column with values that are set to a bound."""
+    notes = []
+    for block, own in _places(blocks):
+        if is_sparse(block):
+            continue
+        far = (block < lower[own]) | (block > upper[own])
+        for j in np.flatnonzero(far.any(axis=0)):
+            rows, k = np.flatnonzero(far[:, j]), own.start + j
+            place = _place(index[rows[0]])
+            value = block[rows[0], j]
+            notes.append(
+                f"Column {names[k]!r}: {plural(len(rows), 'value')} far outside the others (row {place}: "
+                f"{shown(value)}) counted as {shown(upper[k] if value > upper[k] else lower[k])}."
+            )
+    return notes
+
+
+def _place(label: Any) -> Any:
+    """The number of a row, counted from 1, or its label."""
+    return int(label) + 1 if isinstance(label, int | np.integer) else label
+
+
+def _places(blocks: list[Any]) -> Iterator[tuple[Any, slice]]:
+    """Each block with the places of its columns."""
+    start = 0
+    for block in blocks:
+        yield block, slice(start, start + block.shape[1])
+        start += block.shape[1]
+
+
+def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
+    """What to subtract from each column and what to divide it by, for rows with these weights.
+
+    Sparse columns are not centred, and a column without spread is divided by one.
+    """
+    centers, scales = zip(
+        *(_sparse(block, weight) if is_sparse(block) else dense_scale(block, weight) for block in blocks), strict=True
+    )
+    return np.concatenate(centers), np.concatenate(scales)
+
+
+def bounds(blocks: list[Any], exempt: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The lowest and highest value that each column may have; infinite for sparse and exempt columns."""
+    lows, highs = zip(*map(_bounds, blocks), strict=True)
+    return np.where(exempt, -np.inf, np.concatenate(lows)), np.where(exempt, np.inf, np.concatenate(highs))
+
+
+def _bounds(block: Any) -> tuple[Array, Array]:
+    if is_sparse(block):
+        return np.full(block.shape[1], -np.inf), np.full(block.shape[1], np.inf)
+    low, high = np.quantile(block, _TAILS, axis=0)
+    # Halves, because the difference of two huge numbers may overflow.
+    margin = np.maximum(high / 2 - low / 2, _MARGIN * dense_scale(block)[1] / 2)
+    # In a column of two values, the rare one is not an outlier.
+    least, most = block.min(axis=0), block.max(axis=0)
+    two = ((block == least) | (block == most)).all(axis=0)
+    low, high = np.where(two, least, low), np.where(two, most, high)
+    margin = np.where(two, np.where(least < most, _MARGIN * (most / 2 - least / 2), np.inf), margin)
+    with np.errstate(over="ignore"):
+        return low - 2 * margin, high + 2 * margin
+
+
+def _sparse(block: Any, weight: Array) -> tuple[Array, Array]:
+    """Columns of zeros and ones: sd² = m(1 − m) for the mean m."""
+    mean = np.asarray(weight @ block) / weight.sum()
+    spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
+    return np.zeros(len(mean)), np.where(spread > 0, spread, 1.0)
+
+
+Codes = NDArray[np.intp]
+
+MAX_TERMS = 30
+# Terms are predicted together up to so many rows: a call of an ensemble for few rows is mostly overhead.
+_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """The rows with unknown levels, and each as it would be in term k of the average.
+
+    `weights` has shape (n_unknown_rows, n_terms); `matrices` makes the prepared rows of one term after another, of
+    several terms in each matrix.
+    """
+
+    rows: Codes
+    weights: Array
+    matrices: Callable[[], Iterator[Any]]
+
+    def parts(self, predict: Callable[[Any], Any]) -> Iterator[Any]:
+        """The predictions of each term, without warnings: these were given for the rows as they came."""
+        for matrix in self.matrices():
+            with collected():
+                found = predict(matrix)
+            n_rows = len(self.rows)
+            yield from (found[start : start + n_rows] for start in range(0, matrix.shape[0], n_rows))
+
+    def average(self, base: NDArray[Any], parts: Iterable[NDArray[Any]]) -> Array:
+        """Predicted numbers, those of rows with unknown levels averaged over the terms."""
+        result = np.array(base, dtype=np.float64)
+        total = np.zeros_like(result[self.rows])
+        for weight, part in zip(self.weights.T, parts, strict=True):
+            total += weight.reshape(-1, *[1] * (total.ndim - 1)) * part
+        result[self.rows] = total
+        return result
+
+    def vote(self, base: NDArray[Any], classes: NDArray[Any], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Predicted labels, those of rows with unknown levels by a weighted vote of the terms."""
+        every = np.zeros((len(base), len(classes)))
+        votes = self.average(every, (np.asarray(labels)[:, None] == classes for labels in parts))
+        result = np.array(base)
+        result[self.rows] = classes[votes[self.rows].argmax(axis=1)]
+        return result
+
+    def mixture(self, base: Distribution, parts: Iterable[Distribution]) -> Distribution:
+        """The predictive distribution of all rows, a mixture in rows with unknown levels."""
+        components = list(parts)
+        if isinstance(base, Bernoulli):
+            return Bernoulli(self.average(base.probs, (part.probs for part in components)))  # type: ignore[attr-defined]
+        if isinstance(base, Categorical):
+            probs = self.average(base.probs, (part.probs for part in components))  # type: ignore[attr-defined]
+            return Categorical(probs, base.classes)
+        place = np.zeros(len(base), dtype=np.intp)
+        place[self.rows] = np.arange(len(self.rows))
+        weights = np.zeros((len(base), 1 + len(components)))
+        weights[:, 0] = 1.0
+        weights[self.rows] = np.column_stack([np.zeros(len(self.rows)), self.weights])
+        return Mixture([base, *(part[place] for part in components)], weights)
+
+
+def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
+    """At most 30 combinations of codes that represent all rows, a column for each variable, and their weights.
+
+    Up to 30 distinct combinations come with their exact frequencies. Of more, an even sample of the rows sorted by
+    their codes is taken, so that every code nearly keeps its frequency.
+
+    >>> rows, weights = representatives([np.array([0, 1, 1]), np.array([2, 0, 0])], np.ones(3))
+    >>> rows.tolist(), weights.round(2).tolist()
+    ([[0, 2], [1, 0]], [0.33, 0.67])
+    """
+    key = np.zeros(len(weight), dtype=np.intp)
+    for column in codes:
+        # Compressed after every column, so that the keys of many columns don't overflow.
+        _, key = np.unique(key * (column.max() + 1) + column, return_inverse=True)
+    _, first = np.unique(key, return_index=True)
+    share = np.bincount(key, weights=weight) / weight.sum()
+    if len(share) > MAX_TERMS:
+        levels = (np.arange(MAX_TERMS) + 0.5) / MAX_TERMS
+        taken = np.minimum(np.searchsorted(np.cumsum(share), levels), len(share) - 1)
+        picked, counts = np.unique(taken, return_counts=True)
+        first, share = first[picked], counts / MAX_TERMS
+    return np.column_stack([column[first] for column in codes]), np.asarray(share)
+
+
+def term_blocks(n_rows: int, n_terms: int) -> list[range]:
+    """The terms that are predicted in one call each.
+
+    >>> term_blocks(900, 5)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    each = max(1, _ROWS // n_rows)
+    return [range(start, min(start + each, n_terms)) for start in range(0, n_terms, each)]
+
+
+def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weights: Array) -> tuple[list[Codes], Array]:
+    """What replaces the unknown codes of rows that have at least one, and the weights, each (n_rows, n_terms).
+
+    `codes` and the first result have an array for every encoder; `joint` holds the combinations of the training data,
+    a column for every encoder.
+    """
+    unknown = np.column_stack([column == e.unknown for column, e in zip(codes, encoders, strict=True)])
+    alone = [representatives([np.arange(e.n_known)], e.frequencies()) for e in encoders]
+    several = unknown.sum(axis=1) > 1
+    # The largest number of alternatives that any row may have.
+    n_terms = max([len(joint), *(len(shares) for _, shares in alone)])
+    weights = np.zeros((len(unknown), n_terms))
+    weights[several, : len(joint)] = joint_weights
+    replaced = []
+    for j, (column, (levels, shares)) in enumerate(zip(codes, alone, strict=True)):
+        table = np.repeat(column[:, None], n_terms, axis=1)
+        both, only = np.flatnonzero(unknown[:, j] & several), np.flatnonzero(unknown[:, j] & ~several)
+        # A row with fewer terms is padded with its first, with weight zero.
+        for rows, choice in ((both, joint[:, j]), (only, levels[:, 0])):
+            table[rows] = np.concatenate([choice, np.repeat(choice[:1], n_terms - len(choice))])
+        weights[only, : len(shares)] = shares
+        replaced.append(table)
+    return replaced, weights
+
+
+_NONE = np.empty((0, 0), dtype=np.intp), np.empty(0)
+_NOT_READ: Mapping[str, NDArray[np.float64]] = {}
+
+
+class Preparation(FittedState, TransformerMixin, BaseEstimator):
+    """Turn the columns of a table into numbers, and note what was done.
+
+    Categories become 0/1 columns for all levels except the most frequent, the reference: a coefficient is the
+    difference from it, which is identified even under least squares and a flat prior. (With a column for every
+    level, only differences of coefficients are identified, and the interval of each reflects the prior.)
+    A level that was not seen in `fit` counts as "other" where rare levels share a column. Elsewhere its columns hold
+    the training frequencies of the levels, the average of their codings. Either gives a warning.
+
+    Parameters
+    ----------
+    standardize : bool, default False
+        Whether every column is scaled to mean 0 and standard deviation 1, so that one prior suits all coefficients.
+        Columns of words are scaled but not centred, which keeps them sparse.
+    clip : bool, default False
+        Whether numbers far outside the bulk of the training rows are set to a bound, so that one extreme value
+        can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
+        distance or, if that is more, by eight standard deviations; `notes_` name the values. Dates are not clipped.
+    kinds : mapping of column name to kind or Form, optional
+        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
+        it out. The `forms_` of a fitted preparation make another read its rows in the same way: part of a table,
+        such as a fold of cross-validation, may lack the one cell that distinguishes yes, no and maybe from yes and no.
+    drop_reference : bool, default True
+        Whether the most frequent level of a category has no column.
+    max_levels : int, default 30
+        The most columns of one category; rarer levels share one.
+    max_words : int, default 1000
+        The most words of one text column.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        Name, kind, n_missing, n_distinct and a detail of each column of the table; of categories, the levels in
+        their order (low, medium, high) and whether they are `ordered`.
+    forms_ : dict of column name to Form
+        How the cells of each column were read.
+    notes_ : list of str
+        What was left out, filled in or decided, a sentence each.
+    center_, scale_ : arrays of shape (n_features_out,)
+        Only with `standardize`: what was subtracted and divided by.
+    lower_, upper_ : arrays of shape (n_features_out,)
+        Only with `clip`: the bounds; infinite for columns that aren't clipped.
+    combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
+        Combinations of levels, as codes, that represent those of the training data.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.tables import Preparation
+    >>> table = pd.DataFrame({"age": [30, None, 50], "eyes": ["blue", "brown", "brown"]})
+    >>> preparation = Preparation().fit(table)
+    >>> preparation.get_feature_names_out().tolist()
+    ['age', 'eyes=blue']
+    >>> preparation.transform(table)
+    array([[30.,  1.],
+           [40.,  0.],
+           [50.,  0.]])
+    """
+
+    columns_: list[Column]
+    forms_: dict[str, Form]
+    notes_: list[str]
+    encoders_: list[Encoder]
+    center_: NDArray[np.float64]
+    scale_: NDArray[np.float64]
+    lower_: NDArray[np.float64]
+    upper_: NDArray[np.float64]
+    combinations_: NDArray[np.intp]
+    combination_weights_: NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        *,
+        standardize: bool = False,
+        clip: bool = False,
+        kinds: Mapping[str, str | Form] | None = None,
+        drop_reference: bool = True,
+        max_levels: int = 30,
+        max_words: int = 1000,
+    ) -> None:
+        self.standardize = standardize
+        self.clip = clip
+        self.kinds = kinds
+        self.drop_reference = drop_reference
+        self.max_levels = max_levels
+        self.max_words = max_words
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        if not self.encoders_ or len(self.feature_names_in_) != self.n_features_in_:
+            raise ValueError("encoders_, feature_names_in_ and n_features_in_ contradict each other")
+        sizes = {"d": len(self.get_feature_names_out())}
+        if self.standardize:
+            check_shapes(self, sizes, center_="d", scale_="d")
+            check_positive(self, "scale_")
+        if self.clip:
+            # A column without bounds has infinite ones.
+            check_shapes(self, sizes, lower_="d~", upper_="d~")
+            if not (self.lower_ <= self.upper_).all():
+                raise ValueError("lower_ must not be above upper_")
+        categories = self._categories()
+        if categories:
+            check_shapes(self, {"c": len(categories)}, combinations_="k c", combination_weights_="k")
+            check_positive(self, "combination_weights_", zero=True)
+            most = np.array([encoder.unknown for encoder in categories])
+            if not ((self.combinations_ >= 0) & (self.combinations_ <= most)).all():
+                raise ValueError("combinations_ must hold codes of levels")
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the columns' kinds, levels, medians and scales; y is ignored.
+
+        Parameters
+        ----------
+        X : data frame (pandas, polars, pyarrow), dict of columns, or array
+        sample_weight : array of shape (n_rows,), optional
+            Weights of the rows in medians, frequencies, means and standard deviations.
+        """
+        self._fit(as_frame(X), sample_weight)
+        return self
+
+    def _fit(self, table: Any, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
+        """Learn the columns; returns the numbers and days that were read, of the rows with a weight."""
+        if len(table) == 0 or table.shape[1] == 0:
+            raise ColumnError(f"the table is empty: {len(table)} rows and {table.shape[1]} columns")
+        weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        table, weight = table[weight > 0], weight[weight > 0]
+        if len(table) == 0:
+            raise ValueError("every sample_weight is zero, so there is nothing to fit")
+        forced = self._forced_forms(table.columns.tolist())
+        learner = Learner(
+            max_levels=max(2, positive_integer("max_levels", self.max_levels)),
+            max_words=positive_integer("max_words", self.max_words),
+            drop_reference=self.drop_reference,
+            weight=weight,
+        )
+        columns, encoders, forms = learned_columns(table, learner, forced)
+        _mark_times(encoders, table, learner.values)
+        if not encoders:
+            left_out = " ".join(learner.notes)
+            raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
+        self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
+        self.n_features_in_ = table.shape[1]
+        self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
+        with collected():
+            categories = self._categories()
+            codes = [encoder.codes(table[encoder.name]) for encoder in categories]
+            self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
+            blocks = self._blocks(table, learner.values) if self.clip or self.standardize else []
+            if self.clip:
+                dated = [isinstance(encoder, Days) for encoder in self.encoders_ for _ in encoder.names()]
+                self.lower_, self.upper_ = bounds(blocks, np.array(dated, dtype=bool))
+                names = self.get_feature_names_out().tolist()
+                self.notes_ += clip_notes(blocks, self.lower_, self.upper_, names, table.index)
+                blocks = clipped(blocks, self.lower_, self.upper_)
+            if self.standardize:
+                self.center_, self.scale_ = center_and_scale(blocks, weight)
+        return learner.values
+
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit, and transform the same rows; `notes_` has what there is to warn about."""
+        table = as_frame(X)
+        read = self._fit(table, sample_weight)
+        with collected():
+            return self._matrix(table, read if sample_weight is None else {})
+
+    def transform(self, X: Any) -> Any:
+        """The rows as numbers: a float64 array, or a CSR array if a column is text.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted, in any order; others are ignored with a warning
+
+        Raises
+        ------
+        ColumnError
+            When a column is missing, or holds a value of another kind than in `fit`; the message names the row.
+        """
+        table = self._table(X)
+        known = set(self.feature_names_in_)
+        extra = [name for name in table.columns.tolist() if name not in known]
+        if extra:
+            sentence = f"ignored columns that are not in the training data: {quoted(extra)}"
+            warn(TableWarning(sentence), stacklevel=2)
+        self._warn_of_changed_signs(table)
+        return self._matrix(table)
+
+    def with_dates(self, X: Any) -> Any:
+        """The table with the dates that are in use as datetime64, so that other preparations needn't read them.
+
+        >>> table = {"day": ["31.1.2024", "29.2.2024", "31.3.2024"], "load": [1.0, 3.0, 2.0]}
+        >>> Preparation().fit(table).with_dates(table)["day"].dt.month.tolist()
+        [1, 2, 3]
+        """
+        table = self._table(X)
+        days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
+        return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
+
+    def outside(self, X: Any) -> Outside:
+        """Which rows lie outside the training data, and why.
+
+        A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
+        range's width, or by any amount in a column of times, as in `time_column`: that is a forecast. A category is
+        outside if its level was not seen in `fit`.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted
+
+        Returns
+        -------
+        Outside
+            `.rows` (a boolean array), `.reasons` (a text for each row), `.columns` and `.note()`.
+
+        Examples
+        --------
+        >>> preparation = Preparation().fit({"year": list(range(1871, 1971)), "flow": [1.0, 2.0] * 50})
+        >>> found = preparation.outside({"year": [1900, 1972, 3000], "flow": [1.0, 1.5, 2.0]})
+        >>> found.rows.tolist(), found.reasons[2]
+        ([False, True, True], 'year = 3000 (training: 1871 to 1970)')
+        """
+        table = self._table(X)
+        found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in self.encoders_}
+        reasons: list[list[str]] = [[] for _ in range(len(table))]
+        for rows, texts in found.values():
+            for i, text in zip(rows.tolist(), texts, strict=True):
+                reasons[i].append(text)
+        joined = ["; ".join(parts) for parts in reasons]
+        counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
+        return Outside(np.array([bool(text) for text in joined], dtype=bool), joined, counts)
+
+    def encoder(self, name: str) -> Encoder:
+        """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""
+        check_is_fitted(self)
+        known = {encoder.name: encoder for encoder in self.encoders_}
+        if name not in known:
+            raise ColumnError(missing_columns([name], list(known)))
+        return known[name]
+
+    def alternatives(self, X: Any) -> Alternatives | None:
+        """The rows whose levels are unknown, with what their predictions average over; None if there is no such row.
+
+        Unknown is a level that was not seen in `fit` where no column "other" takes it, and a missing category where
+        none was missing in `fit`.
+        """
+        table, categories = self._table(X), self._categories()
+        with collected():
+            codes = [encoder.codes(table[encoder.name]) for encoder in categories]
+        unknown = [column == encoder.unknown for column, encoder in zip(codes, categories, strict=True)]
+        rows = np.flatnonzero(np.any(unknown, axis=0)) if codes else np.empty(0, dtype=np.intp)
+        if not len(rows):
+            return None
+        unknown_codes = [column[rows] for column in codes]
+        replaced, weights = terms(categories, unknown_codes, self.combinations_, self.combination_weights_)
+        return Alternatives(rows, weights, lambda: self._alternative_rows(table.iloc[rows], replaced))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The name of each prepared column."""
+        check_is_fitted(self)
+        names = [name for encoder in self.encoders_ for name in encoder.names()]
+        return np.array(unique_names(names)[0], dtype=object)
+
+    def sources(self) -> list[str]:
+        """The column of the table that each prepared column was made of."""
+        check_is_fitted(self)
+        return [str(encoder.name) for encoder in self.encoders_ for _ in encoder.names()]
+
+    def inputs(self) -> list[str]:
+        """The input that each prepared column belongs to: a column of the table, or one word of a text column.
+
+        >>> table = {"soil": ["sand", "clay", "peat", "sand"], "said": ["rain at noon", "no rain", "hail", "at noon"]}
+        >>> Preparation(kinds={"said": "text"}).fit(table).inputs()[:3]
+        ['soil', 'soil', 'said: at']
+        """
+        names = self.get_feature_names_out().tolist()
+        texts = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Texts)}
+        return [str(name if column in texts else column) for name, column in zip(names, self.sources(), strict=True)]
+
+    def groups(self) -> list[str]:
+        """A label for each prepared column: the levels of one column, or the words of one text, share theirs."""
+        names = self.get_feature_names_out().tolist()
+        joint = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Levels | Texts)}
+        return [str(column if column in joint else name) for name, column in zip(names, self.sources(), strict=True)]
+
+    def _forced_forms(self, names: list[str]) -> dict[str, Form]:
+        kinds: dict[str, Any] = dict(self.kinds or {})
+        known = set(names)
+        unknown = [name for name in kinds if name not in known]
+        if unknown:
+            raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
+        forms = {name: kind if isinstance(kind, Form) else Form(kind) for name, kind in kinds.items()}
+        for name, form in forms.items():
+            if form.kind not in KINDS:
+                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {form.kind!r}")
+        return forms
+
+    def _table(self, X: Any) -> Any:
+        """New rows as a frame that has the columns in use."""
+        check_is_fitted(self)
+        table = as_frame(X)
+        if not has_names(X):
+            _check_n_features(self, table, reset=False)
+        present = set(table.columns.tolist())
+        missing = [encoder.name for encoder in self.encoders_ if encoder.name not in present]
+        if missing:
+            raise ColumnError(missing_columns(missing, table.columns.tolist()))
+        return table
+
+    def _warn_of_changed_signs(self, table: Any) -> None:
+        signs = signs_of(table)
+        for encoder in self.encoders_:
+            if isinstance(encoder, Numbers) and encoder.sign is not None and encoder.words is None:
+                sign = None if signs is None else signs.get(encoder.name, "")
+                sentence = None if encoder.sign == sign else encoder.changed_sign(sign, table[encoder.name])
+                if sentence is not None:
+                    warn(TableWarning(sentence), stacklevel=3)
+
+    def _categories(self) -> list[Levels]:
+        return [encoder for encoder in self.encoders_ if isinstance(encoder, Levels)]
+
+    def _alternative_rows(self, table: Any, codes: list[NDArray[np.intp]]) -> Iterator[Any]:
+        """The prepared rows with the codes of one term after another in their categorical columns, several at once."""
+        with collected():
+            blocks = self._blocks(table)
+        for together in term_blocks(*codes[0].shape):
+            count, chosen = len(together), iter(codes)
+            fresh = [
+                sparse.vstack([block] * count, format="csr") if is_sparse(block) else np.tile(block, (count, 1))
+                for block in blocks
+            ]
+            for block, run in zip(fresh, runs(self.encoders_), strict=True):
+                start = 0
+                for encoder in run:
+                    width = len(encoder.names())
+                    if isinstance(encoder, Levels):
+                        block[:, start : start + width] = encoder.coding()[next(chosen)[:, together].T.ravel()]
+                    start += width
+            yield self._joined(fresh, np.tile(table.index, count))
+
+    def _blocks(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> list[Any]:
+        """The columns' numbers, those of neighbours that aren't text in one block; some columns may have been read."""
+        plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
+        names, values = finite_columns(table, {encoder.name for encoder in plain})
+        unchanged = dict(zip(names, values.T, strict=True))
+        blocks: list[Any] = []
+        for run in runs(self.encoders_):
+            if isinstance(run[0], Texts):
+                blocks.append(run[0].matrix(table[run[0].name]))
+            else:
+                blocks.append(side_by_side(run, table, unchanged, read))
+        return blocks
+
+    def _matrix(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> Any:
+        return self._joined(self._blocks(table, read), table.index)
+
+    def _joined(self, blocks: list[Any], index: Any) -> Any:
+        if self.clip:
+            blocks = clipped(blocks, self.lower_, self.upper_)
+        if self.standardize:
+            results = scaled(blocks, self.center_, self.scale_)
+            refuse_infinite(blocks, results, self.get_feature_names_out().tolist(), index)
+            blocks = results
+        if any(is_sparse(block) for block in blocks):
+            together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
+            return named_by(sparse.csr_array(together), self)
+        return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
+
+
+def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:
+    """Any value beyond the training rows of a column of times is outside, because it is a forecast."""
+    kinds = dict(zip(table.columns.tolist(), (dtype.kind for dtype in table.dtypes), strict=True))
+    for place, encoder in enumerate(encoders):
+        name = encoder.name
+        if not isinstance(encoder, Numbers | Days) or not may_be_time(name, is_number=kinds[name] in "iuf"):
+            continue
+        if isinstance(encoder, Numbers) and (encoder.words is not None or kinds[name] == "m"):
+            continue
+        values = read[name] if name in read else encoder.values(table[name])
+        if regular_times(name, values, getattr(encoder, "origin", None)) is not None:
+            encoders[place] = replace(encoder, margin=0.0)

@@ -1,0 +1,427 @@
+"""A linear estimator's summary in the units of the prepared columns, before they were standardised.
+
+y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
+
+A preparation and an estimator as one model of tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import replace
+from numbers import Real
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.pipeline import Pipeline
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+
+from credo.core.estimator import FittedState, is_sparse, unmasked
+from credo.core.frames import Table
+from credo.core.notices import collected, warn
+from credo.distributions import Distribution
+from credo.metrics import final_step, predictive
+from credo.tables.columns import as_frame, has_names
+from credo.tables.encoders import Outside
+from credo.tables.errors import pandas
+from credo.tables.preparation import Alternatives, Preparation
+from credo.tables.target import split_target
+
+_SCALED = ("estimate", "sd", "lower", "upper")
+
+
+def in_original_units(model: Any, preparation: Preparation, *, level: float) -> Table:
+    """The model's summary table, with coefficients per unit of each prepared column."""
+    estimator = final_step(model)
+    if not hasattr(estimator, "summary"):
+        raise AttributeError(f"{type(estimator).__name__} has no summary")
+    names = [str(name) for name in preparation.get_feature_names_out()]
+    table = estimator.summary(level=level)
+    if not hasattr(estimator, "feature_names_in_"):
+        table = _named(table, _last_names(model, names))
+    if not preparation.standardize:
+        return table
+    if np.ndim(getattr(estimator, "coef_", ())) == 2 and estimator is model:
+        return _of_classes(table, estimator, preparation)
+    parameters = list(table.columns.get("parameter", ()))
+    weights = parameters[1:] if parameters[:1] == ["intercept"] else parameters
+    # A summary of many columns may leave some out.
+    place = {name: j for j, name in enumerate(names)}
+    whole = np.shape(getattr(estimator, "coef_", ())) == (len(names),) and place.keys() >= set(weights)
+    if estimator is not model or not whole:
+        note = "coefficients refer to standardized columns, (x − mean)/sd"
+        return replace(table, notes=(*table.notes, note))
+    columns = {name: list(values) for name, values in table.columns.items()}
+    start, scale = len(parameters) - len(weights), preparation.scale_[[place[name] for name in weights]]
+    for name in _known({name: values[start:] for name, values in columns.items()}):
+        columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / scale)
+    if start:
+        origin = -preparation.center_ / preparation.scale_
+        _move_intercept(columns, estimator, origin, level=level)
+    return replace(table, columns=columns)
+
+
+def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table:
+    """Coefficients of classes in the units of the columns; of a changed intercept only the estimate is known."""
+    coef = np.asarray(estimator.coef_)
+    n_scores, n_names = coef.shape
+    with_level = len(table) == n_scores * (n_names + 1)
+    if not with_level and len(table) != coef.size:
+        return table
+    columns = {name: list(values) for name, values in table.columns.items()}
+    for name in _known(columns):
+        values = np.reshape(np.asarray(columns[name], dtype=np.float64), (n_scores, -1))
+        values[:, with_level:] /= preparation.scale_
+        if with_level:
+            moved = coef @ (preparation.center_ / preparation.scale_)
+            values[:, 0] = values[:, 0] - moved if name == "estimate" else np.where(moved == 0, values[:, 0], np.nan)
+        columns[name] = values.ravel().tolist()
+    for name in {"z", "p"} & columns.keys() if with_level else ():
+        columns[name][:: n_names + 1] = [np.nan] * n_scores
+    return replace(table, columns=columns)
+
+
+def _known(columns: dict[str, list[Any]]) -> list[str]:
+    """The columns of the summary to rescale; a model without standard deviations has None in theirs."""
+    return [name for name in _SCALED if name in columns and None not in columns[name]]
+
+
+def _last_names(model: Any, names: list[str]) -> list[str]:
+    """The names of the columns that reach the last step of a pipeline, where its steps tell them."""
+    if not isinstance(model, Pipeline):
+        return names
+    try:
+        return [str(name) for name in model[:-1].get_feature_names_out(names)]
+    except (AttributeError, ValueError):
+        return names
+
+
+def _named(table: Table, names: list[str]) -> Table:
+    """Column names in place of x0, x1, …, which an estimator uses where an earlier step has dropped the names."""
+    parameters = list(table.columns.get("parameter", ()))
+    plain = {f"x{j}": name for j, name in enumerate(names)}
+    # Of more than two classes each has its own, as in "oak: x3".
+    parts = [str(parameter).rpartition(": ") for parameter in parameters]
+    named = [f"{label}{colon}{plain.get(last, last)}" for label, colon, last in parts]
+    return replace(table, columns={**table.columns, "parameter": named} if named else table.columns)
+
+
+def _move_intercept(
+    columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], *, level: float
+) -> None:
+    """Replace the intercept's row by the distribution of f where every prepared column is zero."""
+    names = getattr(estimator, "feature_names_in_", None)
+    rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
+    moved = dict.fromkeys(("sd", "lower", "upper", "t", "p"), np.nan)
+    moved["estimate"] = mean = float(estimator.predict(rows)[0])
+    # An estimator without intervals in its table has none for the moved intercept either; and without residual
+    # degrees of freedom there is no distribution.
+    if "upper" in columns:
+        with suppress(ValueError), collected():
+            dist = estimator.predict_dist(rows, latent=True)
+            (lower,), (upper,) = dist.interval(level)
+            below = float(dist.cdf(0.0)[0])
+            # The ratio of sd to the width of the interval is the same in every row of the table.
+            if columns["upper"][0] is None:
+                sd = float(dist.std[0])
+            else:
+                old_half = columns["upper"][0] - columns["estimate"][0]
+                sd = columns["sd"][0] * (upper - mean) / old_half if old_half > 0 else 0.0
+            moved |= {"sd": sd, "lower": lower, "upper": upper, "p": 2.0 * min(below, 1.0 - below)}
+            moved["t"] = mean / sd if sd > 0 else np.nan
+    for name, value in moved.items():
+        if name in columns and columns[name][0] is not None:
+            columns[name][0] = float(value)
+
+
+# The most numbers (800 MB) in a dense copy of sparse rows, for an estimator that doesn't accept these.
+_MAX_DENSE = 10**8
+
+
+def _predicts_classes(model: TableModel) -> bool:
+    return model.estimator is not None and is_classifier(model.estimator)
+
+
+def _of_estimator(name: str, doc: str) -> Any:
+    """A property of the fitted estimator inside, or of the last step of a pipeline."""
+
+    def read(model: TableModel) -> Any:
+        fitted = vars(model).get("estimator_")
+        inner = None if fitted is None else final_step(fitted)
+        if inner is None or not hasattr(inner, name):
+            raise AttributeError(f"this TableModel has no {name}: its estimator doesn't have it, or isn't fitted")
+        return getattr(inner, name)
+
+    return property(read, doc=doc)
+
+
+# What was prepared inside `preparing_once`: for `fit` (frame, parameters) with (preparation, rows), for `predict`
+# (preparation, frame) with rows. Frames are kept alive, so that no other object can take their identity.
+_prepared: ContextVar[list[tuple[Any, Any, Any]] | None] = ContextVar("credo_prepared", default=None)
+
+
+@contextmanager
+def preparing_once() -> Iterator[None]:
+    """Inside, table models that are fitted to the same frame object with equal preparations share one preparation.
+
+    For frames that don't change meanwhile, such as the folds of a comparison. Applies to the current thread only.
+    """
+    token = _prepared.set([])
+    try:
+        yield
+    finally:
+        _prepared.reset(token)
+
+
+def _once(key: Any, other: Any, prepare: Callable[[], Any]) -> Any:
+    """What `prepare` returns, remembered by the identity of `key` and the value of `other`."""
+    known = _prepared.get()
+    if known is None:
+        return prepare()
+    for seen, value, made in known:
+        if seen is key and (value is other or (isinstance(other, dict) and value == other)):
+            return made
+    known.append((key, other, prepare()))
+    return known[-1][2]
+
+
+class TableModel(FittedState, BaseEstimator):
+    """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
+
+    With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels. Predictions
+    for rows with a level that is not in the training data average over the levels, weighted by their frequency.
+
+    Parameters
+    ----------
+    preparation : Preparation, optional
+        By default one that standardizes the columns.
+    estimator : regressor or classifier
+        One of Credo's, or a pipeline that ends in one.
+    target : str, optional
+        Name of the predicted column. When tables have it, it is never used as a predictor.
+
+    Attributes
+    ----------
+    preparation_, estimator_ : the fitted clones
+    log_evidence_, evidence_method_, evidence_base_, result_, classes_ : those of the estimator, where it has them
+    log_likelihood_, n_parameters_, n_observations_ : likewise
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.tables import Preparation, TableModel
+    >>> from credo.linear import LinearRegression
+    >>> table = pd.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0], "growth": [2.1, 3.9, 6.1, 7.9]})
+    >>> model = TableModel(Preparation(), LinearRegression(), "growth").fit(table)
+    >>> model.predict(pd.DataFrame({"dose": [5.0]})).round(1)
+    array([9.9])
+    """
+
+    preparation_: Preparation
+    estimator_: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self, preparation: Preparation | None = None, estimator: Any = None, target: str | None = None
+    ) -> None:
+        self.preparation = preparation
+        self.estimator = estimator
+        self.target = target
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        if _predicts_classes(self):
+            inner = get_tags(self.estimator).classifier_tags
+            tags.estimator_type, tags.classifier_tags = "classifier", inner or ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """In a line: the preparation, which may hold the form of every column, is left out."""
+        named = "" if self.target is None else f", target={self.target!r}"
+        return f"TableModel(estimator={' '.join(repr(self.estimator).split())[:N_CHAR_MAX]}{named})"
+
+    def _check_state(self) -> None:
+        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        width = getattr(self.estimator_, "n_features_in_", None)
+        names = len(self.preparation_.get_feature_names_out())
+        if not isinstance(self.estimator_, BaseEstimator) or not hasattr(self.estimator_, "predict"):
+            raise ValueError("estimator_ can't predict")
+        if is_classifier(self.estimator_) != _predicts_classes(self) or width not in (None, names):
+            raise ValueError(f"estimator_ doesn't fit preparation_, which makes {names} columns")
+
+    def fit(self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the preparation and then the estimator.
+
+        Parameters
+        ----------
+        X : data frame
+        y : array of shape (n_rows,), optional
+            The target; by default the column `target` of the frame, rows without a value left out.
+        sample_weight : array of shape (n_rows,), optional
+        """
+        if self.estimator is None:
+            raise ValueError("TableModel needs an estimator, as in TableModel(Preparation(), LinearRegression())")
+        table, targets = self._split(as_frame(X), y)
+        check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
+        preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if sample_weight is None:
+            preparation, rows = _once(
+                table, preparation.get_params(), lambda: (preparation, preparation.fit_transform(table))
+            )
+        else:
+            rows = preparation.fit_transform(table, **weights)
+        estimator = clone(self.estimator)
+        rows = _rows_for(estimator, rows, preparation.get_feature_names_out())
+        start = perf_counter()
+        groups = {"column_groups": preparation.groups()} if has_fit_parameter(estimator, "column_groups") else {}
+        estimator.fit(rows, targets, **weights, **groups)
+        self._fit_seconds = perf_counter() - start
+        self.preparation_, self.estimator_ = preparation, estimator
+        self.n_features_in_ = preparation.n_features_in_
+        self.feature_names_in_ = preparation.feature_names_in_
+        return self
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Predicted means, optionally with their spread; for a classifier, the most probable labels.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted
+        return_std, return_cov : bool, default False
+            As in the estimator's `predict`.
+        """
+        if (return_std or return_cov) and _predicts_classes(self):
+            raise ValueError("labels have no standard deviation; predict_proba gives the probability of each")
+        rows, unknown = self._rows(X)
+        if return_std:
+            dist = self._dist(rows, unknown)
+            return dist.mean, dist.std
+        if unknown is None:
+            return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
+        if return_cov:
+            raise ValueError(
+                "return_cov is not available for rows with levels that are not in the training data; use "
+                "return_std=True or predict_dist"
+            )
+        base = self.estimator_.predict(rows)
+        if not _predicts_classes(self):
+            return unknown.average(base, unknown.parts(self.estimator_.predict))
+        if hasattr(self.estimator_, "predict_proba"):
+            base = np.array(base)
+            base[unknown.rows] = self.classes_[self._probabilities(rows, unknown)[unknown.rows].argmax(axis=1)]
+            return base
+        return unknown.vote(base, self.classes_, unknown.parts(self.estimator_.predict))
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """The predictive distribution of a new observation at each row.
+
+        In a row with a level that is not in the training data it is a mixture over the levels.
+        """
+        return self._dist(*self._rows(X))
+
+    @available_if(_predicts_classes)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each label, in the order of `classes_`: shape (n_rows, n_classes)."""
+        return self._probabilities(*self._rows(X))
+
+    def outside(self, X: Any) -> Outside:
+        """Which rows lie outside the training data, and why; see `Preparation.outside`."""
+        check_is_fitted(self)
+        found: Outside = self.preparation_.outside(self._without_target(as_frame(X)) if has_names(X) else X)
+        return found
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R² of the predictions; for a classifier, the accuracy."""
+        measure = accuracy_score if _predicts_classes(self) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """The estimator's summary; coefficients are in the units of the prepared columns, before any scaling."""
+        check_is_fitted(self)
+        return in_original_units(self.estimator_, self.preparation_, level=level)
+
+    @property
+    def fit_seconds(self) -> float | None:
+        """How long the estimator's own fit took, without the preparation; None when the model came from a file."""
+        return vars(self).get("_fit_seconds")
+
+    log_evidence_ = _of_estimator("log_evidence_", "The estimator's log evidence.")
+    evidence_method_ = _of_estimator("evidence_method_", "How the log evidence was computed.")
+    evidence_base_ = _of_estimator("evidence_base_", "What the log evidence conditions on.")
+    result_ = _of_estimator("result_", "How the estimator's fit ended.")
+    classes_ = _of_estimator("classes_", "The labels, of a classifier.")
+    log_likelihood_ = _of_estimator("log_likelihood_", "The log likelihood at the estimate.")
+    n_parameters_ = _of_estimator("n_parameters_", "The number of free parameters.")
+    n_observations_ = _of_estimator("n_observations_", "The number of observations, weights counted.")
+
+    def _dist(self, rows: Any, unknown: Alternatives | None) -> Distribution:
+        dist = predictive(self.estimator_, rows)
+        if unknown is None:
+            return dist
+        return unknown.mixture(dist, unknown.parts(lambda part: predictive(self.estimator_, part)))
+
+    def _probabilities(self, rows: Any, unknown: Alternatives | None) -> NDArray[np.float64]:
+        probs = np.asarray(self.estimator_.predict_proba(rows))
+        return probs if unknown is None else unknown.average(probs, unknown.parts(self.estimator_.predict_proba))
+
+    def _split(self, table: Any, y: ArrayLike | None) -> tuple[Any, Any]:
+        if y is None:
+            if self.target is None:
+                raise ValueError(
+                    "TableModel requires y to be passed, but the target y is None: give y, or name its column, "
+                    "as in TableModel(preparation, estimator, 'price')"
+                )
+            task = "classification" if _predicts_classes(self) else "regression"
+            rest, targets, notes = split_target(table, self.target, task=task)
+            for note in notes:
+                warn(note, stacklevel=3)
+            return rest, targets
+        return self._without_target(table), np.asarray(unmasked(y, name="y"))
+
+    def _without_target(self, table: Any) -> Any:
+        return table.drop(columns=self.target) if self.target in table.columns else table
+
+    def _rows(self, X: Any) -> tuple[Any, Alternatives | None]:
+        """The prepared rows, and what those with unknown levels average over."""
+        check_is_fitted(self)
+        table = self._without_target(as_frame(X)) if has_names(X) else X
+        rows = self.for_estimator(_once(self.preparation_, table, lambda: self.preparation_.transform(table)))
+        found = self.preparation_.alternatives(table)
+        if found is not None:
+            matrices = found.matrices
+            found = replace(found, matrices=lambda: map(self.for_estimator, matrices()))
+        return rows, found
+
+    def for_estimator(self, rows: Any) -> Any:
+        return _rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
+
+
+def _rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
+    """The rows as the estimator takes them: with names when dense, and dense when it can't take them sparse."""
+    if not is_sparse(rows):
+        return pandas().DataFrame(rows, columns=list(names))
+    if get_tags(estimator).input_tags.sparse:
+        return rows
+    n_rows, n_columns = rows.shape
+    if n_rows * n_columns > _MAX_DENSE:
+        raise ValueError(
+            f"{type(estimator).__name__} needs dense rows, and {n_rows:,} rows of {n_columns:,} columns don't fit "
+            "in memory: lower max_words of the preparation, or use an estimator that accepts sparse rows"
+        )
+    return pandas().DataFrame(rows.toarray(), columns=list(names))

@@ -1,0 +1,271 @@
+"""The column to be predicted: does it hold numbers or classes, and what are they?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.tables.columns import (
+    EXACT,
+    as_frame,
+    column_named,
+    finite_columns,
+    not_a_number,
+    numbers,
+    present_mask,
+    words,
+)
+from credo.tables.errors import ColumnError, pandas, plural, quoted, shown
+
+# With fewer rows, a target may have only two values by chance.
+ROWS_OF_TWO = 10
+# Codes of classes are up to this many consecutive whole numbers from 0 or 1, and even the rarest has a fifth of the
+# frequency of equally frequent classes. Counts get rarer towards their end, and ratings often start elsewhere.
+_MOST_CODES, _RAREST = 10, 0.2
+# A target with more distinct labels isn't a class.
+_MOST_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class Task:
+    """The task for a target, "regression" or "classification", and why.
+
+    `open` says whether the other task is plausible too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.tables import target_task
+    >>> task = target_task(pd.DataFrame({"age": [31, 25, 47], "sick": ["no", "yes", "yes"]}), "sick")
+    >>> task.name, task.why
+    ('classification', "it holds text, such as 'no', 'yes'")
+    """
+
+    name: str
+    why: str = ""
+    open: bool = False
+
+
+def target_task(frame: Any, target: str) -> Task:
+    """Whether the column `target` of a table calls for regression or classification.
+
+    Text, true and false, two values, and a few whole numbers that look like codes are classes; other numbers are not.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.tables import target_task
+    >>> target_task(pd.DataFrame({"x": [1, 2], "kind": ["oak", "elm"]}), "kind")
+    Task(name='classification', why="it holds text, such as 'oak', 'elm'", open=False)
+    """
+    table = as_frame(frame)
+    column = table[column_named(table, target, what="target")]
+    present = present_mask(column)
+    values, odd = numbers(column, present)
+    found = column[present].tolist()
+    if found and all(isinstance(value, bool | np.bool_) for value in found):
+        return Task("classification", "it holds only true and false")
+    if len(odd) > 0.5 * present.sum():
+        return Task(
+            "classification", f"it holds text, such as {quoted(dict.fromkeys(words(column, present)[present]), most=2)}"
+        )
+    return _of_numbers(values[present]) if not len(odd) else Task("regression")
+
+
+def _of_numbers(values: Any) -> Task:
+    known, counts = np.unique(values, return_counts=True)
+    n_known, n = len(known), len(values)
+    if n_known == 2 and n >= ROWS_OF_TWO:
+        return Task("classification", f"it has only two values, {shown(known[0])} and {shown(known[1])}", open=True)
+    if not 2 < n_known <= _MOST_CODES or n < ROWS_OF_TWO * n_known or not (known == np.floor(known)).all():
+        return Task("regression")
+    ends = f"only {plural(n_known, 'value')}, the whole numbers {shown(known[0])} to {shown(known[-1])}"
+    run = known[0] in (0, 1) and known[-1] - known[0] == n_known - 1
+    if run and counts.min() >= _RAREST * n / n_known:
+        return Task("classification", f"it has {ends}, none of them rare, which look like class codes", open=True)
+    return Task("regression", f"it has {ends}", open=True)
+
+
+def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[Any, NDArray[Any], list[str]]:
+    """The table without its target, the target's numbers or labels, and notes.
+
+    Rows without a target are left out of both, and a note says how many.
+
+    Parameters
+    ----------
+    frame : data frame
+    target : name of the column to predict
+    task : "regression" or "classification", default "regression"
+        Whether the target is read as numbers, or as labels: words, truth values or numbers.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    y : array of shape (n_rows,)
+    notes : list of str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.tables import split_target
+    >>> rest, y, notes = split_target(pd.DataFrame({"x": [1, 2, 3], "y": [2.0, None, 6.0]}), "y")
+    >>> y, notes
+    (array([2., 6.]), ["Left out 1 row whose target 'y' is missing."])
+    """
+    if task not in ("regression", "classification"):
+        raise ValueError(f'task must be "regression" or "classification"; got {task!r}')
+    table = as_frame(frame)
+    name = column_named(table, target, what="target")
+    present = present_mask(table[name])
+    if not present.any():
+        raise ColumnError(f"the target {name!r} has no value in any row")
+    notes: list[str] = []
+    if not present.all():
+        notes.append(f"Left out {plural(int((~present).sum()), 'row')} whose target {name!r} is missing.")
+    y = (_labels if task == "classification" else _numbers)(table[name], present)[present]
+    notes += _class_notes(y, name) if task == "classification" else _number_notes(y, name)
+    # A copy stores columns of one type together; taking rows of a wide table is slow when each stands alone.
+    rest = table.drop(columns=name)[present].copy()
+    if rest.shape[1] == 0:
+        raise ColumnError(f"the table has no column besides its target {name!r}, so there is nothing to predict from")
+    # Most columns of a wide table differ from the target in the first row, and need not be looked at one by one.
+    names, first = finite_columns(rest.iloc[:1], rest.columns.tolist())
+    others = {name for name, value in zip(names, first[0], strict=True) if y.dtype.kind != "U" and value != y[0]}
+    copies = [name for name in rest.columns if name not in others and _equals(rest[name], y)]
+    if copies and len(np.unique(y)) > 1:
+        notes.append(
+            f"Equal to the target in every row: {quoted(copies)}. Leave out columns that aren't known when predicting."
+        )
+    return rest, y, notes
+
+
+def part_target(frame: Any, target: str, *, classes: NDArray[Any] | None = None) -> tuple[Any, NDArray[Any]]:
+    """The same for a part of a table; of labels, only rows with one of the `classes`, which the whole table has."""
+    present = present_mask(frame[target])
+    if not present.any():
+        return frame.drop(columns=target)[:0], np.empty(0)
+    y = (_numbers if classes is None else _labels)(frame[target], present)
+    if classes is not None:
+        y = y.astype(classes.dtype if classes.dtype.kind != "U" else str)
+        present &= np.isin(y, classes)
+    return frame.drop(columns=target)[present], y[present]
+
+
+def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, NDArray[Any], list[str]]:
+    """The rows of classes that have two different rows at least, one to learn from and one to test on, and notes.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, without the target
+    y : labels, one for each row
+    name : what the target is called
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from credo.tables import without_lone_classes
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    >>> _, labels, notes = without_lone_classes(frame, np.array(["a", "b", "a", "b", "c"]), "kind")
+    >>> labels.tolist(), len(notes)
+    (['a', 'b', 'a', 'b'], 1)
+    """
+    known, codes = np.unique(y, return_inverse=True)
+    rows = pandas().util.hash_pandas_object(frame, index=False).to_numpy()
+    pairs = np.unique(np.column_stack([codes.astype(np.uint64), rows]), axis=0)
+    lone = np.bincount(pairs[:, 0].astype(np.intp), minlength=len(known)) < 2
+    if not lone.any():
+        return frame, y, []
+    left = known[~lone]
+    if len(left) < 2:
+        some = f"only {left[0].item()!r}" if len(left) else "none of them"
+        raise ColumnError(
+            f"the target {name!r} has {len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one "
+            "row to learn from: there is nothing to classify"
+        )
+    kept = ~lone[codes]
+    n_lone = int(lone.sum())
+    which = "the only one of its class" if n_lone == 1 else "each the only one of its class"
+    names = quoted(known[lone].tolist(), most=3)
+    note = (
+        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({names}): a class needs at least two rows, to learn "
+        "from and to test on."
+    )
+    return frame[kept].copy(), y[kept], [note]
+
+
+def _class_notes(y: NDArray[Any], name: str) -> list[str]:
+    known = np.unique(y)
+    if len(known) == 1:
+        raise ColumnError(
+            f"the target {name!r} has only one class, {known[0].item()!r}, in {plural(len(y), 'row')}: there is "
+            "nothing to classify; choose another target"
+        )
+    if len(known) > _MOST_CLASSES:
+        raise ColumnError(
+            f"the target {name!r} has {len(known):,} different values in {plural(len(y), 'row')}, and at most "
+            f"{_MOST_CLASSES} classes are supported: merge some, or choose another target"
+        )
+    return []
+
+
+def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
+    if len(y) > 1 and np.all(y == y[0]):
+        raise ColumnError(
+            f"the target {name!r} has only one value, {shown(y[0])}, in {plural(len(y), 'row')}: there is nothing to "
+            "predict; choose another target"
+        )
+    values = np.unique(y)
+    if len(values) == 2 and len(y) >= ROWS_OF_TWO:
+        return [
+            f"The target {name!r} has only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as "
+            "a number: a prediction is an average of the two. Intervals assume normally distributed errors, so they "
+            "extend beyond both values; task='classification' (--task classification) gives the probability of each."
+        ]
+    return []
+
+
+def _equals(column: Any, y: NDArray[Any]) -> bool:
+    if y.dtype.kind == "U":
+        return column.dtype.kind not in "biufcMm" and np.array_equal(column.astype(str).str.strip().to_numpy(), y)
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf" and np.array_equal(column.to_numpy(), y)
+
+
+def _labels(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
+    """Truth values and whole numbers as they are, anything else as trimmed words."""
+    found = column[present].tolist()
+    if all(isinstance(value, bool | np.bool_) for value in found):
+        labels = np.zeros(len(column), dtype=bool)
+        labels[present] = found
+        return labels
+    values, odd = numbers(column, present)
+    values[~present] = 0.0
+    if not len(odd):
+        _refuse_infinite(values, str(column.name))
+    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > EXACT:
+        return np.array(["" if word is None else word for word in words(column, present)], dtype=str)
+    return values.astype(np.int64)
+
+
+def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    y, odd = numbers(column, present)
+    name = str(column.name)
+    if column.dtype.kind == "b" or len(odd) > 0.5 * present.sum():
+        levels = quoted(dict.fromkeys(column[present].astype(str)), most=3)
+        raise ColumnError(
+            f"the target {name!r} is not a number (it holds {levels}); regression needs a numeric target; "
+            "use classification for others"
+        )
+    if len(odd):
+        raise ColumnError(f"{not_a_number(column, odd, what='the target')}; correct it or leave the field empty")
+    _refuse_infinite(y, name)
+    return y
+
+
+def _refuse_infinite(values: NDArray[np.float64], name: str) -> None:
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise ColumnError(f"the target {name!r} is infinite in row {infinite[0] + 1}; correct or delete that row")

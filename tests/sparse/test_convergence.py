@@ -1,0 +1,227 @@
+"""How long the chains run, where they start, and what they say of the total mass."""
+
+import numpy as np
+import pytest
+from tests.sparse.test_sampler import centred, data, slab_named
+
+from credo.core.estimator import FitWarning
+from credo.sparse import SpikeSlabRegressor
+from credo.sparse._enumerate import enumerate_models
+from credo.sparse._models import ModelPosterior, ModelPrior
+from credo.sparse._slabs import slab_of
+from credo.sparse.sampler import sample_models
+from credo.sparse.sampler._chain import Chain, first_ladder, shared_columns
+from credo.sparse.sampler._convergence import _complaint, many_columns, run_until_converged
+from credo.sparse.sampler._trace import Trace
+
+
+def orthogonal(d, n=200):
+    """Orthogonal columns with known noise variance 1 and coefficients of variance 0.1: columns are independent."""
+    rng = np.random.default_rng(0)
+    X = np.sqrt(n) * np.linalg.qr(np.column_stack([np.ones(n), rng.normal(size=(n, d))]))[0][:, 1:]
+    X, y = centred(X, X @ rng.normal(scale=0.25, size=d) + rng.normal(size=n))
+    slab = slab_of("normal", n, float(y @ y), d, slab_variance=0.1, noise_variance=1.0)
+    log_bayes = 0.5 * (np.log(10.0 / (n + 10.0)) + (X.T @ y) ** 2 / (n + 10.0))
+    return X, y, slab, slab.log_null + np.logaddexp(0.0, log_bayes).sum() - d * np.log(2.0)
+
+
+@pytest.mark.filterwarnings("ignore:the MCMC chains did not converge:credo.core.estimator.FitWarning")
+@pytest.mark.parametrize("d", [pytest.param(d, marks=pytest.mark.slow) for d in (60, 100)])
+def test_the_mass_of_a_diffuse_posterior(d):
+    """Of 2⁶⁰ or 2¹⁰⁰ models hardly one is visited twice; the evidence is a product over the columns."""
+    X, y, slab, expected = orthogonal(d)
+    found = sample_models(X, y, slab, ModelPrior(d, 0.5), n_draws=1500, random_state=0)
+    error = found.diagnostics["log_mass_error"]
+    assert found.diagnostics["share_visited"] < 0.01 and error < 0.8
+    assert abs(found.log_mass - expected) < 3 * error
+
+
+def test_the_mass_by_bridges_among_dependent_columns(monkeypatch):
+    """Which models exist is counted from the replicas at β = 0."""
+    monkeypatch.setattr("credo.sparse.sampler._trace._REVISITED", 1.1)
+    X, y = data(n=40, d=14)
+    X[:, 5], X[:, 9] = X[:, 2], X[:, 3] + X[:, 4]
+    slab, prior = slab_named("g", y, 14), ModelPrior(14, 0.5)
+    expected = enumerate_models(X, y, slab, prior).log_mass
+    found = sample_models(X, y, slab, prior, n_draws=1500, random_state=0)
+    error = found.diagnostics["log_mass_error"]
+    assert error < 0.1 and abs(found.log_mass - expected) < 3 * error
+
+
+def apart():
+    """Rows so few that by the BIC every chain stays at models of its own that reproduce y."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 120))
+    return centred(X, X[:, :3].sum(axis=1) + rng.normal(size=20))
+
+
+@pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
+def test_chains_that_never_meet_report_a_large_error():
+    """What they saw together isn't all."""
+    X, y = apart()
+    slab, prior = slab_named("bic", y, 120), ModelPrior(120, 0.5)
+    runs = [sample_models(X, y, slab, prior, n_draws=500, random_state=seed) for seed in range(2)]
+    gap = abs(runs[0].log_mass - runs[1].log_mass)
+    assert gap > 1.0 and max(found.diagnostics["log_mass_error"] for found in runs) > gap / 10
+
+
+def test_round_trips_by_their_formula():
+    """Pairs that reject half of their swaps, in 100 rounds: 100/(2 + 2·11·1)."""
+    X, y = data()
+    slab = slab_named("g", y, 8)
+    columns = shared_columns(X, y, ridge=0.0, yy=slab.yy, least=1e-9)
+    chain = Chain(columns, slab, np.zeros(9), first_ladder(8, slab, 8), [()] * 12, np.random.default_rng(0))
+    assert chain.round_trips == 0.0
+    chain.ladder.rejected[:] = 25.0, 50.0
+    assert chain.round_trips == pytest.approx(100 / 24)
+    chain.ladder.rejected[:, 0] = 50.0
+    assert 0.0 <= chain.round_trips < 1e-9
+
+
+def test_traces_are_joined():
+    def path(models, steps, included):
+        return Trace(
+            models,
+            log_evidence=np.array([float(len(model)) for model in models]),
+            rest=np.array([1.0 / (1 + len(model)) for model in models]),
+            steps=np.array(steps),
+            weight=np.arange(1.0, len(steps) + 1.0),
+            included=np.array(included)[:, None],
+            batch_weight=np.array([3.0, 7.0]),
+        )
+
+    both = path([(), (0,)], [0, 1, 0, 1], [1.0, 2.0]).joined(path([(1, 2), (0,)], [1, 1, 0, 1], [3.0, 4.0]))
+    assert both.models == [(), (0,), (1, 2)]
+    assert [both.models[step] for step in both.steps] == [(), (0,), (), (0,), (0,), (0,), (1, 2), (0,)]
+    np.testing.assert_array_equal(both.log_evidence, [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(both.included[:, 0], [3.0, 7.0])
+    np.testing.assert_array_equal(both.batch_weight, [10.0, 10.0])
+    np.testing.assert_array_equal(both.weight, [1.0, 2.0, 3.0, 4.0] * 2)
+
+
+def blocks(seed=0, n=60, d=1500):
+    """Columns in blocks of ten that are alike to .8, like genes that are read together."""
+    rng = np.random.default_rng(seed)
+    X = np.sqrt(0.8) * np.repeat(rng.normal(size=(n, d // 10)), 10, axis=1) + np.sqrt(0.2) * rng.normal(size=(n, d))
+    return X, X[:, 5] - X[:, d // 2] + X[:, d - 5] + 0.7 * rng.normal(size=n)
+
+
+def test_chains_run_until_they_agree(monkeypatch):
+    monkeypatch.setattr("credo.sparse.sampler._convergence._FIRST", 100)
+    X, y = centred(*blocks())
+    prior = ModelPrior(1500, (1.0, 1500.0))
+    found = sample_models(X, y, slab_named("g", y, 1500), prior, random_state=0)
+    told = found.diagnostics
+    assert told["converged"] and told["n_draws"] in (200, 400, 800, 1600, 3200)
+    assert f"4 chains of {told['n_draws']} steps agree" in told["message"]
+    assert told["inclusion_error"].max() <= 0.05 and told["r_hat"] < 1.1
+    # Each of the three is told by its block, though not by one column of it.
+    sums = found.inclusion.reshape(-1, 10).sum(axis=1)
+    assert (sums[[0, 75, 149]] > 0.9).all() and np.delete(sums, [0, 75, 149]).max() < 0.5
+
+
+def test_running_on_has_an_end(monkeypatch):
+    monkeypatch.setattr("credo.sparse.sampler._convergence._FIRST", 40)
+    monkeypatch.setattr("credo.sparse.sampler._convergence._MOST", 160)
+    X, y = blocks(d=60)
+    with pytest.warns(FitWarning, match=r"\(target 0.05\): increase n_draws above 160, or .* such as \(1, 60\)"):
+        model = SpikeSlabRegressor(0.5, slab="g", random_state=0).fit(X, y)
+    assert model.posterior_.diagnostics["n_draws"] == 160 and not model.result_.converged
+    with pytest.warns(FitWarning, match=r"\(target 0.05\): increase n_draws above 20$"):
+        SpikeSlabRegressor((1, 60), slab="g", n_draws=20, random_state=0).fit(X, y)
+
+
+def test_separate_modes_of_small_and_large_models_are_reported():
+    """With all sizes equally likely, large models that nearly reproduce y are a mode of their own here."""
+    rng = np.random.default_rng(600)
+    X = rng.normal(size=(40, 600))
+    y = 0.8 * X[:, 0] + 0.5 * X[:, 3] + rng.normal(size=40)
+    with pytest.warns(FitWarning, match=r"the MCMC chains did not converge: .* such as \(1, 600\)"):
+        model = SpikeSlabRegressor("beta-binomial", slab="g", n_draws=500, random_state=0).fit(X, y)
+    assert not model.result_.converged
+
+
+class Still:
+    """A chain that never moves."""
+
+    stopped = False
+
+    def __init__(self, model=lambda: ()):
+        self.model = model
+
+    def run(self, *, n_draws, n_burn_in, n_batches):
+        zeros, time = np.zeros(n_draws), np.full(n_batches, n_draws / n_batches)
+        return Trace(
+            [self.model()], zeros[:1], zeros[:1], zeros.astype(np.intp), zeros + 1.0, np.zeros((n_batches, 1)), time
+        )
+
+
+def verdict(**told):
+    return ModelPosterior(np.zeros(1), ((),), np.ones(1), np.zeros(1), 0.0, diagnostics=told)
+
+
+@pytest.mark.parametrize(("trips", "length"), [(0.01, 5000), (20.0, 40_000)])
+def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
+    def summarize(traces):
+        return verdict(converged=False, round_trips=trips, n_draws=len(traces[0].steps))
+
+    found = run_until_converged([Still(), Still()], summarize, None, seconds=lambda _: 1e-9)
+    assert found.diagnostics["n_draws"] == length
+
+
+def test_chains_stop_where_more_would_take_minutes(monkeypatch):
+    monkeypatch.setattr("credo.sparse.sampler._convergence._FIRST", 20)
+    monkeypatch.setattr("credo.sparse.sampler._convergence._PATIENCE", 0.0)
+    X, y = centred(*blocks(d=300))
+    with pytest.warns(FitWarning, match="the MCMC chains did not converge"):
+        found = sample_models(X, y, slab_named("g", y, 300), ModelPrior(300, (1.0, 1.0)), random_state=0)
+    assert found.diagnostics["n_draws"] == 20
+
+
+def test_the_second_half_alone_may_have_converged():
+    """Satisfied with anything but the first ten thousand steps."""
+    lengths = []
+
+    def summarize(traces):
+        lengths.append(len(traces[0].steps))
+        converged = (0,) not in traces[0].models and len(lengths) > 3
+        return verdict(converged=converged, round_trips=9.0, n_draws=lengths[-1])
+
+    chains = [Still(lambda: (len(lengths),)) for _ in range(2)]
+    found = run_until_converged(chains, summarize, None, seconds=lambda _: 1e-9)
+    assert lengths == [5000, 10_000, 20_000, 10_000] and found.diagnostics["n_draws"] == 10_000
+
+
+@pytest.mark.parametrize(
+    ("d", "room", "law", "expected"),
+    [
+        (30, 100, 0.5, 30),  # all of them
+        (300, 100, 0.5, 50),  # half as many as rows
+        (300, 400, (1.0, 1.0), 100),  # a step with more is dear
+        (20_000, 400, (1.0, 1.0), 20),
+        (2000, 200, (1.0, 2000.0), 19),  # a geometric law with the ratio ½: 2⁻²⁰ < 1e-6
+        (2000, 200, 1e-6, 10),  # a few, so that chains come from different places
+    ],
+)
+def test_chains_from_large_models_start_where_the_prior_has_something(d, room, law, expected):
+    log_prior = ModelPrior(d, law).log_prob(np.arange(min(d, room) + 1))
+    assert many_columns(log_prior, d, room) == expected
+
+
+def test_an_error_that_is_no_number_is_not_small():
+    assert _complaint(np.array([0.01, np.nan]), 1.0, 0.0)
+    assert not _complaint(np.array([0.01, 0.02]), 1.0, 0.0)
+
+
+def test_errors_stand_beside_the_columns_of_the_table():
+    """A constant column is in no model, for sure."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 5))
+    y = X[:, 3] + rng.normal(size=20)
+    short = SpikeSlabRegressor(search="gibbs", n_draws=500, random_state=0).fit(np.delete(X, 1, axis=1), y)
+    X[:, 1] = 3.0
+    with pytest.warns(FitWarning, match="constant"):
+        whole = SpikeSlabRegressor(search="gibbs", n_draws=500, random_state=0).fit(X, y)
+    told, alone = (model.posterior_.diagnostics["inclusion_error"] for model in (whole, short))
+    assert told.shape == (5,) and told[1] == 0.0 == whole.inclusion_probabilities_[1]
+    np.testing.assert_allclose(np.delete(told, 1), alone, atol=0.02)

@@ -1,0 +1,429 @@
+"""What a model says of its inputs: influences, relevances, curves, and the sentences made of them."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from credo.distributions import Normal
+from credo.features import Polynomial
+from credo.gp import GPRegressor
+from credo.kernel_machines import KernelRidge, NadarayaWatson
+from credo.kernels import RBF
+from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression, Ridge
+from credo.metrics import Influence
+from credo.sparse import SpikeSlabRegressor
+from credo.study.report._answer import _judged, inputs
+from credo.study.report._curves import (
+    Curve,
+    Shares,
+    curve_figures,
+    curve_sentence,
+    curves,
+    latent,
+    line,
+    probability,
+    typical,
+)
+from credo.study.report._inputs import (
+    Process,
+    influence,
+    influence_figure,
+    influence_sentence,
+    nonlinearity_sentence,
+    process,
+    process_sentence,
+)
+from credo.study.report._leaderboard import evidence
+from credo.study.report._numbers import percent
+from credo.tables import Preparation, TableModel
+
+
+def fitted(estimator, frame, y):
+    return TableModel(Preparation(standardize=True), estimator, "y").fit(frame, y)
+
+
+@pytest.fixture(scope="module")
+def farm():
+    rng = np.random.default_rng(3)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "warmth": rng.uniform(5, 35, size=n),
+            "soil": rng.choice(["sand", "clay", "peat"], size=n, p=[0.5, 0.3, 0.2]),
+            "wind": rng.gamma(2.0, 3.0, size=n),
+            "day": pd.date_range("2021-03-01", periods=n).strftime("%d.%m.%Y"),
+        }
+    )
+    frame.loc[::15, "wind"] = np.nan
+    y = 30 * np.exp(-(((frame["warmth"] - 22) / 7) ** 2)) - 6 * (frame["soil"] == "peat") + rng.normal(0, 1, size=n)
+    return frame, y.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def grown(farm):
+    return fitted(GPRegressor(), *farm)
+
+
+def test_the_influence_of_a_column_is_that_of_moving_it_in_the_table(farm, grown):
+    frame, y = farm
+    found = influence(grown, frame, spread=y.std())
+    low, high = frame.copy(), frame.copy()
+    half = 0.5 * frame["warmth"].std(ddof=0)
+    low["warmth"] = (frame["warmth"] - half).clip(lower=frame["warmth"].min())
+    high["warmth"] = (frame["warmth"] + half).clip(upper=frame["warmth"].max())
+    change = np.sqrt(np.mean((grown.predict(high) - grown.predict(low)) ** 2))
+    assert found.members == [["warmth"], ["soil"], ["wind"], ["day"]]
+    assert found.values[0] == pytest.approx(change, rel=1e-6)
+    assert found.measured == [True, False, True, True]
+    assert found.order.tolist()[:2] == [0, 1]
+
+
+def test_levels_and_numbers_of_a_linear_model_are_on_one_scale():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(size=4000), "b": rng.choice(["no", "yes"], size=4000)})
+    y = 2 * frame["a"].to_numpy() + 0.5 * (frame["b"] == "yes").to_numpy()
+    found = influence(fitted(Ridge(alpha=1e-8), frame, y), frame, spread=y.std())
+    # |w| · sd of a fair coin is 0.25; rows exchange with rows at random, which 500 of them average to about 5 %.
+    assert found.values[1] == pytest.approx(0.25, rel=0.15)
+    # Moved by sd/2 = 1/√48 to either side, rows nearer to an end stop there: E(step²) = ⅓ − … is at most the full one.
+    full = 2 / np.sqrt(12)
+    assert 0.75 * full < found.values[0] < full
+
+
+def test_columns_that_go_together_are_moved_together(pictures):
+    rng = np.random.default_rng(1)
+    x, z = rng.normal(size=(2, 60))
+    frame = pd.DataFrame({"x": x, "twin": x + 1e-4 * rng.normal(size=60), "z": z})
+    y = x + z + rng.normal(size=60)
+    model = fitted(LinearRegression(), frame, y)
+    found = influence(model, frame, spread=y.std())
+    assert found.members == [["x", "twin"], ["z"]]
+    # Together they are worth what x alone would be: its coefficient of one times its spread, exchanged at random.
+    assert found.values[0] == pytest.approx(x.std(), rel=0.35)
+    text = influence_sentence(found, best="linear", target="y")
+    assert text.endswith("x and twin vary together or determine each other: these rows can't separate their effects.")
+    assert "x (with twin)" in text
+    figure = influence_figure(found, best="linear", target="y")
+    assert ">x + 1 correlated<" in figure.svg and "share one bar" in figure.reading
+    # They have a curve of their own, along which both move.
+    (curve,) = curves(model, frame, 0, [["x", "twin"]])
+    assert (curve.name, curve.together, curve.title) == ("x", ("twin",), "x and twin")
+    slope = np.polyfit(curve.x, curve.mean, 1)[0]
+    # What neither coefficient is by itself, their sum is: that of x alone, but for noise of 1/√60.
+    assert slope == pytest.approx(1.0, abs=0.5)
+    assert np.abs(model.estimator_.coef_).max() > 5
+
+
+def test_a_sum_of_others_goes_with_them_however_calm_the_model_is():
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["wall", "roof", "height"])
+    frame["surface"] = frame["wall"] + 2 * frame["roof"]
+    y = frame["surface"].to_numpy() + frame["height"].to_numpy()
+    found = influence(fitted(Ridge(alpha=10.0), frame, y), frame, spread=y.std())
+    assert found.together == [["wall", "roof", "surface"]]
+    # The surface has a variance of five, and height of one: the group, though no row tells its parts apart, leads.
+    assert [found.members[i][0] for i in found.order] == ["wall", "height"]
+
+
+def test_too_many_columns_are_not_tried_one_by_one():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(30, 101))).add_prefix("x")
+    model = fitted(Ridge(), frame, frame["x0"].to_numpy())
+    assert influence(model, frame, spread=1.0) is None
+
+
+def test_bends_are_grouped_by_the_columns_of_the_table(grown):
+    found = process("gp", grown)
+    each = dict(zip(grown.preparation_.get_feature_names_out(), grown.estimator_.relevance_, strict=True))
+    levels = [value for name, value in each.items() if name.startswith("soil=")]
+    assert len(levels) == 2
+    assert found.names == ["warmth", "soil", "wind", "day"]
+    assert found.nonlinearity[1] == pytest.approx(np.hypot(*levels))
+    assert found.nonlinearity[2] == pytest.approx(np.hypot(each["wind"], each["wind is missing"]))
+    assert found.noise == pytest.approx(np.sqrt(grown.estimator_.noise_variance_))
+    # The noise of the data has a deviation of one.
+    assert 0.7 < found.noise < 1.4
+
+
+def test_a_shared_length_scale_ranks_nothing(farm):
+    frame, y = farm
+    found = process("gp", fitted(GPRegressor(RBF(), n_restarts=0), frame, y))
+    assert found.nonlinearity is None
+    assert process("ridge", fitted(Ridge(), frame, y)) is None
+
+
+def test_the_typical_row_is_the_one_nearest_to_the_medians():
+    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 9.0, 4.0], "b": [5.0, 6.0, 7.0, 1.0, 90.0]})
+    model = fitted(Ridge(), frame, np.arange(5.0))
+    # Medians 2 and 6; the row 2, 7 is off by a small part of b's spread, the row 1, 6 by more of a's.
+    assert typical(model, frame) == 2
+
+
+def test_curves_follow_the_function_in_the_units_of_the_table(farm, grown):
+    frame, _ = farm
+    row = typical(grown, frame)
+    warmth, soil, day = curves(grown, frame, row, [["warmth"], ["soil"], ["day"]])
+    truth = 30 * np.exp(-(((warmth.x - 22) / 7) ** 2)) - 6 * (frame["soil"].iloc[row] == "peat")
+    # A band of 95 % at each of 80 places that go together.
+    assert np.mean((warmth.lower <= truth) & (truth <= warmth.upper)) > 0.8
+    assert np.abs(warmth.mean - truth).max() < 3.0
+    assert soil.ticks == ["clay", "peat", "sand"]
+    assert soil.mean[1] == pytest.approx(soil.mean[2] - 6, abs=2.0)
+    first = (np.datetime64("2021-03-01") - np.datetime64("1970-01-01")).astype(float)
+    assert (day.label, day.dates, day.x[0] - first, day.x[-1] - first) == ("day", True, 0.0, 119.0)
+
+
+def test_curves_leave_out_the_noise(farm, grown):
+    frame, _ = farm
+    some = frame.iloc[:5]
+    variance = grown.predict_dist(some).var - latent(grown, some).var
+    process = grown.estimator_
+    noise = process.theta_weights_ @ process.noise_levels_ * process.scale_[0] ** 2
+    np.testing.assert_allclose(variance, noise, rtol=1e-6)
+
+
+def test_a_pipeline_is_asked_through_its_steps(farm):
+    frame, y = farm
+    model = fitted(make_pipeline(Polynomial(degree=2), BayesianLinearRegression()), frame, y)
+    np.testing.assert_allclose(latent(model, frame).mean, model.predict(frame), rtol=1e-9)
+    assert {curve.name for curve in curves(model, frame, 0, [[name] for name in frame.columns])} == set(frame.columns)
+
+
+def test_a_table_of_one_column_has_a_line(farm):
+    frame, y = farm
+    model = fitted(KernelRidge(alpha="loo", fit_intercept=True), frame[["warmth"]], y)
+    found = line(model, frame[["warmth"]], "warmth")
+    np.testing.assert_allclose(found.data, frame["warmth"], rtol=1e-9)
+    table = pd.DataFrame({"warmth": found.x})
+    np.testing.assert_allclose(found.predictive.mean, model.predict(table), rtol=1e-9)
+    assert (found.predictive.std > found.dist.std).all()
+    few = pd.DataFrame({"warmth": np.round(frame["warmth"] / 10)})
+    assert line(fitted(Ridge(), few, y), few, "warmth") is None
+
+
+def curve(mean, half, ticks=None, level=None):
+    mean = np.asarray(mean, dtype=float)
+    return Curve("x", "x", np.linspace(0, 10, len(mean)), Normal(mean, np.full(len(mean), half / 1.96)), ticks, level)
+
+
+up = np.linspace(0.0, 10.0, 41)
+hill = 10 - (up - 5) ** 2 / 2.5
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (curve(up, 1.0), "Rises from 0 to 10.0."),
+        (curve(-up, 1.0), "Falls from 0 to −10.0."),
+        (curve(up, 6.0), "No clear effect."),
+        (curve(hill, 1.0), "Rises to 10.0 at 5, then falls."),
+        (curve(-hill, 1.0), "Falls to −10.0 at 5, then rises."),
+        (curve(np.cos(np.pi * up), 0.1), "Rises and falls between −1.00 and 1.00."),
+        # A dent that the band doesn't vouch for; what is next to nothing beside the curve's height is none.
+        (curve(up - 3 * np.exp(-((up - 5) ** 2)) + 1e-9, 1.5), "Rises overall from 0 to 10.0."),
+        (curve([1.0, 5.0, 3.0], 0.5, ["a", "b", "c"]), "Lowest at a (1.00), highest at b (5.00)."),
+        # A band of which the height is unknown, and the difference between places isn't; and the other way round.
+        (curve(up, 6.0, level=False), "Rises from 0 to 10.0."),
+        (curve(-up, 6.0, level=False), "Falls from 0 to −10.0."),
+        (curve(hill, 6.0, level=False), "Lowest at 0 (0), highest at 5 (10.0)."),
+        (curve([1.0, 5.0, 3.0], 4.0, ["a", "b", "c"], level=False), "Lowest at a (1.00), highest at b (5.00)."),
+        (curve(up, 6.0, level=True), "No clear effect."),
+    ],
+)
+def test_what_a_curve_does(fact, text):
+    assert curve_sentence(fact) == text
+
+
+@pytest.mark.parametrize(
+    "estimator", [LinearRegression(), BayesianLinearRegression(), make_pipeline(Polynomial(degree=1), Ridge())]
+)
+def test_a_line_is_level_where_the_interval_of_its_coefficient_holds_zero(estimator):
+    """The slope of each column sweeps through the border, while the height is so unsure that the bands hold levels."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(40, 12))).add_prefix("x")
+    y = 100 + frame.to_numpy() @ np.linspace(-0.8, 0.8, 12) + rng.normal(0, 1.2, size=40)
+    model = fitted(estimator, frame, y)
+    found = curves(model, frame, 0, [[name] for name in frame.columns])
+    inner = model.estimator_ if hasattr(model.estimator_, "confint") else model.estimator_[-1]
+    lower, upper = np.asarray(inner.confint(0.95))[1:].T
+    assert [one.is_flat for one in found] == ((lower <= 0) & (upper >= 0)).tolist()
+    assert 0 < sum(one.is_flat for one in found) < 12
+    assert any(not one.is_flat and one.lower.max() <= one.upper.min() for one in found)
+
+
+def test_a_line_of_a_spike_is_level_unless_its_column_is_almost_surely_in():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(60, 6))).add_prefix("x")
+    y = frame.to_numpy() @ np.array([0.0, 0.1, 0.3, 0.4, 0.8, 2.0]) + rng.normal(size=60)
+    model = fitted(SpikeSlabRegressor(), frame, y)
+    found = {one.name: one.is_flat for one in curves(model, frame, 0, [[name] for name in frame.columns])}
+    share = dict(zip(frame.columns, model.estimator_.inclusion_probabilities_, strict=True))
+    assert all(found[name] for name in share if share[name] < 0.94)
+    assert not any(found[name] for name in share if share[name] > 0.999)
+    assert 0 < sum(found.values()) < 6
+
+
+def test_a_process_and_two_classes_are_compared_at_two_places_too(farm, grown):
+    frame, y = farm
+    row = typical(grown, frame)
+    warmth, wind = curves(grown, frame, row, [["warmth"], ["wind"]])
+    assert (warmth.is_flat, wind.is_flat) == (False, True)
+    classes = fitted(BayesianLogisticRegression(), frame, np.where(y > np.median(y), "high", "low"))
+    assert curves(classes, frame, row, [["wind"]], predict=probability)[0].is_flat is True
+    assert curves(fitted(NadarayaWatson(), frame, y), frame, row, [["wind"]])[0].is_flat is None
+
+
+def test_the_summary_judges_curves_of_models_that_do_not_compare_two_places(farm):
+    """The band of a forest is mostly the uncertainty of its level: a horizontal line fits into every one."""
+    frame, y = farm
+    model = fitted(NadarayaWatson(), frame, y)
+    found = inputs("model", [], {"model": model}, frame, y=y, rows=np.arange(len(y)), spread=float(np.std(y)))
+    assert found.effects is None and len(found.curves) == 4
+    said = influence_sentence(found.influence, best="model", target="y")
+    little = said.partition("Little influence:")[2]
+    assert [one.name for one in found.curves if one.is_flat] == [name for name in frame.columns if name in little]
+    wide = Curve("warmth", "warmth", np.arange(3.0), Normal(np.array([18.0, 40.0, 68.0]), np.full(3, 40.0)))
+    assert curve_sentence(wide) == "No clear effect."
+    fact = Influence([["warmth"], ["wind"]], np.array([19.0, 0.5]), [True, True])
+    assert curve_sentence(_judged(wide, None, fact, model)) == "Rises from 18.0 to 68.0."
+    assert curve_sentence(_judged(replace(wide, name="wind"), None, fact, model)) == "No clear effect."
+
+
+def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
+    frame, y = farm
+    frame = frame[["warmth", "soil"]]
+    labels = np.where(y + 10 * (frame["soil"] == "clay") > 15, "good", "bad")
+    model = fitted(BayesianLogisticRegression(prior_precision=1.0), frame, labels)
+    found = inputs(
+        "model", [], {"model": model}, frame, y=labels, rows=np.arange(len(y)), spread=np.inf, predict=probability
+    )
+    clear = dict.fromkeys(frame.columns, False)
+    for name, is_clear in zip(model.preparation_.sources(), found.effects.is_clear, strict=True):
+        clear[name] |= bool(is_clear)
+    assert {one.name: not one.is_flat for one in found.curves} == clear
+
+
+def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
+    """As the probability of a class between two others does: 99.9 %, 100 %, and down to nothing."""
+    bare = np.r_[0.999, np.ones(20), np.linspace(1.0, 0.0, 20)]
+    fact = Curve("x", "x", np.arange(41.0), Shares(bare, bare, bare))
+    assert curve_sentence(fact, write=percent) == "Falls from 100 % to 0 %."
+    up_and_down = Curve("x", "x", np.arange(41.0), Shares(hill, hill, hill))
+    assert curve_sentence(up_and_down).startswith("Rises to 10.0")
+    flat = np.full(41, 0.5)
+    assert curve_sentence(Curve("x", "x", np.arange(41.0), Shares(flat, flat, flat))) == "No effect."
+
+
+def test_what_is_as_good_as_flat_is_not_enlarged():
+    tiny = 0.999 + 1e-5 * up
+    fact = Curve("x", "x", up, Shares(tiny, tiny, tiny))
+    (shown,) = curve_figures([fact], scale=(0.0, 1.0), max_zoom=25.0, write=percent)
+    assert "zoomed" not in shown.answer
+    (shown,) = curve_figures([fact], scale=(0.0, 1.0), write=percent)
+    assert "zoomed" in shown.answer
+
+
+def test_a_small_curve_says_that_it_is_enlarged():
+    assert curve_sentence(curve(up, 1.0), zoom=12.3).endswith(" (y-axis zoomed 12×).")
+
+
+def test_influences_in_words():
+    def say(values, measured=None):
+        values = np.asarray(values)
+        names = ["froude", "beam", "length", "draught", "soil"][: len(values)]
+        fact = Influence([[name] for name in names], values, measured or [True] * len(values))
+        return influence_sentence(fact, best="gp", target="y")
+
+    assert say([20.0, 0.5, 0.4]) == (
+        "Most influential: froude. One standard deviation of it changes the predicted y by 20 (root mean square over "
+        "the rows). Little influence: the other two."
+    )
+    assert say([20.0, 6.0, 0.4]).endswith(", one standard deviation of beam by 6.0. Little influence: length.")
+    assert say([20.0, 12.0, 6.0], [True, True, False]).startswith("Most influential: froude and beam. One")
+    assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", one standard deviation of beam by 12.")
+    assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0. Little influence: length, draught and soil.")
+    assert say([0.0, 0.0]) == "No input changes the predictions of gp."
+
+
+def test_bars_end_where_influences_do(pictures):
+    fact = Influence([["froude"], ["beam"], ["soil"]], np.array([0.0, 2.0, 0.0]), [True] * 3)
+    shown = influence_figure(fact, best="lasso", target="y")
+    assert ">beam<" in shown.svg and ">froude<" not in shown.svg
+    assert "Not shown: two inputs without influence." in shown.reading
+
+
+def test_a_process_in_words():
+    fact = Process("gp", "RBF", 1.5, ["a", "b"], np.array([1.0, 0.05]))
+    assert process_sentence(fact, target="y", spread=10.0) == (
+        "gp models y as a very smooth function of its two inputs plus noise of standard deviation 1.50."
+    )
+    assert process_sentence(fact, target="y", spread=1e6).endswith("plus almost no noise.")
+    assert nonlinearity_sentence(fact) == "Most nonlinear along a; nearly linear along b."
+    both = Process("gp", "Matern52 + Linear", 1.5, ["a"], None)
+    assert "y as the sum of a linear and a smooth function of its only input plus" in process_sentence(
+        both, target="y", spread=10.0
+    )
+    varying = process_sentence(Process("gp", "RBF", 1.5, ["a"], None, noise_varies=True), target="y", spread=10.0)
+    assert varying.endswith("plus noise of standard deviation 1.50 on average, which varies with the inputs.")
+    rough = Process("gp", "Exponential", 1.5, ["a"], None)
+    assert "a rough function of its only input" in process_sentence(rough, target="y", spread=10.0)
+
+
+@pytest.mark.parametrize(
+    ("logs", "top", "text"),
+    [
+        ({"gp": -10.0, "bayes": -33.0}, "gp",
+         "The log evidence, which needs no held-out rows, also favours gp, by 23 over bayes."),
+        ({"gp": -40.0, "bayes": -33.0}, "gp",
+         "The log evidence, which needs no held-out rows, instead favours bayes, by 7.0 over gp."),
+        ({"gp": -40.0, "bayes": -33.0}, "ridge",
+         "Of two models with a log evidence, bayes has the largest, 7.0 above gp."),
+        ({"gp": -40.0}, "gp", ""),
+    ],
+)  # fmt: skip
+def test_evidence_beside_the_held_out_score(logs, top, text):
+    assert evidence(logs, top) == text
+
+
+def test_every_small_picture_has_its_sentence_and_words_for_the_blind(farm, make_page):
+    text = make_page(*farm, {"gp": GPRegressor(n_restarts=0)})
+    small = re.findall(r'<figure id="figure-curve-.*?</figure>', text, flags=re.DOTALL)
+    assert len(small) == 4
+    for figure in small:
+        assert re.search(r'<svg [^>]*role="img" aria-label="[^"]{20,}"', figure)
+        assert len(re.search(r'<p class="said">(.+?)</p>', figure, flags=re.DOTALL)[1]) > 15
+    assert text.index('id="figure-curve-0"') < text.index(">soil</h3>")
+    # What moves the predictions comes first; how they bend is another matter.
+    assert text.index('id="figure-influences"') < text.index('id="figure-nonlinearity"')
+    assert "strongly curved along this input" in text
+    assert "relevance" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+    assert "figure-coefficients" not in text
+    assert "residual noise" in text
+    assert "<dt>Gaussian process</dt>" in text
+
+
+def test_models_without_length_scales_for_each_column_show_influences(farm, make_page):
+    text = make_page(*farm, {"model": NadarayaWatson()})
+    assert "Which inputs matter?" in text
+    assert "figure-nonlinearity" not in text
+    assert "<dt>Gaussian process</dt>" not in text
+
+
+def test_the_page_says_how_many_inputs_have_a_curve(make_page):
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(rng.normal(size=(60, 8))).add_prefix("x")
+    y = frame.sum(axis=1).to_numpy() + rng.normal(size=60)
+    assert "Shown: six of the eight inputs." in make_page(frame, y, {"linear": LinearRegression()})
+    assert "Shown: " not in make_page(frame[["x0", "x1"]], y, {"linear": LinearRegression()})
+
+
+def test_a_table_of_one_column_shows_its_curve(farm, make_page):
+    frame, y = farm
+    text = make_page(frame[["warmth"]], y, {"gp": GPRegressor(n_restarts=0)})
+    assert "What does the fitted curve look like?" in text
+    assert "Effect of each input" not in text
+    assert "gp models y as a very smooth function of its only input" in text
