@@ -19,6 +19,7 @@ from functools import cache
 
 import numpy as np
 from sklearn.base import clone, is_regressor
+from sklearn.utils.validation import has_fit_parameter
 from tests.contracts.estimators import classifiers, regressors
 
 from credo.core.estimator import FitWarning
@@ -145,7 +146,8 @@ def attempt(seed):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+            takes_weights = weight is not None and has_fit_parameter(model, "sample_weight")
+            model.fit(X, y, sample_weight=weight) if takes_weights else model.fit(X, y)
             wrong = _checked(model, np.asarray(X, dtype=float))
         except NotPositiveDefiniteError:
             wrong = None

@@ -17,7 +17,7 @@ gc.disable()
 # By the path and the name of a test.
 GROUPS = {
     "subsets": re.compile(r"tests/sparse|SpikeSlab|spike.slab|inclusion"),
-    "others": re.compile(r"[pP]erceptron|LMS|test_lms|Lasso|ElasticNet|SparseLogistic|coordinate|/gp/|GP|kernels"),
+    "others": re.compile(r"Lasso|ElasticNet|SparseLogistic|coordinate|/gp/|GP|kernels"),
 }
 
 

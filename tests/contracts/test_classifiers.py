@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from tests.contracts.estimators import brief, cases, classifiers, fitted
+from sklearn.utils.validation import has_fit_parameter
+from tests.contracts.estimators import brief, cases, classifiers, expected_failures, fitted
 
 import credo
 from credo.core.estimator import Result
@@ -25,9 +26,11 @@ EVIDENCE_METHODS = {"exact", "laplace", "ep", "elbo", "bic"}
 NAMES = ["a", "b", "c"]
 # Laws that a model can't keep, and why.
 UNITS_SHOW = {"Perceptron": "its bias is the weight of a column of ones, whatever the unit of the others"}
-ORDER_SHOWS = {"Perceptron": "of rivals that are level it punishes the first, from the first visit on"}
+_TIES = "of rivals that are level it punishes the first, from the first visit on"
+ORDER_SHOWS = {"Perceptron": _TIES, "KernelPerceptron": _TIES}
+# Rows are drawn or visited at random by their positions.
+RANDOM = {"Perceptron", "KernelPerceptron", "BaggingClassifier"}
 WEAK = {"DecisionStump": "one threshold can't tell three classes apart"}
-FACTORS_ARE_NO_COPIES = {"SoftNeighborsClassifier": "a class's factor makes its votes louder, not its rows more"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::credo.core.estimator.FitWarning")
 each = pytest.mark.parametrize("model", cases(classifiers()), ids=repr)
@@ -78,7 +81,7 @@ def test_discovery_finds_what_is_there():
 
 @each_default
 def test_scikit_learn_contract(model):
-    check_estimator(brief(model), on_skip=None)
+    check_estimator(brief(model), on_skip=None, expected_failed_checks=expected_failures(model))
 
 
 @each
@@ -183,13 +186,16 @@ def test_the_order_of_rows_doesn_t_matter(model):
     X, y = data()
     order = np.random.default_rng(1).permutation(len(X))
     whole = fitted(model, X, y)
-    same(said(clone(model).fit(X[order], y[order]), X), said(whole, X), 1e-6)
+    if type(model).__name__ not in RANDOM:
+        same(said(clone(model).fit(X[order], y[order]), X), said(whole, X), 1e-6)
     for rows in (slice(0, 1), slice(3, 17), order):
         same(said(whole, X[rows]), said(whole, X)[rows], 1e-9)
 
 
 @each
 def test_weights_are_copies(model):
+    if not has_fit_parameter(model, "sample_weight") or type(model).__name__ in RANDOM:
+        pytest.skip("the model takes no weights, or draws rows at random")
     for X, y in tables(model):
         weight = np.resize([1, 3, 2, 0, 1], len(y))
         weighted = clone(model).fit(X, y, sample_weight=weight)
@@ -212,8 +218,7 @@ def test_class_weights(model):
     assert (heavy.predict(X) == 1).sum() >= (plain.predict(X) == 1).sum()
     if hasattr(model, "predict_proba"):
         assert heavy.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
-    if type(model).__name__ not in FACTORS_ARE_NO_COPIES:
-        same(said(heavy, X), said(clone(model).fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0)), X))
+    same(said(heavy, X), said(clone(model).fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0)), X))
     balanced = clone(model).set_params(class_weight="balanced")
     weight = np.resize([1, 3, 2, 0, 1], len(y))
     repeated = clone(balanced).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
@@ -354,6 +359,8 @@ def test_bad_tables_are_refused_in_words(model):
 
 @each_brief
 def test_bad_weights_are_refused_in_words(model):
+    if not has_fit_parameter(model, "sample_weight"):
+        pytest.skip("the model takes no weights")
     X, y = data()
     cases = [(np.full(45, -1.0), "[Nn]egative"), (np.zeros(45), "zero"), (np.full(45, np.nan), "NaN")]
     for weight, message in [*cases, (np.ones(44), "shape"), (y.astype(float), "at least two classes")]:

@@ -106,7 +106,7 @@ def test_degrees_of_freedom_that_the_noise_can_t_have(noise, df, tmp_path, monke
 
 @pytest.mark.parametrize("name", ["last_", "average_"])
 @pytest.mark.parametrize("length", [1, 2, 4, 100])
-def test_weights_that_compiled_updates_would_write_beyond(name, length, tmp_path):
+def test_weights_of_another_number_of_columns(name, length, tmp_path):
     model = LMSRegression(random_state=0).fit(X, y)
     with pytest.raises(ModelFileError, match=f"{name} has shape"):
         forged(model, tmp_path, **{name: np.zeros(length)})

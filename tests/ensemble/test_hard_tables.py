@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression as PlainLogistic
 
 from credo import BayesianLinearRegression, BayesianLogisticRegression
 from credo.distributions import Normal
-from credo.ensemble import AdaBoostClassifier, BaggingClassifier, BaggingRegressor, Committee, Conformal, ModelAverage
+from credo.ensemble import AdaBoostClassifier, BaggingRegressor, Committee, Conformal, ModelAverage
 from credo.ensemble._calibration import Calibration, ScoreScaling
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import LinearDiscriminant
@@ -42,20 +42,6 @@ def test_a_single_row_of_a_class_cannot_be_held_out():
 def test_early_stopping_needs_rows_to_hold_out(rows):
     with pytest.raises(ValueError, match="early_stopping=False"):
         AdaBoostClassifier(n_rounds=3, early_stopping=True).fit(X[rows], [0, 1])
-
-
-def test_copies_of_a_row_are_not_out_of_bag_of_each_other():
-    """Errors out of bag are those of the rows with weights, in which there is nothing to see beforehand."""
-    member = BayesianLinearRegression(prior_precision=1.0, noise_precision=1.0)
-    model = BaggingRegressor(member, n_estimators=8, random_state=0)
-    copied = clone(model).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    weighted = clone(model).fit(X, y, sample_weight=np.full(30, 2.0))
-    np.testing.assert_allclose(copied.oob_prediction_[::2], weighted.oob_prediction_, rtol=1e-9)
-    assert copied.oob_score_ == pytest.approx(weighted.oob_score_, rel=1e-9)
-    # A table of few levels has equal rows that aren't copies, and still has rows out of bag.
-    levels = np.repeat([[0.0], [1.0]], 20, axis=0)
-    found = BaggingClassifier(n_estimators=5, random_state=0).fit(levels, np.arange(40) % 3 == 0)
-    assert np.isfinite(found.oob_probabilities_).any()
 
 
 @pytest.mark.parametrize("spread", [None, "learn"])

@@ -35,11 +35,9 @@ def test_files_bring_it_back_bit_for_bit(model, tmp_path):
 
 CLASSIFIERS = [
     KernelPerceptron(kernels.RBF([0.2, 14]) + kernels.White(0.01), random_state=0),
-    KernelPerceptron(
-        kernels.Polynomial(3).on([1]), solution="pocket", class_weight={"a": 2.0, "b": 1.0, "c": 1.0}, random_state=0
-    ),
+    KernelPerceptron(kernels.Polynomial(3).on([1]), random_state=0),
     SoftNeighborsClassifier(kernels.Matern32([1.0, 3.0]) * kernels.Periodic(period=2.0).on(0), bandwidth=0.4),
-    SoftNeighborsClassifier(class_weight="balanced"),
+    SoftNeighborsClassifier(),
 ]
 
 
@@ -48,12 +46,13 @@ CLASSIFIERS = [
 def test_files_bring_classifiers_back_bit_for_bit(model, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
-    model = clone(model).fit(X, rng.choice(["a", "b", "c"], size=30), sample_weight=rng.integers(0, 3, size=30))
+    model = clone(model).fit(X, rng.choice(["a", "b", "c"], size=30))
     credo.save(model, tmp_path / "model.credo")
     back = credo.load(tmp_path / "model.credo")
     assert type(back) is type(model) and repr(back) == repr(model)
     assert back.kernel_ == model.kernel_ and back.result_ == model.result_
     new = np.concatenate([X + 0.1, 1e6 * X])
-    np.testing.assert_array_equal(back.decision_function(new), model.decision_function(new))
+    name = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+    np.testing.assert_array_equal(getattr(back, name)(new), getattr(model, name)(new))
     np.testing.assert_array_equal(back.predict(new), model.predict(new))
     assert str(model.summary()) == str(back.summary())

@@ -248,7 +248,7 @@ def test_small_blocks_give_the_same_answer(table, monkeypatch):
     X, y = table
     model = KernelRidge(alpha=0.1).fit(X, y)
     whole = model.predict_dist(X)
-    monkeypatch.setattr("credo.kernel_machines._neighbours.BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("credo.kernel_machines._rows.BLOCK_ENTRIES", 100)
     parts = model.predict_dist(X)
     np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-10)
     np.testing.assert_allclose(parts.std, whole.std, rtol=1e-10)
@@ -263,7 +263,7 @@ def test_default_kernel_has_the_median_distance():
 def test_refitting_forgets_the_path(table):
     X, y = table
     model = KernelRidge(alpha="loo").fit(X, y).set_params(alpha=1.0).fit(X, y)
-    assert not hasattr(model, "loo_errors_") and model.result_.message == "solved in closed form"
+    assert not hasattr(model, "loo_errors_") and model.result_.message == "solved directly"
 
 
 def test_summary_tells_kernel_penalty_and_noise(table):

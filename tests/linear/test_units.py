@@ -5,7 +5,7 @@ import pytest
 
 from credo import BayesianLinearRegression, LinearRegression, Ridge
 from credo.core.estimator import FitWarning
-from credo.linear._spectrum import spectrum
+from credo.core.learning.spectrum import spectrum
 
 SCALES = [(1e8, 1e-8), (1e-8, 1e8), (1.0, 1e-20)]
 

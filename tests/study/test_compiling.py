@@ -16,18 +16,18 @@ def double(x):
 
 
 def test_an_empty_cache_is_noticed_and_a_full_one_too(tmp_path, monkeypatch):
-    # A tiny module stands in for the LMS loop, with numba's own cache in a fresh folder.
+    # A tiny module stands in for the loops of trees, with numba's own cache in a fresh folder.
     path = tmp_path / "_jit.py"
     path.write_text(SOURCE)
-    spec = importlib.util.spec_from_file_location("credo.linear._jit", path)
+    spec = importlib.util.spec_from_file_location("credo.trees._jit", path)
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "credo.linear._jit", module)
+    monkeypatch.setitem(sys.modules, "credo.trees._jit", module)
     spec.loader.exec_module(module)
-    assert compiles("credo.linear._jit")
+    assert compiles("credo.trees._jit")
     assert module.double(2.0) == 4.0
-    assert not compiles("credo.linear._jit")
+    assert not compiles("credo.trees._jit")
 
 
 def test_what_can_not_be_told_is_not_claimed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "credo.linear._jit", ModuleType("_jit"))
-    assert not compiles("credo.linear._jit")
+    monkeypatch.setitem(sys.modules, "credo.trees._jit", ModuleType("_jit"))
+    assert not compiles("credo.trees._jit")

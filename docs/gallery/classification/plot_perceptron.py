@@ -15,7 +15,7 @@ from credo.kernels import RBF
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal([-1.5, -1], 0.7, size=(30, 2)), rng.normal([1.5, 1], 0.7, size=(30, 2))])
 y = np.repeat([0, 1], 30)
-line = credo.Perceptron(shuffle=False).fit(X, y)
+line = credo.Perceptron(random_state=0).fit(X, y)
 phi = np.column_stack([X, np.ones(60)])
 margin = ((2 * y - 1) * line.decision_function(X)).min() / np.linalg.norm([*line.coef_[0], line.intercept_[0]])
 bound = (np.linalg.norm(phi, axis=1).max() / margin) ** 2

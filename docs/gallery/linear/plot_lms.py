@@ -18,8 +18,7 @@ y = 0.5 + X @ w + 0.5 * rng.normal(size=400)
 rules = {
     "step 0.01": credo.LMSRegression(step=0.01, random_state=0),
     "step 0.2": credo.LMSRegression(step=0.2, random_state=0),
-    "automatic step": credo.LMSRegression(random_state=0),
-    "automatic, averaged": credo.LMSRegression(average=True, random_state=0),
+    "automatic step, averaged": credo.LMSRegression(random_state=0),
 }
 paths = {name: [] for name in rules}
 for row, target in zip(X, y, strict=True):
@@ -29,13 +28,13 @@ paths = {name: np.array(path) for name, path in paths.items()}
 least_squares = credo.LinearRegression().fit(X, y).coef_
 last = {name: float(np.linalg.norm(path[-50:] - least_squares, axis=1).mean()) for name, path in paths.items()}
 print("mean distance from least squares over the last 50 rows:", {name: round(d, 2) for name, d in last.items()})
-assert min(last, key=last.get) == "automatic, averaged"
+assert min(last, key=last.get) == "automatic step, averaged"
 
 # %%
-# ``fit`` passes over the same rows until it has converged, and then equals least squares:
+# ``fit`` passes over the same rows several times and ends near least squares:
 
 print(credo.LMSRegression(random_state=0).fit(X, y).coef_, least_squares)
-assert np.allclose(credo.LMSRegression(random_state=0).fit(X, y).coef_, least_squares, atol=1e-5)
+assert np.allclose(credo.LMSRegression(random_state=0).fit(X, y).coef_, least_squares, atol=0.01)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 for name, path in paths.items():
@@ -48,4 +47,4 @@ right.legend(fontsize="small")
 
 # %%
 # **What to see.** A small step is slow, a large one keeps moving about the solution with the noise. The automatic step
-# is large at first and then falls; the average of its iterates ends closest to least squares.
+# is large at first and then falls, and the average of its iterates ends closest to least squares.

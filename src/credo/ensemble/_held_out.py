@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from credo.core.deadlines import TimeUp, until
 from credo.core.estimator import FitWarning
-from credo.core.folds import Split, equal_rows, group_folds, mostly_copies, pairs_of_folds, row_places, splits
+from credo.core.folds import Split, equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.notices import warn
 from credo.core.seeds import reseeded
 from credo.ensemble._base import Attempt, Pairs, attempt, class_probabilities
@@ -35,50 +35,26 @@ _LARGEST = 2e7
 
 @dataclass(frozen=True)
 class Resampling:
-    """What samples are drawn from: the cumulative weights of the rows, in an order that the rows themselves define.
+    """The probability of each row in a bootstrap sample, which is proportional to its weight, and the sample's size."""
 
-    A sample is a set of points on the line of cumulative weights. Copies of a row are neighbours there and take as much
-    of the line as one row of their total weight: so k copies and a weight of k give the same sample, and the order of
-    the rows in the table doesn't matter. `group` numbers the distinct rows, target included.
-    """
-
-    order: Indices
-    ends: Array
+    share: Array
     size: int
-    # Equal for copies of a row.
-    group: Indices
 
     @classmethod
-    def of(cls, X: Any, codes: NDArray[Any], weight: Array | None) -> Resampling:
+    def of(cls, n_rows: int, weight: Array | None) -> Resampling:
         """Samples have as many rows as the table, counted by weight."""
-        places, n = row_places(X), len(codes)
-        order = group = np.arange(n)
-        if places is not None:
-            order = np.lexsort((codes, places))
-            first = np.append(True, (np.diff(places[order]) != 0) | (np.diff(codes[order]) != 0))
-            # A row isn't out of bag if a copy of it was drawn, unless most rows are copies: hardly any would be left.
-            if not mostly_copies(n, int(first.sum())):
-                group = np.empty(n, dtype=np.intp)
-                group[order] = np.cumsum(first) - 1
-        ends = np.cumsum((np.ones(n) if weight is None else weight)[order])
-        if ends[-1] > _LARGEST:
+        weight = np.ones(n_rows) if weight is None else weight
+        total = float(weight.sum())
+        if total > _LARGEST:
             raise ValueError(
-                f"the weights sum to {ends[-1]:.3g}, and a bootstrap sample would have as many rows: rescale the "
+                f"the weights sum to {total:.3g}, and a bootstrap sample would have as many rows: rescale the "
                 "weights so that they sum to the number of observations"
             )
-        return cls(order, ends, max(n, round(float(ends[-1]))), group)
+        return cls(weight / total, max(n_rows, round(total)))
 
-    def counts(self, rng: np.random.Generator) -> Indices:
+    def counts(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """How often each row is drawn."""
-        points = rng.random(self.size) * self.ends[-1]
-        places = np.minimum(np.searchsorted(self.ends, points, side="right"), len(self.order) - 1)
-        counts = np.zeros(len(self.order), dtype=np.intp)
-        counts[self.order] = np.bincount(places, minlength=len(self.order))
-        return counts
-
-    def left_out(self, counts: Indices) -> Indices:
-        """The rows of which neither they nor a copy were drawn."""
-        return np.flatnonzero(np.bincount(self.group, counts)[self.group] == 0)
+        return rng.multinomial(self.size, self.share)
 
 
 @dataclass
@@ -117,7 +93,7 @@ def fit_bag(
             # So that members differ also where their samples don't.
             model = reseeded(clone(estimator), rng)
             done = _fitted(name, model, X, y, counts)
-            out = resampling.left_out(counts)
+            out = np.flatnonzero(counts == 0)
             if done.error is None:
                 try:
                     return _predicted(done, X, y, out, classes)
@@ -130,7 +106,7 @@ def fit_bag(
 
 
 def _fitted(name: str, model: Any, X: Any, y: NDArray[Any], counts: Indices) -> Attempt:
-    """Counts are weights where a weight of k is k copies; the steps of a pipeline would not all get them."""
+    """Fit to the rows drawn, with their counts as weights; the steps of a pipeline would not all get weights."""
     rows = np.flatnonzero(counts)
     weight = None
     if has_fit_parameter(model, "sample_weight") and not isinstance(model, Pipeline):

@@ -207,7 +207,7 @@ class Bagging(MetaEstimator):
         X : whatever the estimator takes
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row: rows are drawn in proportion to it.
+            Rows are drawn in proportion to their weights.
         """
         self._forget()
         n_members = positive_integer("n_estimators", self.n_estimators)
@@ -230,7 +230,7 @@ class Bagging(MetaEstimator):
     ) -> Diagnosis:  # fmt: skip
         """The errors of the members and of their average, out of bag.
 
-        Each row is predicted by those members only whose sample has no copy of it, about 37 % of them. A member knows
+        Each row is predicted by those members only whose sample doesn't contain it, about 37 % of them. A member knows
         fewer distinct rows than a model fitted to the table, so that averaging always looks good beside the members.
         Given the training rows, a single model is fitted in five folds as well, and the verdict compares with that.
 
@@ -276,8 +276,7 @@ class Bagging(MetaEstimator):
 
     def _bags(self, X: Any, y: NDArray[Any], weight: Array | None, n_members: int) -> list[Bag]:
         classes = getattr(self, "classes_", None)
-        codes = y if classes is None else np.searchsorted(classes, y)
-        resampling, deadline = Resampling.of(X, codes, weight), deadlines.current()
+        resampling, deadline = Resampling.of(len(y), weight), deadlines.current()
         generators, inner = generator(self.random_state).spawn(n_members), self._inner()
         jobs = (
             delayed(fit_bag)(f"member {i}", inner, X, y, resampling, rng, classes, deadline)
@@ -359,7 +358,7 @@ class BaggingRegressor(Bagging, Regressor):
     ----------
     estimators_ : the fitted members
     oob_prediction_, oob_std_ : arrays of shape (n_samples,), out of bag: mean and standard deviation for each row by
-        the members whose sample has no copy of it; NaN if there is none
+        the members whose sample doesn't contain it; NaN if there is none
     oob_score_, oob_log_score_ : R² and the mean log density, out of bag
     spread_factors_ : array [w, b], with w = 0 if members predict no distribution; None without calibration
     noise_std_ : s; None without calibration

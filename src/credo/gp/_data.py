@@ -13,6 +13,7 @@ from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
 from credo.core.estimator import check_places, check_positive, check_shapes, merge_equal_rows, with_gaps
+from credo.core.linalg import mean_and_std
 
 if TYPE_CHECKING:
     from credo.gp._noise import Noise
@@ -182,11 +183,7 @@ def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
 
 def weighted_std(X: Array, weight: Array) -> Array:
     """Standard deviation of each column, a weight of k standing for k rows."""
-    gap = X - np.average(X, axis=0, weights=weight)
-    # Squares of very large or very small numbers would overflow or underflow.
-    unit = np.abs(gap).max(axis=0, initial=0.0)
-    unit = np.where(unit > 0, unit, 1.0)
-    return unit * np.sqrt(np.average((gap / unit) ** 2, axis=0, weights=weight))
+    return mean_and_std(X, weight)[1]
 
 
 def rounding_variance(Y: Array) -> float:

@@ -6,21 +6,17 @@
     SoftNeighborsClassifier  p(c | x) ∝ Σ k(x, xᵢ) over the rows of class c;    bandwidth by exact leave-one-out
 
 `KernelRidge` is `credo.linear.Ridge` in the kernel's feature space and computes everything, including the whole path
-over α, from one eigendecomposition of the Gram matrix, the `Spectrum`. `NadarayaWatson` averages nearby targets with
-weights in logs, so that it predicts however far the nearest row is; `SoftNeighborsClassifier` uses the same weights as
-votes. `KernelPerceptron` visits rows one by one and computes only those rows of the Gram matrix that it needs.
+over α, from one eigendecomposition of the Gram matrix. `NadarayaWatson` averages nearby targets, and
+`SoftNeighborsClassifier` uses the same weights as votes.
 
-`Spectrum`, `Neighbours`, `Spread` and `Votes` are attributes of fitted models: their names are part of the file format.
-Covariance functions are in `kernels`; a kernel machine whose kernel is fitted by maximum evidence is a Gaussian
-process, in `gp`.
+`KernelSpectrum` and `Neighbours` are attributes of fitted models: their names are part of the file format. Covariance
+functions are in `kernels`; a kernel machine whose kernel is fitted by maximum evidence is a Gaussian process, in `gp`.
 """
 
-from credo.kernel_machines._neighbours import Neighbours as Neighbours
-from credo.kernel_machines._neighbours import Spread as Spread
-from credo.kernel_machines.neighbours import NadarayaWatson, SoftNeighborsClassifier
-from credo.kernel_machines.neighbours import Votes as Votes
+from credo.kernel_machines.neighbors import NadarayaWatson, SoftNeighborsClassifier
+from credo.kernel_machines.neighbors import Neighbours as Neighbours
 from credo.kernel_machines.perceptron import KernelPerceptron
 from credo.kernel_machines.ridge import KernelRidge
-from credo.kernel_machines.ridge import Spectrum as Spectrum
+from credo.kernel_machines.ridge import KernelSpectrum as KernelSpectrum
 
 __all__ = ["KernelPerceptron", "KernelRidge", "NadarayaWatson", "SoftNeighborsClassifier"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -11,31 +12,23 @@ from scipy import linalg as sla
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import (
-    FitWarning,
-    Regressor,
-    Result,
-    check_positive,
-    check_shapes,
-    interval_level,
-    nonnegative,
-)
+from credo.core.estimator import FitWarning, Regressor, Result, check_shapes, interval_level
 from credo.core.frames import Table
-from credo.core.learning import best_penalty, penalties, residual_noise
+from credo.core.learning import Penalty, Posterior, Spectrum, loo_squares
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.notices import warn
-from credo.distributions import Distribution, StudentT
-from credo.kernel_machines._neighbours import blocks, cross, median_distance
+from credo.distributions import Distribution, StudentT, t_variance
+from credo.kernel_machines._rows import blocks, cross, finite_gram, median_distance
 from credo.kernels import RBF, Kernel, require_kernel
 
 Array = NDArray[np.float64]
 
-# Candidates reach from a fit that is almost flat to the edge of what eigenvalues in double precision resolve.
-_LARGEST, _SMALLEST, _N_ALPHAS = 1e3, 1e-10, 200
 # An eigenvalue this far below zero, relative to the matrix, is no rounding error.
 _INDEFINITE = 1e-8
-# Gram matrix, eigenvectors and LAPACK's workspace of this order need 13 GB.
-_MAX_ROWS = 20_000
+_NO_PENALTY = (
+    "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about everything that the "
+    "rows don't determine; use a positive alpha to include it"
+)
 
 
 class KernelRidge(Regressor):
@@ -91,7 +84,7 @@ class KernelRidge(Regressor):
     noise_std_: float
     dof_: float
     kernel_: Kernel
-    spectrum_: Spectrum
+    posterior_: Posterior
     X_fit_: Array
     dual_coef_: Array
     intercept_: float
@@ -99,10 +92,9 @@ class KernelRidge(Regressor):
 
     def _check_state(self) -> None:
         super()._check_state()
-        sizes = {"d": self.n_features_in_}
-        check_shapes(self, sizes, X_fit_="n d", dual_coef_="n")
-        if len(self.spectrum_.sample_weight) != len(self.X_fit_):
-            raise ValueError("spectrum_ belongs to another table")
+        check_shapes(self, {"d": self.n_features_in_}, X_fit_="n d", dual_coef_="n")
+        if self.posterior_.coef.shape != (len(self.X_fit_) + 1,):
+            raise ValueError("posterior_ belongs to another table")
 
     def __init__(
         self,
@@ -119,27 +111,22 @@ class KernelRidge(Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
+        self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
+        weight = np.ones(len(rows)) if weight is None else weight
         self.kernel_ = RBF(median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
-        data = spectrum(self.kernel_, rows, target, weight, center=bool(self.fit_intercept))
-        for name in ("alphas_", "loo_errors_"):
-            self.__dict__.pop(name, None)
-        if isinstance(self.alpha, str):
-            if self.alpha != "loo":
-                raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
-            largest = float(data.values.max(initial=0.0))
-            default = largest * np.geomspace(_LARGEST, _SMALLEST, _N_ALPHAS) if largest > 0 else np.ones(1)
-            self.alphas_ = penalties(self.alphas, default)
-            self.loo_errors_ = data.loo_errors(self.alphas_)
-            self.alpha_, self.result_ = best_penalty(self.alphas_, self.loo_errors_, advice="or another kernel")
-        else:
-            self.alpha_ = nonnegative("alpha", self.alpha)
-            self.result_ = Result(True, 1, "solved in closed form")
-        self.X_fit_, self.spectrum_ = rows.copy(), data
-        self.dual_coef_ = data.dual(self.alpha_)
-        self.intercept_ = data.intercept(self.dual_coef_)
-        noise, self.dof_, self.effective_parameters_ = data.noise(self.alpha_)
-        self.noise_std_ = float(np.sqrt(noise))
+        data, loo_errors = kernel_spectrum(self.kernel_, rows, target, weight, center=bool(self.fit_intercept))
+        largest = float(data.s.max(initial=0.0)) ** 2
+        # From a fit that is almost flat to the edge of what eigenvalues in double precision resolve.
+        default = largest * np.geomspace(1e3, 1e-10, 200) if largest > 0 else np.ones(1)
+        found = Penalty.chosen(self.alpha, self.alphas, default, loo_errors, advice="or another kernel")
+        if found.alphas is not None and found.errors is not None:
+            self.alphas_, self.loo_errors_ = found.alphas, found.errors
+        self.alpha_, self.result_ = found.alpha, found.result
+        self.X_fit_, self.posterior_ = rows.copy(), Posterior.of_penalty(data, self.alpha_)
+        self.dual_coef_, self.intercept_ = self.posterior_.coef[:-1], self.posterior_.intercept
+        self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
+        self.effective_parameters_ = float((data.s**2 / (data.s**2 + self.alpha_)).sum())
         if self.alpha_ == 0:
             self.result_ = Result(True, self.result_.n_iter, _NO_PENALTY)
             warn(_NO_PENALTY, FitWarning, stacklevel=2)
@@ -175,173 +162,97 @@ class KernelRidge(Regressor):
         self._require_noise()
         mean, square = np.empty(len(rows)), np.empty(len(rows))
         for part in blocks(len(rows), len(self.X_fit_)):
-            k = cross(self.kernel_, rows[part], self.X_fit_)
-            mean[part] = self.intercept_ + k @ self.dual_coef_
-            square[part] = self.spectrum_.latent_square(k, self.kernel_.diagonal(rows[part]), self.alpha_)
-        return StudentT(self.dof_, mean, self.noise_std_ * np.sqrt(square + (not latent)))
+            values = self._kernel_values(rows[part])
+            mean[part] = self.intercept_ + values[:, :-1] @ self.dual_coef_
+            square[part] = self.posterior_.latent_square(values)[0]
+        noise = 0.0 if latent else self.noise_std_**2
+        return StudentT(self.dof_, mean, np.sqrt(square + noise))
 
     def _covariance(self, rows: Array) -> Array:
         self._require_noise()
-        k, between = cross(self.kernel_, rows, self.X_fit_), self.kernel_.gram(rows)
-        cov = self.spectrum_.latent_covariance(k, between, self.alpha_)
-        square = self.spectrum_.latent_square(k, np.diagonal(between).copy(), self.alpha_)
-        np.fill_diagonal(cov, square + 1.0)
-        return cov * float(StudentT(self.dof_, 0.0, self.noise_std_).var)
+        data, values, between = self.posterior_.spectrum, self._kernel_values(rows), self.kernel_.gram(rows)
+        assert isinstance(data, KernelSpectrum)
+        cov = self.posterior_.latent_covariance(values, outside=data.outside(values, between))
+        np.fill_diagonal(cov, (self.posterior_.latent_square(values)[0] + self.noise_std_**2) * t_variance(self.dof_))
+        return cov
+
+    def _kernel_values(self, rows: Array) -> Array:
+        """k between rows and all training rows, and last between rows and themselves."""
+        return np.column_stack([cross(self.kernel_, rows, self.X_fit_), self.kernel_.diagonal(rows)])
 
     def _require_noise(self) -> None:
         if not self.dof_ > 0:
             raise ValueError(
-                f"{self.spectrum_.weight:g} rows and alpha={self.alpha_:g} leave no residuals to estimate the noise "
-                "from: use more rows, or a larger alpha"
+                f"{self.posterior_.spectrum.weight:g} rows and alpha={self.alpha_:g} leave no residuals to estimate "
+                "the noise from: use more rows, or a larger alpha"
             )
 
 
-_NO_PENALTY = (
-    "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about everything that the "
-    "rows don't determine; use a positive alpha to include it"
-)
-
-
 @dataclass(frozen=True)
-class Spectrum:
-    """Weighted rows in the eigenbasis of their Gram matrix.
+class KernelSpectrum(Spectrum):
+    """The spectrum of rows in the feature space of a kernel, whose coordinates come from kernel values.
 
-        √w K̃ √w = U diag(λ) Uᵀ,    q = Uᵀ √w (y − ȳ)
+        √w K̃ √w = U diag(s²) Uᵀ,    V = √w U diag(1/s),    q = Uᵀ √w (y − ȳ)
 
-    K̃ is K itself or, with an intercept, K in the feature space's coordinates about the mean of the rows. Given U, λ and
-    q, every penalty α costs O(n²): fit, residuals, leverages. It is `credo.linear`'s spectrum seen from the dual side.
-
-    `basis` is √w U, whose columns turn k(x, ·) into coordinates; `lean` are the coordinates of the mean of the rows;
-    `k_mean` and `k_grand` are the means of K's columns and of all of it (zero without intercept); `weight` is the sum
-    of the sample weights, that is the number of observations.
+    A row stands for k(x, xᵢ) at all training rows and, last, k(x, x). K̃ is K itself or, with an intercept, K about the
+    mean of the rows in feature space; `x_mean` has the means of K's columns, `k_mean` that of all of K, and `share` the
+    weights of the rows, as shares of their sum (zero without intercept).
     """
 
-    basis: Array
-    values: Array
-    q: Array
-    lean: Array
-    sample_weight: Array
-    weight: float
-    k_mean: Array
-    k_grand: float
-    y_mean: float
-    centered: bool
+    share: Array
+    k_mean: float
 
     def _check_state(self) -> None:
-        check_shapes(self, basis="n r", values="r", q="r", lean="r", sample_weight="n", k_mean="n", k_grand="")
-        check_positive(self, "weight", "sample_weight")
+        super()._check_state()
+        check_shapes(self, {"d": len(self.x_mean) - 1}, share="d", k_mean="")
 
-    def slack(self, alphas: Array) -> Array:
-        """α/(λ + α), the share that the fit leaves in each direction (rows) for each α (columns)."""
-        total = self.values[:, None] + alphas
-        return np.divide(np.broadcast_to(alphas, total.shape), total, out=np.ones_like(total), where=total > 0)
+    def components(self, X: Any) -> tuple[Array, Array]:
+        inside = self.coordinates(X)
+        length = X[:, -1] - 2.0 * (X[:, :-1] @ self.share) + self.k_mean
+        return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
 
-    def dual(self, alpha: float) -> Array:
-        """a with f(x) = b + Σ aᵢ k(x, xᵢ); with an intercept its entries sum to zero."""
-        return self.basis @ (_reciprocal(self.values + alpha, self.values + alpha > 0) * self.q)
-
-    def intercept(self, dual: Array) -> float:
-        """b of the same formula."""
-        return self.y_mean - float(self.k_mean @ dual)
-
-    def loo_errors(self, alphas: Array) -> Array:
-        """Mean squared leave-one-out error at each α.
-
-        The error of a row predicted from the others is e/(1 − h), e its residual and h its leverage: f is linear in y
-        and its penalty doesn't involve y. Both are sums over U of the slack, without cancellation. A row of weight k
-        stands for k rows, of which one is left out; one of weight below 1 is left out as a whole.
-        """
-        slack, root = self.slack(alphas), np.sqrt(self.sample_weight)[:, None]
-        U = self.basis / root
-        residual = (U @ (slack * self.q[:, None])) / root
-        copies = np.maximum(self.sample_weight, 1.0)[:, None]
-        gap = (copies - 1.0 + (U * U) @ slack) / copies
-        # A leverage of one means that the row alone decides its own fit: left out, nothing is known there.
-        errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-12)
-        return self.sample_weight @ errors**2 / self.weight
-
-    def noise(self, alpha: float) -> tuple[float, float, float]:
-        """σ², its degrees of freedom, and γ = Σ λ/(λ + α)."""
-        slack = self.slack(np.array([alpha]))[:, 0]
-        free = max(self.weight - self.centered - len(self.values), 0.0)
-        return *residual_noise(slack, self.q, free=free), float((1.0 - slack).sum())
-
-    def latent_square(self, k: Array, diagonal: Array, alpha: float) -> Array:
-        """Variance of f at rows with these k(x, xᵢ) and k(x, x), in units of the noise variance.
-
-        That of the Gaussian process with kernel k/α and unit noise: the part along the eigenvectors is φᵀ(ΦᵀΦ + αI)⁻¹φ
-        and the rest of ‖φ‖² has the prior's 1/α.
-        """
-        coordinates = (k @ self.basis - self.lean) ** 2
-        positive = self.values > 0
-        inside = coordinates @ _reciprocal(self.values, positive)
-        square = coordinates @ _reciprocal(self.values * (self.values + alpha), positive)
-        if alpha > 0:
-            square += np.maximum(self._own(k, diagonal) - inside, 0.0) / alpha
-        return square + (1.0 / self.weight if self.centered else 0.0)
-
-    def latent_covariance(self, k: Array, between: Array, alpha: float) -> Array:
-        """Covariance of f between rows whose own Gram matrix is `between`, in units of the noise variance."""
-        coordinates = k @ self.basis - self.lean
-        positive = self.values > 0
-        cov = (coordinates * _reciprocal(self.values * (self.values + alpha), positive)) @ coordinates.T
-        if alpha > 0:
-            shift = k @ self.sample_weight / self.weight if self.centered else np.zeros(len(k))
-            prior = between - shift[:, None] - shift + self.k_grand
-            cov += (prior - (coordinates * _reciprocal(self.values, positive)) @ coordinates.T) / alpha
-        return cov + (1.0 / self.weight if self.centered else 0.0)
-
-    def _own(self, k: Array, diagonal: Array) -> Array:
-        """The squared length of φ(x), or of φ(x) less the mean of the rows."""
-        if not self.centered:
-            return diagonal
-        return diagonal - 2.0 * (k @ self.sample_weight) / self.weight + self.k_grand
+    def outside(self, X: Array, between: Array) -> Array:
+        """Inner products of what is outside the span of the training rows, for rows with the Gram matrix `between`."""
+        inside, shift = self.coordinates(X), X[:, :-1] @ self.share
+        return between - shift[:, None] - shift + self.k_mean - inside @ inside.T
 
 
-def spectrum(kernel: Kernel, X: Array, y: Array, weight: Array | None, *, center: bool) -> Spectrum:
-    """The spectrum of rows X with targets y and weights under a kernel."""
-    n_samples = len(X)
-    if n_samples > _MAX_ROWS:
-        raise ValueError(
-            f"X has {n_samples} rows, whose Gram matrix and eigenvectors would fill {32e-9 * n_samples**2:.0f} GB: use "
-            f"at most {_MAX_ROWS} rows, or credo.linear.Ridge on credo.features.Radial or Fourier"
-        )
-    K = _gram(kernel, X)
-    weights = np.ones(n_samples) if weight is None else weight
-    total, root = float(weights.sum()), np.sqrt(weights)
-    k_mean = K @ weights / total if center else np.zeros(n_samples)
-    k_grand = float(k_mean @ weights) / total
-    y_mean = float(np.average(y, weights=weights)) if center else 0.0
+def kernel_spectrum(
+    kernel: Kernel, X: Array, y: Array, weight: Array, *, center: bool
+) -> tuple[KernelSpectrum, Callable[[Array], Array]]:
+    """The spectrum of weighted rows under a kernel, and the mean squared leave-one-out error as a function of α."""
+    K, total, root = finite_gram(kernel, X), float(weight.sum()), np.sqrt(weight)
+    share = weight / total if center else np.zeros(len(X))
+    x_mean = K @ share
+    y_mean = float(share @ y)
     K *= root
     K *= root[:, None]
     size = float(np.linalg.norm(K))
     values, U = _eigh_beside(K, root / np.sqrt(total)) if center else _eigh(K)
-    target = root * (y - y_mean)
-    basis = root[:, None] * U
-    return Spectrum(
-        basis=basis,
-        values=_clean(values, kernel, size),
-        q=U.T @ target,
-        lean=k_mean @ basis,
-        sample_weight=weights,
+    values, q = _clean(values, kernel, size), U.T @ (root * (y - y_mean))
+    used = values > 0
+    s = np.sqrt(values[used])
+    data = KernelSpectrum(
+        V=np.vstack([root[:, None] * U[:, used] / s, np.zeros(len(s))]),
+        s=s,
+        q=q[used],
+        rss=float(np.square(q[~used]).sum()),
         weight=total,
-        k_mean=k_mean,
-        k_grand=k_grand,
+        x_mean=np.append(x_mean, 0.0),
         y_mean=y_mean,
+        y_square=float(np.average(y * y, weights=weight)),
         centered=center,
+        share=share,
+        k_mean=float(x_mean @ share),
     )
 
+    def loo_errors(alphas: Array) -> Array:
+        # All directions together fit every row: least squares leaves nothing but the other copies of a row.
+        residual, gap = np.zeros(len(y)), 1.0 - np.minimum(weight, 1.0) / weight
+        squares = loo_squares(U / root[:, None], q, values, alphas, residual=residual, gap=gap, weight=weight)
+        return squares / total
 
-def _gram(kernel: Kernel, X: Array) -> Array:
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = kernel.gram(X)
-    if not np.isfinite(K).all():
-        i, j = (int(k) for k in np.argwhere(~np.isfinite(K))[0])
-        raise ValueError(
-            f"{kernel!r} gives {K[i, j]} for rows {i} and {j}, which overflows: rescale "
-            "the columns, for example with StandardScaler"
-        )
-    return K
+    return data, loo_errors
 
 
 def _eigh(A: Array) -> tuple[Array, Array]:
@@ -379,7 +290,3 @@ def _clean(values: Array, kernel: Kernel, size: float) -> Array:
             "credo.kernels.check_kernel names the rows"
         )
     return np.where(values > np.finfo(np.float64).eps * np.sqrt(len(values)) * size, values, 0.0)
-
-
-def _reciprocal(values: Array, where: NDArray[np.bool_]) -> Array:
-    return np.divide(1.0, values, out=np.zeros_like(values), where=where)

@@ -20,14 +20,12 @@ and the Bayesian model decompose it once into a `Spectrum`, after which every pe
 classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its
 maximization (`_ascent`).
 
-`Solution`, `Posterior`, `LogitPosterior`, `Spectrum` and `Path` are stored in model files: their names here are part of
+`Solution`, `LogitPosterior` and `Path` are stored in model files: their names here are part of
 the file format. What does not belong here: nonlinear functions of x (`credo.features`) and sparse weights
 (`credo.sparse`).
 """
 
 from credo.core.parts import RowSummary, summarize
-from credo.linear._posterior import Posterior as Posterior
-from credo.linear._spectrum import Spectrum as Spectrum
 from credo.linear.baseline import BaselineClassifier, BaselineRegressor, NaiveForecast
 from credo.linear.bayes import BayesianLinearRegression
 from credo.linear.bayes_logistic import BayesianLogisticRegression

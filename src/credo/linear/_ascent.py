@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.deadlines import check
-from credo.core.linalg import Factor, factorize
-from credo.linear._rows import EPS
+from credo.core.linalg import EPS, Factor, factorize
 from credo.linear._softmax import MatrixFreeObjective, Objective, Point
 
 Array = NDArray[np.float64]

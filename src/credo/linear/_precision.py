@@ -19,8 +19,8 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import logsumexp
 
 from credo.core.learning.integration import gauss_nodes
+from credo.core.learning.spectrum import Spectrum
 from credo.linear._ascent import Optimum
-from credo.linear._spectrum import Spectrum
 from credo.linear._variational import Gaussian, LogPosterior, closest_gaussian, posterior_mode
 
 Array = NDArray[np.float64]

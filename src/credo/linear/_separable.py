@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,17 +70,6 @@ class SeparationMonitor:
             self._known = n_iter
             return ""
         return TIED
-
-
-def separable(X: Any, codes: NDArray[np.intp], *, n_classes: int, intercept: bool) -> bool | None:
-    """Whether the classes are linearly separable (ties on the boundary count as separated); None if undecided."""
-    center = X.mean(axis=0) if intercept else np.zeros(X.shape[1])
-    objective = Objective(X, codes, np.ones(len(codes)), n_classes, center, 0.0, intercept)
-    if np.prod(objective.shape) > _LARGEST:
-        return None
-    constraints = _Constraints(objective)
-    found = separation(constraints.leads, constraints.at, constraints.total())
-    return found.direction is not None if found.decided else None
 
 
 def scores(objective: Objective, theta: Array) -> Array:

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from credo.core.deadlines import check
 from credo.core.inference import Mixing
+from credo.core.learning.spectrum import Spectrum, spectrum
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.likelihoods import bernoulli as moderated
 from credo.linear._ascent import Curvature, Optimum, newton
 from credo.linear._softmax import Objective, Point, Sums
-from credo.linear._spectrum import Spectrum, spectrum
 
 Array = NDArray[np.float64]
 

@@ -34,13 +34,13 @@ from credo.core.learning import (
     log_evidence,
     maximize_precisions,
 )
+from credo.core.learning.linear_posterior import Posterior
+from credo.core.learning.spectrum import Spectrum, spectrum
 from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Normal
-from credo.linear._posterior import Posterior
 from credo.linear._rows import Kept, same_intercept
-from credo.linear._spectrum import Spectrum, spectrum
 from credo.linear.least_squares import PosteriorModel
 
 Array = NDArray[np.float64]

@@ -29,6 +29,7 @@ from credo.core.estimator import (
     positive_integer,
 )
 from credo.core.frames import Intervals
+from credo.core.learning.spectrum import Spectrum, components
 from credo.core.linalg import one_blas_thread
 from credo.core.notices import warn
 from credo.core.parts import BLOCK_ENTRIES, refuse_parts
@@ -36,7 +37,6 @@ from credo.core.seeds import generator
 from credo.distributions import Mixture, Normal
 from credo.likelihoods import bernoulli as moderated
 from credo.linear._precision import PosteriorFit, given_precision, integrated_precision, maximized_precision
-from credo.linear._spectrum import Spectrum, components
 from credo.linear._variational import LogPosterior, log_posterior
 
 Array = NDArray[np.float64]

@@ -11,8 +11,9 @@ from scipy import sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import FitWarning, LinearClassifier, Result
+from credo.core.linalg import column_norms, constant_columns
 from credo.core.notices import warn
-from credo.linear._rows import column_norms, flat_columns, graded_axes, means
+from credo.linear._rows import graded_axes, means
 
 Array = NDArray[np.float64]
 
@@ -213,9 +214,9 @@ def _within_scale(X: Array, inner: Array, weight: Array) -> tuple[Array, NDArray
     root = np.sqrt(weight)[:, None]
     size = np.abs(X).max(axis=0)
     within = column_norms(inner * root)
-    varies = ~flat_columns(within, size, total)
+    varies = ~constant_columns(within, size, total)
     overall = column_norms((X - means(X, weight)) * root)
-    scale = np.where(varies, within, np.where(flat_columns(overall, size, total), 0.0, overall)) / np.sqrt(total)
+    scale = np.where(varies, within, np.where(constant_columns(overall, size, total), 0.0, overall)) / np.sqrt(total)
     return np.where(scale > 0, scale, np.where(size > 0, size, 1.0)), varies
 
 
@@ -224,7 +225,7 @@ def _points(X: Array, weight: Array, n_classes: int) -> tuple[Array, Array]:
     total, n_features = float(weight.sum()), X.shape[1]
     x_mean = means(X, weight)
     norms = column_norms((X - x_mean) * np.sqrt(weight)[:, None])
-    varies = ~flat_columns(norms, x_mean, total)
+    varies = ~constant_columns(norms, x_mean, total)
     if total <= n_classes or not varies.any():
         raise ValueError(
             f"no column varies within a class, in {len(X)} rows of {n_classes} classes with n_features={n_features}: "

@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import FitWarning, Regressor, Result, check_positive, check_shapes, interval_level, is_sparse
 from credo.core.frames import Intervals, Table
+from credo.core.learning.linear_posterior import Posterior, left_out
+from credo.core.learning.spectrum import spectrum
+from credo.core.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.core.notices import warn
 from credo.core.parts import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 from credo.distributions import Distribution, StudentT, t_variance
-from credo.linear._posterior import Posterior, left_out
-from credo.linear._rows import EPS, KEPT_ENTRIES, Kept, collinear, column_norms, flat_columns, graded_svd
-from credo.linear._spectrum import spectrum
+from credo.linear._rows import KEPT_ENTRIES, Kept, collinear
 
 Array = NDArray[np.float64]
 
@@ -435,7 +436,7 @@ def least_squares(summary: RowSummary, *, center: bool) -> Solution:
         R1, c, tail = R1[:-1], c[:-1], float(c[-1]) ** 2
     tss = float(c @ c) + tail
     scale = column_norms(R1)
-    flat = flat_columns(scale, x_mean, summary.weight)
+    flat = constant_columns(scale, x_mean, summary.weight)
     R1 = np.where(flat, 0.0, R1 / np.where(flat, 1.0, scale))
     scale = np.where(flat, np.maximum(np.abs(x_mean), 1.0), scale)
     if triangular and not flat.any() and _rcond(R1) > _SAFE_RCOND:

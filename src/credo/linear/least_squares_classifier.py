@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 
 from credo.core.estimator import FitWarning, LinearClassifier, Result, is_sparse
+from credo.core.learning.spectrum import spectrum
+from credo.core.linalg import column_norms, constant_columns, graded_svd
 from credo.core.notices import warn
 from credo.core.parts import row_summary
-from credo.linear._rows import collinear, column_norms, flat_columns, graded_svd
-from credo.linear._spectrum import spectrum
+from credo.linear._rows import collinear
 
 Array = NDArray[np.float64]
 
@@ -124,7 +125,7 @@ def joint_least_squares(X: Any, Y: Array, weight: Array | None, *, center: bool)
     x_mean, y_mean = summary.mean[:n_features], summary.mean[n_features:]
     R, c = summary.factor[:, :n_features], summary.factor[:, n_features:]
     scale = column_norms(R)
-    flat = flat_columns(scale, x_mean, summary.weight)
+    flat = constant_columns(scale, x_mean, summary.weight)
     coef, rank = _least_norm(np.where(flat, 0.0, R), c, np.where(flat, 1.0, scale), len(X))
     return coef, y_mean - x_mean @ coef, rank
 

@@ -22,11 +22,12 @@ from credo.core.estimator import (
     positive_integer,
 )
 from credo.core.frames import Intervals
+from credo.core.linalg import EPS, column_norms
 from credo.core.notices import warn
 from credo.core.parts import Parts, in_parts, parts_of, survey_labels
 from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
 from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
-from credo.linear._rows import EPS, collinear, column_norms, graded_axes
+from credo.linear._rows import collinear, graded_axes
 from credo.linear._separable import SeparationMonitor
 from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 

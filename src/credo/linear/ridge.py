@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.core.estimator import FitWarning, Result, nonnegative, training_rows
-from credo.core.learning import best_penalty, penalties, residual_noise
+from credo.core.learning import Penalty, Posterior, Spectrum, loo_squares, penalties, spectrum
 from credo.core.notices import warn
 from credo.core.parts import BLOCK_ENTRIES, RowSummary, in_parts, summarize, take_summary
-from credo.linear._posterior import Posterior
-from credo.linear._spectrum import Spectrum, spectrum
 from credo.linear.least_squares import PosteriorModel
 
 Array = NDArray[np.float64]
@@ -81,15 +79,16 @@ class Ridge(PosteriorModel):
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
-        if not isinstance(self.alpha, str):
-            return self._learn(data, nonnegative("alpha", self.alpha))
-        if self.alpha != "loo":
-            raise ValueError(f'alpha must be a number or "loo"; got {self.alpha!r}')
-        self.alphas_ = penalties(self.alphas, _default_alphas(data))
-        self.loo_errors_ = _loo_errors(data, rows, target, weight, self.alphas_)
-        alpha, result = best_penalty(self.alphas_, self.loo_errors_, advice="the inputs may have little linear effect")
-        self._learn(data, alpha)
-        self.result_ = result
+        found = Penalty.chosen(
+            self.alpha,
+            self.alphas,
+            _default_alphas(data),
+            lambda alphas: _loo_errors(data, rows, target, weight, alphas),
+            advice="the inputs may have little linear effect",
+        )
+        self._learn(data, found.alpha)
+        if found.alphas is not None and found.errors is not None:
+            self.alphas_, self.loo_errors_, self.result_ = found.alphas, found.errors, found.result
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
@@ -107,7 +106,7 @@ class Ridge(PosteriorModel):
 
     def _learn(self, data: Spectrum, alpha: float) -> Self:
         self.alpha_ = alpha
-        self._keep_posterior(_posterior(data, alpha))
+        self._keep_posterior(Posterior.of_penalty(data, alpha))
         self.dof_, self.noise_std_ = self.posterior_.df, float(np.sqrt(self.posterior_.noise_variance))
         message = "solved directly"
         if alpha == 0 and not data.spans_all:
@@ -164,32 +163,15 @@ def _default_alphas(data: Spectrum) -> Array:
 
 
 def _loo_errors(data: Spectrum, X: Array, y: Array, weight: Array | None, alphas: Array) -> Array:
-    """Mean squared leave-one-out error at each α.
-
-    The error of a row predicted from the others is e/(1 − h), with e its residual and h its leverage
-    (a linear smoother whose penalty doesn't involve y). A row of weight k stands for k rows, of which one
-    is left out; one of weight below 1 is left out as a whole.
-    """
-    square = (data.s**2)[:, None]
-    shrunk, unit = (data.q * data.s)[:, None] / (square + alphas), 1.0 / (square + alphas)
+    """Mean squared leave-one-out error at each α."""
+    weight = np.ones(len(y)) if weight is None else weight
     level = 1.0 / data.weight if data.centered else 0.0
     total = np.zeros(len(alphas))
     step = max(64, BLOCK_ENTRIES // len(alphas))
     for start in range(0, len(y), step):
         part = slice(start, start + step)
-        coordinates = data.coordinates(X[part])
-        residual = (y[part] - data.y_mean)[:, None] - coordinates @ shrunk
-        gone = 1.0 if weight is None else np.minimum(weight[part], 1.0)[:, None]
-        gap = 1.0 - gone * (level + (coordinates**2) @ unit)
-        # With a leverage of one, the other rows don't determine the prediction at this row.
-        errors = np.divide(residual, gap, out=np.full_like(gap, np.inf), where=gap > 1e-10)
-        total += np.ones(len(errors)) @ errors**2 if weight is None else weight[part] @ errors**2
+        U = data.coordinates(X[part]) / data.s
+        residual = y[part] - data.y_mean - U @ data.q
+        gap = 1.0 - np.minimum(weight[part], 1.0) * (level + np.einsum("ij,ij->i", U, U))
+        total += loo_squares(U, data.q, data.s**2, alphas, residual=residual, gap=gap, weight=weight[part])
     return total / data.weight
-
-
-def _posterior(data: Spectrum, alpha: float) -> Posterior:
-    """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
-    square = data.s**2
-    shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
-    noise, dof = residual_noise(shrinkage, data.q, free=max(data.dof - len(square), 0.0), rss=data.rss)
-    return Posterior.of_ratios(data, np.array([alpha]), np.ones(1), np.array([noise]), df=dof)

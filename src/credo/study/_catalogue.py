@@ -247,10 +247,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
         Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, (dense,), _SUBSETS),
         Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, (not_too_wide,)),
-        Card(
-            "lms", "Least mean squares (one row at a time)", 2, (not_many_columns,), "credo.linear._jit",
-            by_default=False,
-        ),
+        Card("lms", "Least mean squares (one row at a time)", 2, (not_many_columns,), by_default=False),
         Card(
             "nadaraya-watson", "Nadaraya–Watson: weighted means", 4, (not_many_columns, dense), _KERNELS,
             varied=False,

@@ -24,6 +24,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
 from credo.core.estimator import FittedState, is_sparse, named_by, positive_integer
+from credo.core.estimator import center_and_scale as dense_scale
 from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
@@ -105,7 +106,7 @@ def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
     Sparse columns are not centred, and a column without spread is divided by one.
     """
     centers, scales = zip(
-        *(_sparse(block, weight) if is_sparse(block) else _dense(block, weight) for block in blocks), strict=True
+        *(_sparse(block, weight) if is_sparse(block) else dense_scale(block, weight) for block in blocks), strict=True
     )
     return np.concatenate(centers), np.concatenate(scales)
 
@@ -121,7 +122,7 @@ def _bounds(block: Any) -> tuple[Array, Array]:
         return np.full(block.shape[1], -np.inf), np.full(block.shape[1], np.inf)
     low, high = np.quantile(block, _TAILS, axis=0)
     # Halves, because the difference of two huge numbers may overflow.
-    margin = np.maximum(high / 2 - low / 2, _MARGIN * _dense(block, np.ones(len(block)))[1] / 2)
+    margin = np.maximum(high / 2 - low / 2, _MARGIN * dense_scale(block)[1] / 2)
     # In a column of two values, the rare one is not an outlier.
     least, most = block.min(axis=0), block.max(axis=0)
     two = ((block == least) | (block == most)).all(axis=0)
@@ -129,18 +130,6 @@ def _bounds(block: Any) -> tuple[Array, Array]:
     margin = np.where(two, np.where(least < most, _MARGIN * (most / 2 - least / 2), np.inf), margin)
     with np.errstate(over="ignore"):
         return low - 2 * margin, high + 2 * margin
-
-
-def _dense(block: Array, weight: Array) -> tuple[Array, Array]:
-    # Dividing by the largest value first keeps squares and sums of huge numbers finite.
-    largest = np.abs(block).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)
-    parts = block / unit
-    center = np.average(parts, axis=0, weights=weight)
-    spread = np.sqrt(np.average(np.square(parts - center), axis=0, weights=weight))
-    # By rounding, the computed spread of a constant column may be a few units in the last place.
-    flat = spread <= 8 * np.finfo(np.float64).eps * np.abs(center)
-    return center * unit, np.where(flat, 1.0, spread * unit)
 
 
 def _sparse(block: Any, weight: Array) -> tuple[Array, Array]:

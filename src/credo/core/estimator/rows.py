@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from credo.core.linalg import mean_and_std
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -142,13 +144,8 @@ def center_and_scale(table: Array, weight: Array | None = None) -> tuple[Array, 
     >>> center, scale
     (array([2., 5.]), array([1., 1.]))
     """
-    center = np.average(table, axis=0, weights=weight)
-    rest = table - center
-    size = np.abs(rest).max(axis=0)
-    constant = size <= 8 * np.finfo(np.float64).eps * np.abs(center)
-    unit = np.where(constant, 1.0, size)
-    scale = unit * np.sqrt(np.average(np.square(rest / unit), axis=0, weights=weight))
-    return np.where(constant, table[0], center), np.where(constant, 1.0, scale)
+    center, scale = mean_and_std(table, weight)
+    return np.where(scale > 0, center, table[0]), np.where(scale > 0, scale, 1.0)
 
 
 def has_weight(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:

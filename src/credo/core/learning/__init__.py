@@ -18,7 +18,9 @@ that is −∞ where it can't be evaluated; never a model.
 - `em` runs EM from several starts, and selects the number of components by BIC.
 - `stacking_weights` finds the weights of a mixture that maximize the log density of held-out outcomes.
 - `integrate` averages over a few weighted points around the mode of an objective.
-- `penalties`, `best_penalty` and `residual_noise` are what ridge regression on columns and on kernels share.
+- `spectrum` decomposes centred data into a `Spectrum`, given which every ridge penalty and prior precision costs O(p);
+  `Posterior` is that of the coefficients. `Penalty`, `penalties`, `loo_squares` and `residual_noise` choose the penalty
+  of ridge regression on columns and on kernels.
 
 Optimizers (`scipy.optimize`) are used here and in `inference` only. What does not belong here: the models, what a
 parameter means (params, kernels), and approximations of the posterior of latent functions (inference).
@@ -26,7 +28,10 @@ parameter means (params, kernels), and approximations of the posterior of latent
 
 from credo.core.learning.ascent import Peak, highest
 from credo.core.learning.integration import Integral, integrate
-from credo.core.learning.penalty import best_penalty, penalties, residual_noise
+from credo.core.learning.linear_posterior import Posterior as Posterior
+from credo.core.learning.penalty import Penalty as Penalty
+from credo.core.learning.penalty import loo_squares as loo_squares
+from credo.core.learning.penalty import penalties, residual_noise
 from credo.core.learning.precisions import (
     EvidenceTerms,
     Gamma,
@@ -39,6 +44,8 @@ from credo.core.learning.precisions import (
     maximize_precisions,
 )
 from credo.core.learning.sampling import Draws, sample, scatter
+from credo.core.learning.spectrum import Spectrum as Spectrum
+from credo.core.learning.spectrum import spectrum as spectrum
 from credo.core.learning.stacking import stacking_weights
 
 __all__ = [
@@ -49,7 +56,6 @@ __all__ = [
     "Peak",
     "PrecisionMixture",
     "Precisions",
-    "best_penalty",
     "gamma_posterior",
     "highest",
     "integrate",

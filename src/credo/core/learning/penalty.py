@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import Result
+from credo.core.estimator import Result, nonnegative
 
 Array = NDArray[np.float64]
 
@@ -28,24 +32,68 @@ def penalties(alphas: ArrayLike | None, default: Array) -> Array:
     return np.sort(values)[::-1]
 
 
-def best_penalty(alphas: Array, loo_errors: Array, *, advice: str) -> tuple[float, Result]:
-    """The α of the smallest leave-one-out error, and the outcome; `advice` is for the largest candidate.
+@dataclass(frozen=True)
+class Penalty:
+    """A penalty α, how it was chosen, and the path of leave-one-out errors if it was chosen by them."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo.core.learning import best_penalty
-    >>> alpha, result = best_penalty(np.array([10.0, 1.0, 0.1]), np.array([3.0, 2.0, 2.5]), advice="try larger ones")
-    >>> alpha, result.converged
-    (1.0, True)
+    alpha: float
+    result: Result
+    alphas: Array | None = None
+    errors: Array | None = None
+
+    @classmethod
+    def chosen(
+        cls,
+        alpha: Any,
+        alphas: ArrayLike | None,
+        default: Array,
+        loo_errors: Callable[[Array], Array],
+        *,
+        advice: str,
+    ) -> Penalty:
+        """The given α, or with "loo" the candidate of the smallest error; `advice` is for the largest candidate.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from credo.core.learning import Penalty
+        >>> errors = lambda alphas: (np.log10(alphas) - 0.1) ** 2
+        >>> Penalty.chosen("loo", [10.0, 1.0, 0.1], np.ones(1), errors, advice="try larger ones").alpha
+        1.0
+        """
+        if not isinstance(alpha, str):
+            return cls(nonnegative("alpha", alpha), Result(True, 1, "solved directly"))
+        if alpha != "loo":
+            raise ValueError(f'alpha must be a number or "loo"; got {alpha!r}')
+        candidates = penalties(alphas, default)
+        errors = loo_errors(candidates)
+        best = int(np.argmin(errors))
+        message = "alpha selected by leave-one-out cross-validation"
+        if len(candidates) > 1 and best == 0:
+            message = f"the largest alpha was selected: try larger values; {advice}"
+        elif len(candidates) > 1 and best == len(candidates) - 1:
+            message = "the smallest alpha was selected: hardly any penalty is needed"
+        return cls(float(candidates[best]), Result(True, len(candidates), message), candidates, errors)
+
+
+def loo_squares(
+    U: Array, q: Array, eigenvalues: Array, alphas: Array, *, residual: Array, gap: Array, weight: Array
+) -> Array:
+    """The weighted sum of squared leave-one-out errors at each α, over rows with coordinates U in the eigenbasis.
+
+        e/(1 − h),    e = e₀ + U (α/(λ + α) q),    1 − h = 1 − h₀ + U² α/(λ + α)
+
+    with residuals e₀ (`residual`) and 1 − h₀ (`gap`) of least squares: the smoother is linear, and its penalty doesn't
+    involve y. A row of weight k stands for k rows, of which one is left out; one of weight below 1 is left out as a
+    whole.
     """
-    best, n_alphas = int(np.argmin(loo_errors)), len(alphas)
-    message = "alpha selected by leave-one-out cross-validation"
-    if n_alphas > 1 and best == 0:
-        message = f"the largest alpha was selected: try larger values; {advice}"
-    elif n_alphas > 1 and best == n_alphas - 1:
-        message = "the smallest alpha was selected: hardly any penalty is needed"
-    return float(alphas[best]), Result(True, n_alphas, message)
+    total = eigenvalues[:, None] + alphas
+    slack = np.divide(np.broadcast_to(alphas, total.shape), total, out=np.ones_like(total), where=total > 0)
+    errors = residual[:, None] + U @ (slack * q[:, None])
+    gaps = gap[:, None] + np.minimum(weight, 1.0)[:, None] * ((U * U) @ slack)
+    # With a leverage of one, the other rows don't determine the prediction at this row.
+    errors = np.divide(errors, gaps, out=np.full_like(gaps, np.inf), where=gaps > 1e-12)
+    return weight @ errors**2
 
 
 def residual_noise(shrinkage: Array, q: Array, *, free: float, rss: float = 0.0) -> tuple[float, float]:

@@ -15,6 +15,11 @@ What does not belong here: kernels and models. Least squares problems are not so
 would lose half of the digits, but by QR or SVD of X.
 """
 
+from credo.core.linalg.columns import EPS as EPS
+from credo.core.linalg.columns import column_norms as column_norms
+from credo.core.linalg.columns import constant_columns as constant_columns
+from credo.core.linalg.columns import graded_svd as graded_svd
+from credo.core.linalg.columns import mean_and_std
 from credo.core.linalg.diagnosis import NotPositiveDefiniteError
 from credo.core.linalg.factor import Factor, factorize
 from credo.core.linalg.threads import n_threads, one_blas_thread, one_openmp_thread, parallel_map, parallel_rows
@@ -25,6 +30,7 @@ __all__ = [
     "NotPositiveDefiniteError",
     "Workspace",
     "factorize",
+    "mean_and_std",
     "n_threads",
     "one_blas_thread",
     "one_openmp_thread",

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import check_positive, check_shapes, is_sparse
+from credo.core.learning.penalty import residual_noise
+from credo.core.learning.spectrum import Spectrum
+from credo.core.linalg import EPS
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
-from credo.linear._rows import EPS
-from credo.linear._spectrum import Spectrum
 
 Array = NDArray[np.float64]
 
@@ -73,6 +74,14 @@ class Posterior:
             noise_variances=noise_variances,
             df=df,
         )
+
+    @classmethod
+    def of_penalty(cls, data: Spectrum, alpha: float) -> Self:
+        """The posterior at a fixed ratio α of noise to prior variance, with σ² from the residuals."""
+        square = data.s**2
+        shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
+        noise, dof = residual_noise(shrinkage, data.q, free=max(data.dof - len(square), 0.0), rss=data.rss)
+        return cls.of_ratios(data, np.array([alpha]), np.ones(1), np.array([noise]), df=dof)
 
     def _check_state(self) -> None:
         sizes = dict(zip("dr", self.spectrum.V.shape, strict=True))
@@ -144,15 +153,17 @@ class Posterior:
         between = V @ (np.sqrt(self.weights)[:, None] * self.shifts).T
         return S * t_variance(self.df) + between @ between.T
 
-    def latent_covariance(self, X: Any) -> Array:
-        """Covariance of f between rows."""
+    def latent_covariance(self, X: Any, *, outside: Array | None = None) -> Array:
+        """Covariance of f between rows; `outside` has the inner products of their parts outside the span, if known."""
         inside = self.spectrum.coordinates(X)
         cov = (inside * (self.weights @ self.variances)) @ inside.T
         null = float(self.weights @ self.null_variances)
         if not self.spectrum.spans_all and null:
-            rows = X.toarray() if is_sparse(X) else X
-            off = rows - self.spectrum.x_mean - inside @ self.spectrum.V.T
-            cov += null * (off @ off.T)
+            if outside is None:
+                rows = X.toarray() if is_sparse(X) else X
+                off = rows - self.spectrum.x_mean - inside @ self.spectrum.V.T
+                outside = off @ off.T
+            cov += null * outside
         between = inside @ (np.sqrt(self.weights)[:, None] * self.shifts).T
         return (cov + float(self.weights @ self.level_variances)) * t_variance(self.df) + between @ between.T
 
@@ -168,6 +179,10 @@ class Posterior:
         if not latent:
             square += self.noise_variances[:, None]
         return self._mixture(self.mean(X) + shift, np.sqrt(square))
+
+    def latent_square(self, X: Any) -> Array:
+        """The squared scale of f at each row, one line for each component."""
+        return self._components(X)[1]
 
     def left_out(self, X: Any, y: Array, weight: Array | None) -> Distribution | None:
         """The prediction of each training target from all the others; None if one of them isn't determined by them.

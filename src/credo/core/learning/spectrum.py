@@ -16,8 +16,8 @@ from scipy import linalg as sla
 from scipy import sparse as sp
 
 from credo.core.estimator import check_positive, check_shapes, is_sparse
+from credo.core.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.core.parts import RowSummary, reduced, row_summary
-from credo.linear._rows import EPS, column_norms, flat_columns, graded_svd
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class Spectrum:
         summary = summary.for_intercept(center)
         x_mean, y_mean = summary.mean[:-1], float(summary.mean[-1])
         rows, target = summary.factor[:, :-1], summary.factor[:, -1]
-        flat = flat_columns(column_norms(rows), x_mean, summary.weight)
+        flat = constant_columns(column_norms(rows), x_mean, summary.weight)
         rows = np.where(flat, 0.0, rows) if flat.any() else rows
         V, s, q, rss = _decomposed(rows, target, n_rows=summary.n_rows, rank=summary.n_rows - center)
         return cls(
@@ -169,7 +169,7 @@ def _of_sparse(X: Any, y: Array, weight: Array | None, center: bool) -> Spectrum
     target = root * (y - y_mean)
     if n_features < n_samples:
         gram = np.asarray((rows.T @ rows).todense()) - total * np.outer(x_mean, x_mean)
-        flat = flat_columns(np.sqrt(np.maximum(gram.diagonal(), 0.0)), x_mean, total)
+        flat = constant_columns(np.sqrt(np.maximum(gram.diagonal(), 0.0)), x_mean, total)
         gram[flat], gram[:, flat] = 0.0, 0.0
         values, V, trusted = _eigh(gram, n_null=0)
         s = np.sqrt(values)
