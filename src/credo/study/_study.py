@@ -335,14 +335,18 @@ class Study:
             "task": self.task,
             "rows": rows,
             "columns": columns,
+            "target_range": [self.data.y.min(), self.data.y.max()] if self.task == "regression" else None,
             "folds": self.comparison.n_folds,
             "seed": self.seed,
             "selected": self.selected,
             "reason": self.reason,
+            "performance": self.performance(),
             "tied": self.comparison.tied,
             "leaderboard": self.comparison.records(),
             "inclusions": self.inclusions(),
             "notes": [note.text for note in self.notes],
+            "important": [note.text for note in self.notes if note.important],
+            "on_board": [note.text for note in self.notes if note.on_board],
         }
 
 

@@ -83,7 +83,20 @@ def test_json_is_alone_on_stdout_and_matches_the_files(run, data, tmp_path, with
     assert record["selected"] in {row["name"] for row in rows}
     assert record["leaderboard"][0]["log_score"] == float(rows[0]["log_score"])
     assert set(record["outputs"]) == {"model", "leaderboard", "held_out"}
-    assert "Fitting" in result.stderr
+    events = [json.loads(line)["progress"] for line in result.stderr.splitlines() if line.startswith("{")]
+    assert [event["running"] for event in events][:2] == ["baseline", "baseline"] and events[-1]["running"] is None
+    assert [line["name"] for line in events[-1]["leaderboard"]] == [row["name"] for row in rows]
+
+
+def test_kinds_of_columns_can_be_given(run, data, tmp_path, without_report):
+    arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path)
+    kinds = (f"--kind={name}=identifier" for name in ("size", "no such column"))
+    refused = run(*arguments, *kinds)
+    assert refused.exit_code == 1 and "no such column" in refused.stderr
+    assert run(*arguments, "--kind", "size").exit_code == 2
+    assert run(*arguments, "--kind", "size=categorical").exit_code == 0
+    kinds = {column.name: column.kind for column in load(tmp_path / "model.credo").preparation_.columns_}
+    assert kinds["size"] == "categorical"
 
 
 def test_quiet_prints_nothing(run, data, tmp_path, without_report):
@@ -200,7 +213,7 @@ def long_table(tmp_path):
 
 def _interrupted(process, while_fitting):
     """The output of a process that gets an interrupt once it has begun with a model."""
-    assert any(f"Fitting {while_fitting}" in line for line in iter(process.stderr.readline, ""))
+    assert any(f'"running": "{while_fitting}"' in line for line in iter(process.stderr.readline, ""))
     process.send_signal(signal.SIGINT)
     return process.communicate(timeout=60)
 

@@ -1,12 +1,11 @@
-"""Tables in the lab: upload, columns, run, stop, a killed worker, predictions. The workers are real processes."""
+"""Tables in the lab: upload, columns, run, stop, a killed process, predictions. The processes are real."""
 
 import csv
 import io
 import os
+import re
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +16,11 @@ pytest.importorskip("fastapi")
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from credo.app.lab.jobs import router
-from credo.app.lab.jobs._jobs import Limits, Refused, shown_name
-from credo.app.lab.jobs._routes import jobs_of
+from credo.app.lab.jobs._child import Bounds, Child, ChildFailed
+from credo.app.lab.jobs._jobs import Jobs, Limits, file_name, shown_name
+from credo.app.lab.jobs._routes import router
+from credo.app.lab.refused import Refused
+from credo.app.serve import BodyLimit
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 BUSY = ("reading", "waiting", "running", "stopping")
@@ -29,7 +30,8 @@ BUSY = ("reading", "waiting", "running", "stopping")
 def app():
     made = FastAPI()
     made.include_router(router)
-    made.state.job_limits = Limits(upload=3_000_000, jobs=4, table_memory=2**30)
+    made.state.job_limits = Limits(jobs=4)
+    made.add_middleware(BodyLimit, max_bytes=3_000_000, seconds=60.0)
     return made
 
 
@@ -118,20 +120,22 @@ def test_a_run_gives_leaderboard_report_and_files(client, finished):
     result = finished["result"]
     assert {line["name"] for line in result["leaderboard"]} == {"baseline", "linear", "ridge"}
     assert result["selected"] in ("linear", "ridge") and result["task"] == "regression"
+    words = {line["name"]: line["words"] for line in result["leaderboard"]}
+    assert words["linear"].startswith("Linear regression") and "class" not in words["baseline"]
     best = result["leaderboard"][0]
     assert best["rmse"] < 0.2 < result["leaderboard"][-1]["rmse"]
     address = f"/api/jobs/{finished['id']}"
     board = list(csv.DictReader(io.StringIO(client.get(f"{address}/files/leaderboard").text)))
     assert float(board[0]["rmse"]) == best["rmse"]
     assert client.get(f"{address}/files/model").content[:2] == b"PK"
-    for name in ("nothing", "report.html", "%2e%2e%2ftable"):
+    for name in ("nothing", "report.html", "%2e%2e%2ftable", "..%2f..%2ftable"):
         assert client.get(f"{address}/files/{name}").status_code == 404
     listed = client.get("/api/jobs").json()["jobs"]
     assert any(job["id"] == finished["id"] and job["state"] == "done" for job in listed)
 
 
 def test_the_report_runs_no_script_and_escapes_names(client, finished):
-    answer = client.get(f"/api/jobs/{finished['id']}/report")
+    answer = client.get(f"/api/jobs/{finished['id']}/files/report")
     policy = answer.headers["content-security-policy"]
     assert "script-src 'none'" in policy and "sandbox" in policy and "default-src 'none'" in policy
     assert HOSTILE not in answer.text and "&lt;img src=x onerror" in answer.text
@@ -189,38 +193,29 @@ def test_rows_that_do_not_arrive_leave_nothing_and_only_one_table_is_taken_at_a_
     assert set(job.folder.iterdir()) == files and job.predictions == before
 
 
-def test_the_first_requests_share_their_jobs():
-    """Made in several threads, they would lose each other's tables."""
-    request = SimpleNamespace(app=SimpleNamespace(state=SimpleNamespace(jobs=None, job_limits=None)))
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(jobs_of, [request] * 8))
-    try:
-        assert len(set(map(id, found))) == 1
-    finally:
-        for jobs in found:
-            jobs.close()
-
-
 def test_corrected_kinds_and_task_are_used_and_bad_ones_explained(client):
     job = upload(client, table())
     address = f"/api/jobs/{job['id']}"
-    assert client.post(f"{address}/run", json={"target": "nothing"}).status_code == 422
-    all_out = {"x": "leave out", HOSTILE: "leave out"}
-    assert "left out" in client.post(f"{address}/run", json={"target": "y", "kinds": all_out}).json()["detail"]
+    for settings, words in (
+        ({"target": "nothing"}, "no target 'nothing'"),
+        ({"target": "y", "kinds": {"x": "leave out", HOSTILE: "leave out"}}, "nothing to predict from"),
+    ):
+        assert client.post(f"{address}/run", json=settings).status_code == 202
+        assert words in wait(client, job["id"])["error"]
     settings = {"target": HOSTILE, "kinds": {"x": "leave out", "y": "date"}, "models": ["logistic"]}
     client.post(f"{address}/run", json=settings)
     ended = wait(client, job["id"])
     assert ended["state"] == "failed" and "Column 'y' can't be read as dates" in ended["error"]
 
 
-def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_too(client, app):
+def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_is_explained(client, app):
     job = upload(client, table(500))
     address, jobs = f"/api/jobs/{job['id']}", app.state.jobs
     settings = {"target": "y", "models": ["linear", "gp"], "seconds": 3600, "kinds": {HOSTILE: "leave out"}}
 
     def begun(job):
         state = job["progress"] or {}
-        return job["state"] not in BUSY or (state.get("best") == "linear" and state["running"] == "gp")
+        return job["state"] not in BUSY or state.get("running") == "gp"
 
     client.post(f"{address}/run", json=settings)
     assert wait(client, job["id"], until=begun)["state"] == "running"
@@ -237,49 +232,58 @@ def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_too(client, app):
 
     client.post(f"{address}/run", json=settings)
     assert wait(client, job["id"], until=begun)["state"] == "running"
-    os.kill(jobs.runs.pid, signal.SIGKILL)
+    os.kill(jobs[job["id"]].child._process.pid, signal.SIGKILL)
     ended = wait(client, job["id"])
-    assert ended["state"] == "failed"
+    assert ended["state"] == "failed" and ended["result"] is None
     assert "killed (SIGKILL)" in ended["error"] and "It was fitting gp." in ended["error"]
-    assert ended["result"]["selected"] == "linear" and ended["result"]["partial"]
-    assert [line["name"] for line in ended["result"]["leaderboard"]] == ["linear", "baseline"]
-    assert client.post(f"{address}/predict", json={"row": {"x": 5}}).json()["mean"] == pytest.approx(15.5, abs=0.5)
+
+    client.post(f"{address}/run", json=settings)
+    assert wait(client, job["id"], until=begun)["state"] == "running"
+    client.post(f"{address}/stop", json={"now": True})
+    ended = wait(client, job["id"])
+    assert ended["state"] == "ready" and ended["error"] == "Stopped before a model was finished."
     assert client.get(f"/api/jobs/{waiting['id']}").json()["state"] == "ready"
 
 
-def test_old_jobs_make_room_and_all_is_gone_at_the_end(app):
-    with TestClient(app) as client:
-        keys = [client.post("/api/jobs", content=b"x\n").json()["id"] for _ in range(6)]
-        left = [job["id"] for job in client.get("/api/jobs").json()["jobs"]]
-        assert len(left) <= 4 and keys[-1] in left and keys[0] not in left
-        assert client.get(f"/api/jobs/{keys[0]}").status_code == 404
-        jobs = app.state.jobs
-        jobs.tables.start()
-        pid, folder = jobs.tables.pid, jobs._folder
-        assert os.stat(folder).st_mode & 0o077 == 0
-    assert not folder.exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+def test_old_jobs_make_room_and_all_is_gone_at_the_end():
+    jobs = Jobs(Limits(jobs=2))
+    made = [jobs.new("a.csv"), jobs.new("b.csv")]
+    with pytest.raises(Refused, match="2 jobs at work"):
+        jobs.new("c.csv")
+    made[0].state = "failed"
+    made.append(jobs.new("c.csv"))
+    assert [job["id"] for job in jobs.summaries()] == [made[2].id, made[1].id]
+    assert os.stat(jobs.folder).st_mode & 0o077 == 0 and not made[0].folder.exists()
+    made[2].upload.write_bytes(table(200_000))
+    jobs.read(made[2])
+    end = time.monotonic() + 20
+    while made[2].child is None:
+        assert time.monotonic() < end
+    process = made[2].child._process
+    jobs.close()
+    assert not jobs.folder.exists() and process.poll() is not None
 
 
 def test_names_of_files_are_only_shown():
     assert shown_name("../../etc/passwd") == "passwd"
     assert shown_name("a\x1b[2J\u202eb.csv") == "a[2Jb.csv"
     assert shown_name("/") == "table"
+    for name in ("..", "-", "--help", "a;rm -rf *", "$(x)", "`x`", "~root", "x" * 99 + ".csv"):
+        kept = file_name(shown_name(name))
+        assert re.fullmatch(r"[\w(][\w.() -]{0,59}", kept), kept
 
 
-def test_a_worker_that_takes_too_long_or_too_much_memory_is_stopped(tmp_path):
-    from credo.app.lab.jobs._process import Worker, WorkerEnded
-
-    path = tmp_path / "table"
+def test_a_process_that_takes_too_long_or_too_much_memory_or_prints_too_much_is_stopped(tmp_path, monkeypatch):
     rows = "".join(f"{i},{i}.5,{i % 7}\n" for i in range(200_000))
-    path.write_text("a,b,c\n" + rows)
-    slow = Worker(tmp_path / "log", memory=2**32)
-    with pytest.raises(WorkerEnded, match="took more than 0 seconds"):
-        slow.ask({"do": "read", "path": str(path), "name": "t"}, seconds=0.05)
-    assert slow.pid is None
-    small = Worker(tmp_path / "log", memory=2**20)
-    with pytest.raises(WorkerEnded, match="memory"):
-        small.ask({"do": "read", "path": str(path), "name": "t"}, seconds=60)
-    slow.close()
-    small.close()
+    (tmp_path / "table").write_text("a,b,c\n" + rows)
+    read = ["credo.app.lab.jobs._table", "table"]
+    with pytest.raises(ChildFailed, match="took more than 0 seconds"):
+        Child(read, tmp_path, Bounds()).result(0.05)
+    with pytest.raises(ChildFailed):
+        Child(read, tmp_path, Bounds(memory=2**28)).result(60)
+    assert b'"rows": 200000' in Child(read, tmp_path, Bounds()).result(60)
+    monkeypatch.setattr("credo.app.lab.jobs._child._MOST_PRINTED", 20)
+    with pytest.raises(ChildFailed, match="printed too much"):
+        Child(["credo", "show", "nothing"], tmp_path, Bounds()).result(60)
+    with pytest.raises(ChildFailed, match="can't be started"):
+        Child(["credo", "a\0b"], tmp_path, Bounds())

@@ -14,7 +14,7 @@ from credo.app.lab.playground import _answer, router
 from credo.app.lab.playground._catalogue import MODELS
 from credo.app.lab.playground._controls import log_slider
 
-TASKS = [(id, task) for id, model in MODELS.items() for task in model.shows]
+TASKS = [(id, task) for id, models in MODELS.items() for task in models]
 DOMAINS = {
     "regression": {"x": [0.0, 1.0], "y": [-2.0, 2.0]},
     "classification": {"x": [-2.0, 2.0], "y": [-2.0, 2.0]},

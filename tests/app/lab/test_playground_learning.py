@@ -1,8 +1,6 @@
-"""Learning in other processes: learned settings, requests that are replaced, and processes that end."""
+"""Learning: learned settings, a deadline, and requests that are replaced."""
 
 import json
-import os
-import signal
 import threading
 from time import monotonic, sleep
 
@@ -11,11 +9,11 @@ import pytest
 
 from credo.app.lab.playground._answer import Want, answer
 from credo.app.lab.playground._catalogue import MODELS
-from credo.app.lab.playground._learning import LOST, Dropped, Learners
+from credo.app.lab.playground._learning import Learners
 from credo.app.lab.playground._problem import Domain, Problem
-from credo.app.lab.playground._worker import encode, learn
+from credo.app.lab.refused import Refused
 
-LEARNED = [(id, task) for id, model in MODELS.items() for task, shows in model.shows.items() if "learn" in shows]
+LEARNED = [(id, task) for id, models in MODELS.items() for task in models if "learn" in models[task].shows[task]]
 
 
 def problem(task="regression", n=25):
@@ -30,75 +28,58 @@ def problem(task="regression", n=25):
 
 @pytest.mark.parametrize(("id", "task"), LEARNED)
 def test_learned_settings_are_settings(id, task):
-    asked, model = problem(task), MODELS[id]
-    before = model.settings(asked, {})
-    request = json.loads(json.dumps(encode(asked, id, before, 20.0)))
-    found = learn(request)
-    assert found["settings"] is not None and found["notes"], found
-    assert model.settings(asked, found["settings"]) == found["settings"]
-    assert answer(asked, model, found["settings"], Want(grid=5))[task] is not None
+    asked, model = problem(task), MODELS[id][task]
+    before = model.resolve(asked, {})
+    learned, notes = Learners().learn("", asked, model, before)
+    assert notes and model.resolve(asked, json.loads(json.dumps(learned))) == learned
+    assert answer(asked, model, learned, Want(grid=5))[task] is not None
     fixed = {control.id for control in model.controls(task, asked.domain) if not control.learnable}
-    assert all(found["settings"][name] == before[name] for name in fixed)
+    assert all(learned[name] == before[name] for name in fixed)
 
 
 @pytest.mark.parametrize("id", ["gp", "bayes_linear"])
 def test_learning_maximizes_the_evidence(id):
-    asked, model = problem(), MODELS[id]
-    found = learn(encode(asked, id, model.settings(asked, {}), 20.0))["settings"]
-    top = model.log_evidence(asked, found)
+    asked, model = problem(), MODELS[id]["regression"]
+    found, _ = Learners().learn("", asked, model, model.resolve(asked, {}))
+    fitted = model(asked, found)
+    top = fitted.evidence().value
     for factor in (0.9, 1.1):
-        assert model.log_evidence(asked, {**found, "noise": factor * found["noise"]}) < top
+        assert fitted.with_value("noise", factor * found["noise"]).evidence().value < top
     if id == "gp":
         for name in ("lengthscale", "variance"):
             for factor in (0.9, 1.1):
                 value = factor * found["kernel"][0][0][name]
-                changed = model.with_value(found, f"kernel.0.0.{name}", value)
-                assert model.log_evidence(asked, changed) < top
+                assert fitted.with_value(f"kernel.0.0.{name}", value).evidence().value < top
 
 
 def test_learning_has_a_deadline():
-    asked = problem(n=300)
-    found = learn(encode(asked, "gp", MODELS["gp"].settings(asked, {}), 0.0))
-    assert found["settings"] is None and "seconds" in found["notes"][0]
+    asked, model = problem(n=300), MODELS["gp"]["regression"]
+    before = model.resolve(asked, {})
+    learned, notes = Learners().learn("", asked, model, before, seconds=0.0)
+    assert learned == before and "seconds" in notes[0]
 
 
-def test_a_newer_request_replaces_the_older_one_and_a_killed_process_is_noticed():
+def test_a_newer_request_of_a_page_stops_the_older_one():
     kernel = [[{"name": "RBF"}, {"name": "Periodic"}], [{"name": "Matern52"}], [{"name": "RationalQuadratic"}]]
-    long, short, model = problem(n=500), problem(), MODELS["gp"]
+    long, short, model = problem(n=500), problem(), MODELS["gp"]["regression"]
     learners, outcome = Learners(), []
 
     def learn_long():
         try:
-            outcome.append(learners.learn("page", long, "gp", model.settings(long, {"kernel": kernel})))
-        except Dropped as error:
+            outcome.append(learners.learn("page", long, model, model.resolve(long, {"kernel": kernel}), seconds=60.0))
+        except Refused as error:
             outcome.append(error)
 
-    def started():
-        thread = threading.Thread(target=learn_long)
-        thread.start()
-        _wait(lambda: learners._running)
-        sleep(0.3)
-        return thread
-
-    try:
-        # The process is started and used once before anything is timed.
-        learners.learn("other", short, "ridge", MODELS["ridge"].settings(short, {}))
-        (process,) = learners._idle
-        thread = started()
-        learned, notes = learners.learn("page", short, "bayes_linear", MODELS["bayes_linear"].settings(short, {}))
-        thread.join(20)
-        assert isinstance(outcome[0], Dropped) and "newer" in str(outcome[0])
-        assert notes == ["Prior and noise have the highest evidence."] and learned["noise"] < 0.2
-        # The same process served all three.
-        assert learners._idle == [process]
-        thread = started()
-        os.kill(process._process.pid, signal.SIGKILL)
-        thread.join(20)
-        assert outcome[1] == (model.settings(long, {"kernel": kernel}), [LOST]) and not learners._idle
-    finally:
-        learners.close()
-    with pytest.raises(Dropped, match="Too many"):
-        learners.learn("page", short, "gp", model.settings(short, {}))
+    thread = threading.Thread(target=learn_long)
+    thread.start()
+    _wait(lambda: "page" in learners._stops)
+    sleep(0.3)
+    other = MODELS["bayes_linear"]["regression"]
+    learned, notes = learners.learn("page", short, other, other.resolve(short, {}))
+    thread.join(20)
+    assert isinstance(outcome[0], Refused) and "newer" in outcome[0].detail
+    assert notes == ["Prior and noise have the highest evidence."] and learned["noise"] < 0.2
+    assert not learners._stops
 
 
 def _wait(condition, seconds=20.0):

@@ -79,8 +79,9 @@ class TestPredict:
         served = ServedModel.open(tmp_path / "zones.credo")
         rows = served.inputs.from_objects([{"zone": "2"}, {"zone": 2}, {"zone": 2.0}, {"zone": 2.5}])
         found = served.predict(rows)
-        assert found.numbers["mean"][0] == found.numbers["mean"][1] == found.numbers["mean"][2]
-        assert found.outside[:3] == [""] * 3 and "2.5" in found.outside[3]
+        mean, outside = found.frame["mean"].tolist(), found.frame["outside"].tolist()
+        assert mean[0] == mean[1] == mean[2]
+        assert outside[:3] == [""] * 3 and "2.5" in outside[3]
 
     def test_results_that_are_not_finite_are_null(self, tmp_path):
         # Three rows: Student-t with so few degrees of freedom that there is no standard deviation.

@@ -7,17 +7,7 @@ import time
 
 import pytest
 
-from credo.app.serve import (
-    AccessLog,
-    AllowedHosts,
-    BodyLimit,
-    JsonLines,
-    SameOrigin,
-    SecurityHeaders,
-    TokenRequired,
-    guarded,
-)
-from credo.app.serve.guard import allowed_hosts
+from credo.app.serve import AccessLog, BodyLimit, Guard, JsonLines, guarded
 
 
 class Answer:
@@ -52,7 +42,10 @@ def ask(app, path="/", *, method="GET", query="", body=(b"",), pause=0.0, **head
         async def send(message):
             sent.append(message)
 
-        fields = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+        given = {"host": "localhost", **headers}.items()
+        fields = [
+            (name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in given if value is not None
+        ]
         scope = {"type": "http", "method": method, "path": path, "query_string": query.encode(), "headers": fields,
                  "server": ("127.0.0.1", 8000), "client": ("127.0.0.1", 5)}  # fmt: skip
         await app(scope, receive, send)
@@ -90,7 +83,7 @@ async def stubborn(scope, receive, send):
 
 @pytest.mark.parametrize("host", ["localhost", "LocalHost:80", "127.0.0.1:8000", "[::1]:9", "[::1]"])
 def test_the_own_names_are_allowed(host):
-    assert ask(AllowedHosts(echo, **allowed_hosts("127.0.0.1")), host=host).status == 200
+    assert ask(Guard(echo), host=host).status == 200
 
 
 @pytest.mark.parametrize(
@@ -98,16 +91,16 @@ def test_the_own_names_are_allowed(host):
              "localhost:x", "localhost@evil", "localhost, evil.example", "localhost:80:80"]
 )  # fmt: skip
 def test_other_names_are_refused(host):
-    answer = ask(AllowedHosts(echo, **allowed_hosts("127.0.0.1")), host=host)
+    answer = ask(Guard(echo), host=host)
     assert answer.status == 403 and "Host" in answer.error
 
 
 def test_without_a_host_header_a_request_is_refused():
-    assert ask(AllowedHosts(echo, ["localhost"])).status == 403
+    assert ask(Guard(echo), host=None).status == 403
 
 
 def test_on_all_interfaces_addresses_are_allowed_and_names_must_be_given():
-    app = AllowedHosts(echo, **allowed_hosts("0.0.0.0", ["model"]))
+    app = Guard(echo, host="0.0.0.0", names=["model"])
     assert [ask(app, host=host).status for host in ("10.0.0.1:80", "[fe80::1]:80", "model", "evil.example")] == [
         200, 200, 200, 403]  # fmt: skip
 
@@ -131,12 +124,12 @@ def test_on_all_interfaces_addresses_are_allowed_and_names_must_be_given():
     ],
 )
 def test_pages_of_other_origins_are_refused(headers, status):
-    assert ask(SameOrigin(echo), host="localhost:8000", **headers).status == status
+    assert ask(Guard(echo), host="localhost:8000", **headers).status == status
 
 
 def test_a_form_of_another_site_is_refused():
     site = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
-    assert ask(SameOrigin(echo), method="POST", host="localhost", **site).status == 403
+    assert ask(Guard(echo), method="POST", host="localhost", **site).status == 403
 
 
 def test_websockets_are_refused_too():
@@ -149,13 +142,13 @@ def test_websockets_are_refused_too():
         scope = {"type": "websocket", "path": "/", "headers": [(b"host", b"evil.example")], "query_string": b""}
         await app(scope, None, send)
 
-    for app in (AllowedHosts(echo, ["localhost"]), TokenRequired(echo, "secret")):
-        asyncio.run(run(app))
+    asyncio.run(run(Guard(echo)))
+    asyncio.run(run(Guard(echo, names=["evil.example"], token="secret")))
     assert [message["type"] for message in sent] == ["websocket.close"] * 2
 
 
 class TestToken:
-    app = TokenRequired(echo, "s3cret ü", open_paths=["/live"])
+    app = Guard(echo, token="s3cret ü", open_paths=["/live"])
 
     def test_without_or_with_a_wrong_one(self):
         for request in ({}, {"query": "token=wrong"}, {"query": "token=s3cret"}, {"authorization": "Bearer s"},
@@ -181,7 +174,7 @@ class TestToken:
         assert ask(self.app, cookie=cookie.replace("8000", "8001")).status == 401
 
     def test_as_a_header(self):
-        answer = ask(TokenRequired(echo, "s3cret"), authorization="bearer s3cret")
+        answer = ask(Guard(echo, token="s3cret"), authorization="bearer s3cret")
         assert answer.status == 200 and "set-cookie" not in answer.headers
 
     def test_open_paths_need_none(self):
@@ -189,7 +182,7 @@ class TestToken:
 
     def test_an_empty_token_is_a_mistake(self):
         with pytest.raises(ValueError, match="token is empty"):
-            TokenRequired(echo, "")
+            Guard(echo, token="")
 
 
 class TestBody:
@@ -244,7 +237,7 @@ class TestBody:
         assert small.status == 200 and [answer.status for answer in stalled] == [408, 408]
         assert (large.status, large.headers["retry-after"]) == (503, "5") and "try again" in large.error
         # What was refused or given up holds no room any more.
-        assert app.room.left == 20 and ask(app, body=[b"x" * 9]).status == 200
+        assert app.room == 20 and ask(app, body=[b"x" * 9]).status == 200
 
     def test_an_application_that_reads_no_body_is_not_disturbed(self):
         assert ask(BodyLimit(deaf, max_bytes=10, seconds=0.01), body=[b"1", None]).status == 200
@@ -258,7 +251,7 @@ class TestBody:
 
 
 def test_every_answer_has_the_security_headers():
-    for app in (SecurityHeaders(echo), guarded(echo), guarded(echo, token="t")):
+    for app in (Guard(echo), guarded(echo), guarded(echo, token="t")):
         headers = ask(app, host="evil.example").headers
         policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
         assert policy["default-src"] == "'none'" and policy["script-src"] == policy["style-src"] == "'self'"
@@ -272,7 +265,7 @@ def test_a_header_of_the_application_stays():
         await send({"type": "http.response.start", "status": 200, "headers": [(b"Cache-Control", b"max-age=9")]})
         await send({"type": "http.response.body"})
 
-    assert "cache-control" not in ask(SecurityHeaders(cached)).headers
+    assert "cache-control" not in ask(Guard(cached), host="localhost").headers
 
 
 class TestLog:

@@ -4,9 +4,10 @@
     credo demo
 
 Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and nothing else
-there. Exit codes: 0 success, 1 the data or the model can't be used (a message on stderr, the traceback with `--debug`),
-2 wrong usage, 130 stopped by Ctrl-C. On Ctrl-C `credo fit` writes the finished models and exits with 0; with 130 if
-there are none. Files are written completely or not at all.
+there, and `credo fit --json` prints progress on stderr as JSON lines. Exit codes: 0 success, 1 the data or the model
+can't be used (a message on stderr, the traceback with `--debug`), 2 wrong usage, 130 stopped by Ctrl-C. On Ctrl-C
+`credo fit` writes the finished models and exits with 0; with 130 if there are none. Files are written completely or not
+at all.
 
 One file per command. Modules import only click at the top, and everything else inside the function that needs it, so
 that `credo --help` is fast.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     return time
 
 
+def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """The values of `--kind` as a mapping of column name to kind."""
+    found = {}
+    for text in value:
+        name, equals, kind = text.rpartition("=")
+        if not (equals and name):
+            raise click.BadParameter(f"{text!r} is not of the form NAME=KIND.")
+        found[name] = kind.strip().lower()
+    return found
+
+
 @click.command(short_help="Compare models on a table; save the selected one and a report.")
 @click.argument("data", type=data_file)
 @click.option("--target", metavar="NAME", help="The column to predict: numbers or classes.  [required]")
@@ -73,6 +85,15 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     default="selected",
     show_default=True,
     help="Models to save: only the selected one as model.credo, or also every model as NAME.credo.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    metavar="NAME=KIND",
+    multiple=True,
+    callback=column_kinds,
+    help="Read a column as numeric, categorical, text or date, or leave it out as identifier. May be repeated. "
+    "[default: detected]",
 )
 @click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
@@ -137,6 +158,7 @@ def run_and_show(
     reading: dict[str, Any] | None = None,
     keep_all: bool = False,
     task: str | None = None,
+    kinds: dict[str, str] | None = None,
     shuffle: bool = False,
     engine: str = "local",
     **options: Any,
@@ -152,13 +174,17 @@ def run_and_show(
     check_outputs([] if data == "-" else [Path(data)], [*(out / name for name in OUTPUTS), *kept])
     with screen.notes_for_warnings(), staging(out) as stage:
         in_order = False if shuffle else None
-        table = dataset(data, target, task=task, reading=reading, time_order=in_order, engine=engine)
+        table = dataset(
+            data, target, task=task, reading=reading, time_order=in_order, kinds=kinds or None, engine=engine
+        )
         kind = f" of {table.size.classes} classes" if table.size.classes else ""
         screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")
         for note in table.notes:
             screen.note(f"Note: {note}")
-        with display(enabled=not screen.quiet) as report:
-            study = run(table, report=report, engine=engine, **options)
+        with display(enabled=not (screen.quiet or screen.as_json)) as shown:
+            study = run(
+                table, report=_events(screen, table.task) if screen.as_json else shown, engine=engine, **options
+            )
         said = {note.text for note in table.notes}
         for note in study.notes:
             if note.text not in said:
@@ -170,6 +196,25 @@ def run_and_show(
         if name not in outputs and (out / name).exists():
             screen.note(f"Note: {out / name} is from an earlier run; this run did not write it.")
     _show(study, outputs, screen, data)
+
+
+def _events(screen: Screen, task: str) -> Callable[[Any], None]:
+    """A function that prints progress as JSON lines on stderr, for programs that run this command."""
+    from credo.selection import MEASURES, Comparison
+
+    def rank(score: Any) -> tuple[bool, float]:
+        # The log score or, without one, the error; failed models last.
+        found = [name for name in ("log_score", "log_loss", "rmse", "accuracy") if name in score.held_out]
+        return (False, -MEASURES[found[0]].sign * score.held_out[found[0]]) if found else (True, 0.0)
+
+    def report(state: Any) -> None:
+        names = ("running", "fits", "n_fits", "waiting", "remaining", "message")
+        board = Comparison(sorted(state.scores, key=rank), {}).records()
+        screen.event(
+            {"progress": {"task": task, **{name: getattr(state, name) for name in names}, "leaderboard": board}}
+        )
+
+    return report
 
 
 def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> None:

@@ -41,6 +41,11 @@ class Screen:
         if not self.quiet:
             click.echo(visible(text), err=True)
 
+    def event(self, value: Any) -> None:
+        """Print a step of the work on stderr, as one line of JSON."""
+        if not self.quiet:
+            click.echo(json.dumps(plain(value), ensure_ascii=True, allow_nan=False), err=True)
+
     def json(self, value: Any) -> None:
         """Print the results as one JSON object if requested, in ASCII for any encoding of stdout."""
         if self.as_json:

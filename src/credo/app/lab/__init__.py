@@ -4,10 +4,11 @@
 
 Contract: everything is served from this package, and no request leaves the machine. The server listens on 127.0.0.1
 only, asks for a token, and refuses other hosts and origins. What a browser sends is a bounded JSON value or a file
-that is parsed in a worker process; nothing of it is evaluated, and no name from outside reaches the file system.
+that is parsed in a child process; nothing of it is evaluated, and of a file's name only letters, digits and plain
+punctuation are kept.
 
 Members: `server` (the application and its routes), `playground` (points and a model in, what to draw out), `jobs`
-(tables that are analysed in worker processes), `static` (pages, style and scripts: plain ES modules and SVG).
+(tables that are analysed by child processes), `static` (pages, style and scripts: plain ES modules and SVG).
 
 Not here: models and their numbers (`credo.study` and below), commands (`cli`), HTTP guards (`serve`).
 """
@@ -22,7 +23,7 @@ __all__ = ["application", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: the worker processes of `jobs` need nothing of the web application.
+    # Imported on first use: the child processes of `jobs` need nothing of the web application.
     if name in __all__:
         return getattr(import_module("credo.app.lab.server"), name)
     raise AttributeError(f"credo.app.lab has no member {name!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 from collections.abc import Callable
@@ -10,15 +9,18 @@ from importlib.resources import files
 from pathlib import Path
 
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse
+from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
-from credo.app.lab.jobs import router as jobs
+from credo.app.lab.jobs._routes import UPLOAD_BYTES
+from credo.app.lab.jobs._routes import router as jobs
 from credo.app.lab.playground import router as playground
 from credo.app.serve import BodyLimit, guarded
-from credo.app.serve.guard import App, Receive, Scope, Send
+from credo.app.serve.app import problems_of
+from credo.app.serve.guard import App
+from credo.app.serve.protocol import add_files
 from credo.app.serve.server import configured, listen
 
 STATIC = Path(str(files("credo.app.lab") / "static"))
@@ -27,37 +29,25 @@ LOOPBACK = "127.0.0.1"
 
 
 # Tables are uploaded to these paths; everything else that a page sends is a small JSON value.
-UPLOADS, UPLOAD_BYTES, UPLOAD_SECONDS = re.compile("/api/jobs(/[^/]+/predictions)?"), 250_000_000, 600.0
+UPLOADS, UPLOAD_SECONDS = re.compile("/api/jobs(/[^/]+/predictions)?"), 600.0
 JSON_BYTES, JSON_SECONDS = 1_000_000, 30.0
-# The most problems of a request that an answer names.
-_LISTED = 5
 
 
 def application(token: str) -> App:
     """The lab as an ASGI application that answers requests from this machine with this token only."""
-    return guarded(_Limits(routes()), token=token, max_bytes=UPLOAD_BYTES, body_seconds=UPLOAD_SECONDS)
+    small = BodyLimit(routes(), JSON_BYTES, JSON_SECONDS, exempt=UPLOADS)
+    return guarded(small, token=token, max_bytes=UPLOAD_BYTES, body_seconds=UPLOAD_SECONDS)
 
 
 def routes() -> FastAPI:
     """The pages and interfaces of the lab, without the guard."""
     app = FastAPI(title="Credo lab", docs_url=None, redoc_url=None, openapi_url=None)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.include_router(_pages())
+    add_files(app, STATIC, PAGES)
     app.include_router(playground)
     app.include_router(jobs)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
-
-
-class _Limits:
-    """Small bodies everywhere but at the uploads."""
-
-    def __init__(self, app: App) -> None:
-        self.uploads, self.small = app, BodyLimit(app, JSON_BYTES, JSON_SECONDS)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self.uploads if UPLOADS.fullmatch(scope.get("path", "")) else self.small
-        await app(scope, receive, send)
 
 
 def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
@@ -73,21 +63,5 @@ def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """What is wrong, without the values: they may be ones that JSON can't have."""
     assert isinstance(error, RequestValidationError)
-    sentences = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()[:_LISTED]]
-    return Response(json.dumps({"detail": "; ".join(sentences)}), 422, media_type="application/json")
-
-
-def _pages() -> APIRouter:
-    router = APIRouter()
-    for path, name in PAGES.items():
-        router.add_api_route(path, _page(name), methods=["GET"])
-    return router
-
-
-def _page(name: str) -> Callable[[], FileResponse]:
-    def page() -> FileResponse:
-        return FileResponse(STATIC / name)
-
-    return page
+    return JSONResponse({"detail": problems_of(error)}, 422)

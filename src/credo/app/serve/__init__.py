@@ -1,6 +1,6 @@
 """Serving over HTTP: what protects a local web server, shared with the lab, and the server of a fitted model.
 
-    guarded(app, …) -> app                one middleware for each: hosts, origins, token, body, headers, access log
+    guarded(app, …) -> app                middleware: hosts, origins, token, headers, body, access log
     ServedModel.open(path) -> model       application(model, limits=…) -> app        run(app, listen(host, port), …)
 
 Contract: a refused request is answered with a JSON object that says why, and where it is about rows, in which row and
@@ -21,22 +21,11 @@ if missing := [name for name in ("fastapi", "uvicorn", "prometheus_client", "jin
     raise ImportError(f"credo.app.serve needs {', '.join(missing)}, not installed: pip install 'credo[lab]'")
 
 from credo.app.serve.app import Limits, application
-from credo.app.serve.guard import (
-    AccessLog,
-    AllowedHosts,
-    BodyLimit,
-    JsonLines,
-    SameOrigin,
-    SecurityHeaders,
-    TokenRequired,
-    guarded,
-    log_to_stderr,
-    refuse,
-)
+from credo.app.serve.guard import AccessLog, BodyLimit, Guard, JsonLines, guarded, log_to_stderr, refuse
 from credo.app.serve.model import ServedModel
 from credo.app.serve.server import listen, run
 
 __all__ = [
-    "AccessLog", "AllowedHosts", "BodyLimit", "JsonLines", "Limits", "SameOrigin", "SecurityHeaders", "ServedModel",
-    "TokenRequired", "application", "guarded", "listen", "log_to_stderr", "refuse", "run",
+    "AccessLog", "BodyLimit", "Guard", "JsonLines", "Limits", "ServedModel", "application", "guarded", "listen",
+    "log_to_stderr", "refuse", "run",
 ]  # fmt: skip

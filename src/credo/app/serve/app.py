@@ -5,25 +5,26 @@ The routes of the model server.
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from credo._version import __version__
 from credo.app.serve import protocol as schema
 from credo.app.serve.guard import App, guarded
 from credo.app.serve.inputs import Refused, dump, parse, plain
 from credo.app.serve.model import LEVEL, Predictions, ServedModel, Worker
-from credo.app.serve.protocol import InferenceRequest, add_page, inference_response, model_metadata, server_metadata
+from credo.app.serve.protocol import InferenceRequest, add_page, inference_response, model_metadata
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
@@ -33,6 +34,7 @@ class Metrics:
     """The metrics of one server, in a registry of their own."""
 
     def __init__(self) -> None:
+        self.known: frozenset[str] = frozenset()
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "credo_requests_total", "Requests answered.", ["method", "path", "status"], registry=self.registry
@@ -47,37 +49,22 @@ class Metrics:
         """All of them in the format of Prometheus."""
         return generate_latest(self.registry)
 
+    def begun(self) -> None:
+        """Count a request that isn't answered yet."""
+        self.in_flight.inc()
 
-class Measured:
-    """ASGI middleware that counts and times requests; paths other than the `known` ones count as "other"."""
-
-    def __init__(self, app: Any, metrics: Metrics, known: Collection[str]) -> None:
-        self.app, self.metrics, self.known = app, metrics, frozenset(known)
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        status, started = 500, time.perf_counter()
-
-        async def sending(message: Any) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        with self.metrics.in_flight.track_inprogress():
-            try:
-                await self.app(scope, receive, sending)
-            finally:
-                path = scope["path"] if scope["path"] in self.known else "other"
-                method = scope["method"] if scope["method"] in _METHODS else "other"
-                self.metrics.requests.labels(method, path, str(status)).inc()
-                self.metrics.seconds.labels(path).observe(time.perf_counter() - started)
+    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count and time a request; paths other than the `known` ones count as "other"."""
+        path, method = path if path in self.known else "other", method if method in _METHODS else "other"
+        self.in_flight.dec()
+        self.requests.labels(method, path, str(status)).inc()
+        self.seconds.labels(path).observe(seconds)
 
 
 # Orchestrators ask for these without a secret.
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")
+# The most problems of a request that an answer names.
+_LISTED = 5
 _TAG = "Open Inference Protocol v2"
 
 
@@ -109,9 +96,10 @@ def application(
     chosen = Limits() if limits is None else limits
     metrics = Metrics()
     app = routes(model, chosen, metrics)
-    paths = {path for path in (getattr(route, "path", None) for route in app.routes) if path is not None}
+    metrics.known = frozenset(route.path for route in app.routes if isinstance(route, Route))
     return guarded(
-        Measured(app, metrics, paths),
+        app,
+        metrics=metrics,
         host=host,
         names=names,
         max_bytes=chosen.max_bytes,
@@ -138,16 +126,13 @@ def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _failed)
+    for kind in (Refused, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refused)
     _add_predict(app, model, limits, metrics, worker)
     _add_protocol(app, model, limits, metrics, worker)
     add_page(app)
 
-    @app.get("/health", summary="Whether the server runs")
-    async def health() -> dict[str, str]:
-        return {"status": "ok"}
+    app.add_api_route("/health", _constant({"status": "ok"}), summary="Whether the server runs", methods=["GET"])
 
     @app.get("/metrics", summary="Metrics in the format of Prometheus", response_class=Response)
     async def read_metrics() -> Response:
@@ -189,26 +174,15 @@ def _add_protocol(app: FastAPI, model: ServedModel, limits: Limits, metrics: Met
     """The routes of the Open Inference Protocol."""
     place = f"/v2/models/{model.name}"
 
-    @app.get("/v2/health/live", tags=[_TAG], summary="Whether the server runs")
-    async def live() -> dict[str, bool]:
-        return {"live": True}
-
-    @app.get("/v2/health/ready", tags=[_TAG], summary="Whether the server takes requests")
-    async def ready() -> dict[str, bool]:
-        return {"ready": True}
-
-    @app.get("/v2", tags=[_TAG], summary="Name and version of the server")
-    async def server() -> dict[str, Any]:
-        return server_metadata()
-
-    @app.get(place, tags=[_TAG], summary="Inputs and outputs of the model")
-    async def metadata() -> dict[str, Any]:
-        return model_metadata(model)
-
-    @app.get(f"{place}/ready", tags=[_TAG], summary="Whether the model takes requests")
-    async def model_ready() -> dict[str, Any]:
-        return {"name": model.name, "ready": True}
-
+    answers: dict[str, tuple[str, dict[str, Any]]] = {
+        "/v2/health/live": ("Whether the server runs", {"live": True}),
+        "/v2/health/ready": ("Whether the server takes requests", {"ready": True}),
+        "/v2": ("Name and version of the server", {"name": "credo", "version": __version__, "extensions": []}),
+        place: ("Inputs and outputs of the model", model_metadata(model)),
+        f"{place}/ready": ("Whether the model takes requests", {"name": model.name, "ready": True}),
+    }
+    for path, (summary, value) in answers.items():
+        app.add_api_route(path, _constant(value), tags=[_TAG], summary=summary, methods=["GET"])
     request_body, example = schema.infer_body(model)
 
     @app.post(
@@ -232,6 +206,13 @@ def _add_protocol(app: FastAPI, model: ServedModel, limits: Limits, metrics: Met
             return dump(inference_response(model, asked, found))
 
         return _json(await worker.run(work))
+
+
+def _constant(value: dict[str, Any]) -> Callable[[], Awaitable[dict[str, Any]]]:
+    async def answer() -> dict[str, Any]:
+        return value
+
+    return answer
 
 
 def _table(model: ServedModel, value: Any, level: float | None, max_rows: int) -> tuple[Any, float]:
@@ -258,16 +239,15 @@ _FORMS = (
 
 def predict_answer(model: ServedModel, found: Predictions, level: float) -> dict[str, Any]:
     """The answer of /predict."""
-    if found.labels is None or found.probabilities is None:
-        # Non-finite numbers become null when they are written as arrays.
-        columns: dict[str, list[Any]] = {name: plain(values) for name, values in found.numbers.items()}
-    else:
-        names = [str(label) for label in model.classes or ()]
-        probabilities = [dict(zip(names, row, strict=True)) for row in plain(found.probabilities)]
-        columns = {"predicted": found.labels.tolist(), "probabilities": probabilities}
-    if found.outside is not None:
-        columns["outside"] = [reason or None for reason in found.outside]
-    shown = {"level": level} if found.labels is None else {}
+    # Non-finite numbers become null when they are written as arrays.
+    columns = {str(name): plain(found.frame[name].to_numpy()) for name in found.frame}
+    if model.classes is not None:
+        names, probabilities = [str(label) for label in model.classes], found.frame.iloc[:, 1 : 1 + len(model.classes)]
+        rows = [dict(zip(names, row, strict=True)) for row in plain(probabilities.to_numpy(np.float64))]
+        columns = {"predicted": found.frame.iloc[:, 0].tolist(), "probabilities": rows}
+    if model.has_range:
+        columns["outside"] = [reason or None for reason in found.frame["outside"]]
+    shown = {"level": level} if model.classes is None else {}
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     return {"model": model.name, **shown, "predictions": rows, "notes": found.notes}
 
@@ -276,19 +256,18 @@ def _json(content: bytes, status: int = 200, headers: dict[str, str] | None = No
     return Response(content, status, headers, media_type="application/json")
 
 
+def problems_of(error: RequestValidationError) -> str:
+    """The first problems of a request in words, without the values: they may be ones that JSON can't have."""
+    return "; ".join(f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()[:_LISTED])
+
+
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
-    listed = {"problems": error.problems} if error.problems else {}
-    return _json(dump({"error": error.error, **listed}), error.status, headers)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    sentences = [f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()]
-    return _json(dump({"error": "; ".join(sentences)}), 422)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
+    """Every error as {"error": sentence}, with the cells that are the reason."""
+    if isinstance(error, Refused):
+        headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+        listed = {"problems": error.problems} if error.problems else {}
+        return _json(dump({"error": error.error, **listed}), error.status, headers)
+    if isinstance(error, RequestValidationError):
+        return _json(dump({"error": problems_of(error)}), 422)
     assert isinstance(error, HTTPException)
     return _json(dump({"error": str(error.detail)}), error.status_code, dict(error.headers or {}))

@@ -2,8 +2,7 @@
 
 ASGI middleware that keeps a local web server private and responsive; used by the model server and by the lab.
 
-    guarded(app, hosts=…, max_bytes=…, body_seconds=…, token=…) = AccessLog(SecurityHeaders(AllowedHosts(
-        SameOrigin(TokenRequired(BodyLimit(app))))))
+    guarded(app, host=…, max_bytes=…, body_seconds=…, token=…) = AccessLog(Guard(BodyLimit(app)))
 
 Each class wraps any ASGI application, keeps nothing of a finished request, and answers a refused request itself with a
 JSON object {"error": sentence}. They need no library.
@@ -16,14 +15,16 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
+
+from credo.app.serve.app import Metrics
 
 logger = logging.getLogger("credo.app.serve")
 
@@ -69,11 +70,12 @@ class AccessLog:
     """Logs every request when it is answered: id, method, path without the query, status, milliseconds, client.
 
     The query is left out because it may contain a token. The id is also the header x-request-id of the answer. An
-    exception of the application is logged with its traceback and answered with 500, without details.
+    exception of the application is logged with its traceback and answered with 500, without details. `metrics` is told
+    of every request too.
     """
 
-    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
-        self.app = app
+    def __init__(self, app: Callable[..., Awaitable[None]], metrics: Metrics | None = None) -> None:
+        self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -90,6 +92,8 @@ class AccessLog:
             await send(message)
 
         failure: Exception | None = None
+        if self.metrics is not None:
+            self.metrics.begun()
         try:
             await self.app(scope, receive, sending)
         except Exception as error:
@@ -101,12 +105,15 @@ class AccessLog:
                 await sending({"type": "http.response.start", "status": 500, "headers": headers})
                 await sending({"type": "http.response.body", "body": body})
         finally:
+            seconds, method = time.perf_counter() - started, scope.get("method", "")
+            if self.metrics is not None:
+                self.metrics.answered(method, scope["path"], status, seconds)
             fields = {
                 "id": identity,
-                "method": scope.get("method", ""),
+                "method": method,
                 "path": scope["path"][:_LONGEST],
                 "status": status,
-                "milliseconds": round(1e3 * (time.perf_counter() - started), 2),
+                "milliseconds": round(1e3 * seconds, 2),
                 "client": (scope.get("client") or ("",))[0],
             }
             logger.log(
@@ -122,11 +129,18 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _WILDCARDS = {"0.0.0.0", "::", ""}
-# Everything comes from this server; nothing inline, so that text from data can't become a script.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+HEADERS = {
+    # Everything comes from this server; nothing inline, so that text from data can't become a script.
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
 # How much of a refused body is read and thrown away, so that the client gets to read the answer.
 _DISCARD_SECONDS = 2.0
 
@@ -150,38 +164,82 @@ def header(scope: Scope, name: str) -> str | None:
     return ", ".join(values) if values else None
 
 
-def _is_request(scope: Scope) -> bool:
-    return scope["type"] in {"http", "websocket"}
+class Guard:
+    """Refuses requests of other hosts and other origins and those without the token, and adds headers for browsers.
 
+    A request whose Host header is none of the names gets 403. Without this, a web page whose name is made to resolve to
+    127.0.0.1 (DNS rebinding) could read this server, because the browser then believes that both have the same origin.
+    So does what a web page of another origin sends, by its Origin header, or by Sec-Fetch-Site without one; a link to a
+    page on this server still works, and programs send neither header.
 
-class AllowedHosts:
-    """Refuses requests whose Host header is none of the names (403).
+    A request without the token gets 401. It is taken from `Authorization: Bearer TOKEN`, from a cookie, or from
+    `?token=TOKEN` in the address; in the last case the answer sets the cookie, so that what the page loads next needs
+    no token in its address. The cookie holds a hash of the token, whose characters need no quoting.
 
-    Without it, a web page whose name is made to resolve to 127.0.0.1 (DNS rebinding) could read this server, because
-    the browser then believes that both have the same origin.
+    The headers allow scripts and styles of this server only and none inline, forbid other pages to embed it, and keep
+    answers out of caches and addresses (which may contain a token) out of the Referer header. An answer that sets one
+    of them itself keeps it.
 
     Parameters
     ----------
     app : ASGI application
-    hosts : names or addresses without port; an IPv6 address in brackets
-    any_address : also accept every IP address: a name server can't redirect these
+    host : the address that the server listens on; with a wildcard such as 0.0.0.0, every IP address is allowed as
+        Host: a name server can't redirect these
+    names : further names by which clients may call the server
+    token : the secret that every request needs; without one, none is required
+    open_paths : paths that need no token, such as health checks
     """
 
-    def __init__(self, app: App, hosts: Iterable[str], *, any_address: bool = False) -> None:
-        self.app, self.hosts = app, frozenset(host.lower() for host in hosts)
-        self.any_address = any_address
+    def __init__(
+        self,
+        app: App,
+        *,
+        host: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        token: str | None = None,
+        open_paths: Collection[str] = (),
+    ) -> None:
+        if token == "":
+            raise ValueError("the token is empty")
+        own = f"[{host}]" if ":" in host else host
+        self.app, self.token, self.open_paths = app, token, frozenset(open_paths)
+        self.hosts, self.any_address = frozenset(each.lower() for each in {*LOOPBACK, own, *names}), host in _WILDCARDS
+        self.hash = hashlib.sha256((token or "").encode()).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _is_request(scope) and not self._allows(header(scope, "host") or ""):
-            await refuse(scope, send, 403, "the Host header names another server")
+        if scope["type"] not in {"http", "websocket"}:
+            await self.app(scope, receive, send)
             return
-        await self.app(scope, receive, send)
+        # Browsers share the cookies of all ports of a host.
+        cookie = f"credo-token-{(scope.get('server') or ('', 0))[1]}"
+        by_address = self.token is not None and _equal(_query(scope, "token"), self.token)
+        added = {"set-cookie": f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Strict"} if by_address else {}
+        if not self._is_known_host(header(scope, "host") or ""):
+            await refuse(scope, _with_headers(send, HEADERS), 403, "the Host header names another server")
+        elif not _is_same_origin(scope):
+            error = "requests from pages of another origin are refused"
+            await refuse(scope, _with_headers(send, HEADERS), 403, error)
+        elif by_address or self._has_token(scope, cookie):
+            await self.app(scope, receive, _with_headers(send, {**HEADERS, **added}))
+        else:
+            await refuse(
+                scope, _with_headers(send, HEADERS), 401, "the token is missing or wrong; send the header "
+                "'Authorization: Bearer TOKEN' or add ?token=TOKEN to the address, with the token that the server "
+                "printed when it started", {"www-authenticate": "Bearer"},
+            )  # fmt: skip
 
-    def _allows(self, field: str) -> bool:
+    def _is_known_host(self, field: str) -> bool:
         name, colon, port = field.lower().rpartition(":")
         if not colon or not port.isascii() or not port.isdigit():
             name = field.lower()
-        return name in self.hosts or (self.any_address and _is_address(name))
+        return bool(name) and (name in self.hosts or (self.any_address and _is_address(name)))
+
+    def _has_token(self, scope: Scope, cookie: str) -> bool:
+        if self.token is None or scope["path"] in self.open_paths:
+            return True
+        scheme, _, bearer = (header(scope, "authorization") or "").partition(" ")
+        by_header = scheme.lower() == "bearer" and _equal(bearer.strip(), self.token)
+        return by_header or _equal(_cookie(scope, cookie), self.hash)
 
 
 def _is_address(name: str) -> bool:
@@ -192,74 +250,18 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class SameOrigin:
-    """Refuses what a web page of another origin sends (403): by its Origin header, or by Sec-Fetch-Site without one.
-
-    A link to a page on this server still works. Programs send neither header and aren't affected.
-    """
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if _is_request(scope) and not self._allows(scope):
-            await refuse(scope, send, 403, "requests from pages of another origin are refused")
-            return
-        await self.app(scope, receive, send)
-
-    def _allows(self, scope: Scope) -> bool:
-        origin = header(scope, "origin")
-        if origin is not None:
-            try:
-                place = urlsplit(origin).netloc
-            except ValueError:
-                return False
-            return bool(place) and place.lower() == (header(scope, "host") or "").lower()
-        if header(scope, "sec-fetch-site") in {"cross-site", "same-site"}:
-            followed = header(scope, "sec-fetch-mode") == "navigate" and header(scope, "sec-fetch-dest") == "document"
-            return followed and scope.get("method") in {"GET", "HEAD"}
-        return True
-
-
-class TokenRequired:
-    """Refuses requests without the secret token (401).
-
-    The token is taken from `Authorization: Bearer TOKEN`, from a cookie, or from `?token=TOKEN` in the address; in the
-    last case the answer sets the cookie, so that what the page loads next needs no token in its address. The cookie
-    holds a hash of the token, whose characters need no quoting.
-
-    Parameters
-    ----------
-    app : ASGI application
-    token : str
-    open_paths : paths that need no token, such as health checks
-    """
-
-    def __init__(self, app: App, token: str, *, open_paths: Collection[str] = ()) -> None:
-        if not token:
-            raise ValueError("the token is empty")
-        self.app, self.token, self.open_paths = app, token, frozenset(open_paths)
-        self.hash = hashlib.sha256(token.encode()).hexdigest()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not _is_request(scope) or scope["path"] in self.open_paths:
-            await self.app(scope, receive, send)
-            return
-        # Browsers share the cookies of all ports of a host.
-        cookie = f"credo-token-{(scope.get('server') or ('', 0))[1]}"
-        scheme, _, bearer = (header(scope, "authorization") or "").partition(" ")
-        as_header = scheme.lower() == "bearer" and _equal(bearer.strip(), self.token)
-        if as_header or _equal(_cookie(scope, cookie), self.hash):
-            await self.app(scope, receive, send)
-        elif _equal(_query(scope, "token"), self.token):
-            field = f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Strict"
-            await self.app(scope, receive, _with_headers(send, {"set-cookie": field}))
-        else:
-            await refuse(
-                scope, send, 401, "the token is missing or wrong; send the header 'Authorization: Bearer TOKEN' or add "
-                "?token=TOKEN to the address, with the token that the server printed when it started",
-                {"www-authenticate": "Bearer"},
-            )  # fmt: skip
+def _is_same_origin(scope: Scope) -> bool:
+    origin = header(scope, "origin")
+    if origin is not None:
+        try:
+            place = urlsplit(origin).netloc
+        except ValueError:
+            return False
+        return bool(place) and place.lower() == (header(scope, "host") or "").lower()
+    if header(scope, "sec-fetch-site") in {"cross-site", "same-site"}:
+        followed = header(scope, "sec-fetch-mode") == "navigate" and header(scope, "sec-fetch-dest") == "document"
+        return followed and scope.get("method") in {"GET", "HEAD"}
+    return True
 
 
 def _equal(given: str, secret: str) -> bool:
@@ -291,21 +293,24 @@ class BodyLimit:
     `seconds` gets 408; one for which there is no room beside those of unfinished requests, which together may have
     `at_once` times as many bytes, gets 503. All close the connection. The time starts when the application asks for
     the body, so that one that ignores it isn't disturbed, and whatever the application answers after a failure is
-    replaced.
+    replaced. Paths that match `exempt` have no limit here.
     """
 
-    def __init__(self, app: App, max_bytes: int, seconds: float, *, at_once: int = 8) -> None:
-        self.app, self.max_bytes, self.seconds, self.room = app, max_bytes, seconds, _Room(at_once * max_bytes)
+    def __init__(
+        self, app: App, max_bytes: int, seconds: float, *, at_once: int = 8, exempt: re.Pattern[str] | None = None
+    ) -> None:
+        self.exempt = exempt
+        self.app, self.max_bytes, self.seconds, self.room = app, max_bytes, seconds, at_once * max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or (self.exempt is not None and self.exempt.fullmatch(scope["path"])):
             await self.app(scope, receive, send)
             return
         declared = header(scope, "content-length")
         if declared is not None and not (declared.isascii() and declared.isdigit() and len(declared) < 20):
             await refuse(scope, send, 400, "the Content-Length header isn't a number", {"connection": "close"})
             return
-        body = _Body(receive, self.max_bytes, self.seconds, self.room)
+        body = _Body(receive, self)
         if declared is not None and int(declared) > self.max_bytes:
             await body.discard()
             await refuse(scope, send, *_too_large(self.max_bytes))
@@ -313,7 +318,7 @@ class BodyLimit:
         try:
             await self._run(scope, body, send)
         finally:
-            self.room.left += body.size
+            self.room += body.size
 
     async def _run(self, scope: Scope, body: _Body, send: Send) -> None:
         started = False
@@ -347,19 +352,11 @@ class _BodyFailed(Exception):
     """The body is too large or too late."""
 
 
-@dataclass
-class _Room:
-    """How many bytes of bodies may still be received before a request finishes."""
-
-    left: int
-
-
 class _Body:
     """The messages of a body, until it is complete or has failed."""
 
-    def __init__(self, receive: Receive, max_bytes: int, seconds: float, room: _Room) -> None:
-        self._receive, self.max_bytes, self.seconds, self.room = receive, max_bytes, seconds, room
-        self.size, self.complete = 0, False
+    def __init__(self, receive: Receive, limit: BodyLimit) -> None:
+        self._receive, self.limit, self.size, self.complete = receive, limit, 0, False
         self.deadline: float | None = None
         self.failure: _Failure | None = None
 
@@ -371,12 +368,12 @@ class _Body:
             # Whoever waits for the client to go away may wait.
             return await self._receive()
         if self.deadline is None:
-            self.deadline = asyncio.get_running_loop().time() + self.seconds
+            self.deadline = asyncio.get_running_loop().time() + self.limit.seconds
         try:
             async with asyncio.timeout_at(self.deadline):
                 message = await self._receive()
         except TimeoutError:
-            error = f"the body wasn't complete after {self.seconds:g} seconds"
+            error = f"the body wasn't complete after {self.limit.seconds:g} seconds"
             self.failure = 408, error, {"connection": "close"}
             raise _BodyFailed from None
         if message["type"] != "http.request":
@@ -384,16 +381,16 @@ class _Body:
             return message
         size = len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
-        if self.size + size > self.max_bytes:
-            self.failure = _too_large(self.max_bytes)
-        elif size > self.room.left:
+        if self.size + size > self.limit.max_bytes:
+            self.failure = _too_large(self.limit.max_bytes)
+        elif size > self.limit.room:
             error = "the server is receiving too many large requests at once; try again in a few seconds"
             self.failure = 503, error, {"connection": "close", "retry-after": "5"}
         if self.failure is not None:
             await self.discard()
             raise _BodyFailed
         self.size += size
-        self.room.left -= size
+        self.limit.room -= size
         return message
 
     async def discard(self) -> None:
@@ -401,7 +398,7 @@ class _Body:
 
         A connection that is closed while its client still sends is reset, and the client can't read the answer.
         """
-        left = 4 * self.max_bytes
+        left = 4 * self.limit.max_bytes
         try:
             async with asyncio.timeout(_DISCARD_SECONDS):
                 while left > 0 and not self.complete:
@@ -410,32 +407,6 @@ class _Body:
                     self.complete = message["type"] != "http.request" or not message.get("more_body", False)
         except TimeoutError:
             pass
-
-
-class SecurityHeaders:
-    """Adds headers for browsers to every answer that doesn't set them itself.
-
-    They allow scripts and styles of this server only and none inline, forbid other pages to embed it, and keep answers
-    out of caches and addresses (which may contain a token) out of the Referer header.
-    """
-
-    def __init__(self, app: App, *, policy: str = CONTENT_SECURITY_POLICY) -> None:
-        self.app = app
-        self.headers = {
-            "content-security-policy": policy,
-            "x-content-type-options": "nosniff",
-            "x-frame-options": "DENY",
-            "referrer-policy": "no-referrer",
-            "cross-origin-opener-policy": "same-origin",
-            "cross-origin-resource-policy": "same-origin",
-            "permissions-policy": "camera=(), geolocation=(), microphone=()",
-            "cache-control": "no-store",
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            send = _with_headers(send, self.headers)
-        await self.app(scope, receive, send)
 
 
 def _with_headers(send: Send, added: dict[str, str]) -> Send:
@@ -452,40 +423,20 @@ def _with_headers(send: Send, added: dict[str, str]) -> Send:
     return sending
 
 
-def allowed_hosts(host: str, names: Iterable[str] = ()) -> dict[str, Any]:
-    """The arguments of `AllowedHosts` for a server that listens on `host` and is also known by `names`.
-
-    >>> allowed_hosts("0.0.0.0", ["model"])["any_address"]
-    True
-    """
-    own = f"[{host}]" if ":" in host else host
-    return {"hosts": {*LOOPBACK, own, *names} - {""}, "any_address": host in _WILDCARDS}
-
-
 def guarded(
     app: App,
     *,
-    host: str = "127.0.0.1",
-    names: Iterable[str] = (),
     max_bytes: int = 10_000_000,
     body_seconds: float = 30.0,
-    token: str | None = None,
-    open_paths: Collection[str] = (),
-    policy: str = CONTENT_SECURITY_POLICY,
+    metrics: Metrics | None = None,
+    **guard: Any,
 ) -> App:
-    """The application behind all of these classes.
+    """The application behind all of these classes; other arguments are those of `Guard`.
 
     Parameters
     ----------
     app : ASGI application
-    host : the address that the server listens on; with a wildcard such as 0.0.0.0, every IP address is allowed as Host
-    names : further names by which clients may call the server
     max_bytes, body_seconds : limits of a request's body
-    token : the secret that every request needs; without one, none is required
-    open_paths : paths that need no token
-    policy : the content security policy
+    metrics : what counts and times requests, as in `AccessLog`
     """
-    inner: App = BodyLimit(app, max_bytes, body_seconds)
-    if token is not None:
-        inner = TokenRequired(inner, token, open_paths=open_paths)
-    return AccessLog(SecurityHeaders(AllowedHosts(SameOrigin(inner), **allowed_hosts(host, names)), policy=policy))
+    return AccessLog(Guard(BodyLimit(app, max_bytes, body_seconds), **guard), metrics)

@@ -166,12 +166,7 @@ class Inputs:
             if not isinstance(row, dict):
                 problems.add(i, None, f"a row must be an object by column name; this is {_kind_name(row)}")
             elif row.keys() != expected:
-                for name in row:
-                    if name not in expected and name not in self.ignored:
-                        problems.add(i, name, self._unknown(name, problems))
-                for name in self.names:
-                    if name not in row:
-                        problems.add(i, name, "the column is missing")
+                self._check_names(list(row), problems, i)
             if problems.count > _COUNTED:
                 break
         problems.refuse()
@@ -179,8 +174,9 @@ class Inputs:
 
     def from_lists(self, names: list[Any], rows: list[Any]) -> Any:
         """The table of rows that are lists, with the names of their columns."""
-        self._check_names(names)
         problems = Problems()
+        self._check_names(names, problems)
+        problems.refuse()
         for i, row in enumerate(rows):
             if not isinstance(row, list):
                 problems.add(i, None, f"a row must be a list; this is {_kind_name(row)}")
@@ -192,25 +188,25 @@ class Inputs:
 
     def from_columns(self, columns: dict[str, list[Any]]) -> Any:
         """The table of columns of equal length by name."""
-        self._check_names(list(columns))
+        problems = Problems()
+        self._check_names(list(columns), problems)
+        problems.refuse()
         return self._table({name: columns[name] for name in self.names})
 
-    def _check_names(self, names: list[Any]) -> None:
-        problems, expected = Problems(), set(self.names)
-        seen: set[str] = set()
+    def _check_names(self, names: list[Any], problems: Problems, row: int | None = None) -> None:
+        known, seen = {*self.names, *self.ignored}, set[Any]()
         for name in names:
             if not isinstance(name, str):
-                problems.add(None, None, f"the name of a column must be a text; this is {_kind_name(name)}")
+                problems.add(row, None, f"the name of a column must be a text; this is {_kind_name(name)}")
                 continue
             if name in seen:
-                problems.add(None, name, "the column occurs more than once")
-            elif name not in expected and name not in self.ignored:
-                problems.add(None, name, self._unknown(name, problems))
+                problems.add(row, name, "the column occurs more than once")
+            elif name not in known:
+                problems.add(row, name, self._unknown(name, problems))
             seen.add(name)
         for name in self.names:
             if name not in seen:
-                problems.add(None, name, "the column is missing")
-        problems.refuse()
+                problems.add(row, name, "the column is missing")
 
     def _unknown(self, name: str, problems: Problems) -> str:
         # The search takes long, and a request may have a million names: only for those that the answer lists.

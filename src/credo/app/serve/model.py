@@ -21,13 +21,13 @@ from threading import Event
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from credo.app.serve.inputs import Inputs, Problems, Refused, first_failure, inputs_of
 from credo.core.notices import collected, on_one_line
 from credo.metrics import final_step
 from credo.tables import Manifest, ModelFileError, describe, load
+from credo.tables.errors import pandas
 from credo.tables.predictions import predictions
 
 Result = TypeVar("Result")
@@ -96,21 +96,13 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What the model says about each row.
+    """What the model says about each row, as `credo.tables.predictions` gives it, and sentences about the rows."""
 
-    For numbers `mean`, `std`, `lower` and `upper`; for classes `label` and `probabilities` of shape (n_rows,
-    n_classes). `outside` names values outside the training data, and is None for a model that doesn't know its range.
-    `notes` are sentences about the rows.
-    """
-
-    numbers: dict[str, NDArray[np.float64]]
-    labels: NDArray[Any] | None
-    probabilities: NDArray[np.float64] | None
-    outside: list[str] | None
+    frame: Any
     notes: list[str]
 
     def __len__(self) -> int:
-        return len(self.numbers["mean"]) if self.labels is None else len(self.labels)
+        return len(self.frame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,27 +174,25 @@ class ServedModel:
         Refused
             With 422, if the model can't take the rows.
         """
-        parts: list[Predictions] = []
+        parts, notes = [], dict[str, None]()
         for start in range(0, len(table), _CHUNK):
             check()
             chunk = table[start : start + _CHUNK]
             if self.inputs.named:
                 chunk = chunk.reset_index(drop=True)
             try:
-                parts.append(self._chunk(chunk, level))
+                frame, said = self._chunk(chunk, level)
             except ValueError as error:
                 raise self._refusal(chunk, start, error, check) from error
-        return _joined(parts)
+            parts.append(frame)
+            notes |= dict.fromkeys(said)
+        return Predictions(pandas().concat(parts, ignore_index=True), list(notes))
 
-    def _chunk(self, rows: Any, level: float) -> Predictions:
+    def _chunk(self, rows: Any, level: float) -> tuple[Any, list[str]]:
         with collected() as notices, np.errstate(all="ignore"):
             frame = predictions(self.estimator, rows, level=level)
-        notes = list(dict.fromkeys(str(notice) for notice in notices))
-        outside = frame.pop("outside").tolist() if self.has_range else None
-        if self.classes is None:
-            return Predictions({name: frame[name].to_numpy() for name in frame}, None, None, outside, notes)
-        labels, table = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1:].to_numpy(dtype=np.float64)
-        return Predictions({}, labels, table, outside, notes)
+        frame = frame if self.has_range else frame.drop(columns="outside", errors="ignore")
+        return frame, [str(notice) for notice in notices]
 
     def _refusal(self, rows: Any, start: int, error: ValueError, check: Callable[[], None]) -> Refused:
         """The refusal that names the first cell that can't be prepared, or else the first row without prediction."""
@@ -241,18 +231,3 @@ def _failure(call: Callable[[], Any]) -> str | None:
     except ValueError as error:
         return on_one_line(error)
     return None
-
-
-def _joined(parts: list[Predictions]) -> Predictions:
-    if len(parts) == 1:
-        return parts[0]
-    first = parts[0]
-    return Predictions(
-        {name: np.concatenate([part.numbers[name] for part in parts]) for name in first.numbers},
-        None if first.labels is None else np.concatenate([part.labels for part in parts if part.labels is not None]),
-        None
-        if first.probabilities is None
-        else np.concatenate([part.probabilities for part in parts if part.probabilities is not None]),
-        None if first.outside is None else [reason for part in parts for reason in part.outside or ()],
-        list(dict.fromkeys(note for part in parts for note in part.notes)),
-    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, select_autoescape
+from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from credo._version import __version__
 from credo.app.serve.inputs import MAX_TEXT, Input, Refused
 from credo.app.serve.model import LEVEL, Predictions, ServedModel
 
@@ -158,11 +158,6 @@ DATATYPES = (
 # The name of the matrix that holds all columns of a model of numbers.
 MATRIX = "input"
 _LONGEST_ID = _LONGEST_NAME = 1000
-
-
-def server_metadata() -> dict[str, Any]:
-    """The answer to GET /v2."""
-    return {"name": "credo", "version": __version__, "extensions": []}
 
 
 def model_metadata(model: ServedModel) -> dict[str, Any]:
@@ -323,18 +318,17 @@ def _require(condition: Any, error: str) -> None:
 
 def inference_response(model: ServedModel, request: InferenceRequest, found: Predictions) -> dict[str, Any]:
     """The answer: one tensor for each output; numbers that aren't finite are null."""
-    values: dict[str, Any] = dict(found.numbers)
-    if found.labels is not None and found.probabilities is not None:
-        values["label"] = [str(label) for label in found.labels.tolist()]
-        values["probabilities"] = found.probabilities.ravel()
-    values["outside"] = found.outside
+    frame = found.frame
+    values = {name: frame[name].tolist() if name == "outside" else frame[name].to_numpy() for name in frame}
+    if model.classes is not None:
+        values["label"] = [str(label) for label in frame.iloc[:, 0].tolist()]
+        values["probabilities"] = frame.iloc[:, 1 : 1 + len(model.classes)].to_numpy(np.float64).ravel()
     known = outputs_of(model)
     tensors = []
     for name in request.outputs:
         datatype, shape = known[name]
         sizes = [len(found) if size == -1 else size for size in shape]
-        data = np.asarray(values[name]) if datatype == "FP64" else values[name]
-        tensors.append({"name": name, "datatype": datatype, "shape": sizes, "data": data})
+        tensors.append({"name": name, "datatype": datatype, "shape": sizes, "data": values[name]})
     identity = {} if request.id is None else {"id": request.id}
     parameters = {"parameters": request.parameters} if request.parameters else {}
     return {"model_name": model.name, **identity, **parameters, "outputs": tensors}
@@ -355,13 +349,20 @@ def add_page(app: FastAPI) -> None:
     async def page() -> Response:
         return HTMLResponse(render(app.openapi()))
 
-    @app.get("/docs.css", include_in_schema=False)
-    async def style() -> Response:
-        return FileResponse(_STATIC / "docs.css", media_type="text/css")
+    add_files(app, _STATIC, {"/docs.css": "docs.css", "/docs.js": "docs.js"})
 
-    @app.get("/docs.js", include_in_schema=False)
-    async def script() -> Response:
-        return FileResponse(_STATIC / "docs.js", media_type="text/javascript")
+
+def add_files(app: FastAPI, folder: Path, names: Mapping[str, str]) -> None:
+    """Answer these paths by files of a folder."""
+
+    def answer(name: str) -> Callable[[Request], Awaitable[Response]]:
+        async def send(request: Request) -> Response:
+            return FileResponse(folder / name)
+
+        return send
+
+    for path, name in names.items():
+        app.add_route(path, answer(name), include_in_schema=False)
 
 
 def render(description: dict[str, Any]) -> str:

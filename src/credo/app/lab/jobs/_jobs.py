@@ -1,81 +1,94 @@
-"""The jobs of the lab: their states, files and workers."""
+"""The jobs of the lab: their states, files and child processes."""
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 import shutil
 import tempfile
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from secrets import token_urlsafe
+from secrets import token_hex, token_urlsafe
 from time import time
 from typing import Any
 
-from credo.app.lab.jobs._process import FOLDER, Worker, WorkerEnded
-from credo.study._size import memory
+from credo.app.lab.jobs._child import Bounds, Child, ChildFailed
+from credo.app.lab.refused import Refused
+from credo.core.wording import shown
+from credo.selection import MEASURES
+from credo.selection._measures import CLASSIFICATION, REGRESSION
+from credo.study import CARDS
 from credo.study._study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
-PROGRESS, PREDICTIONS = "progress.json", "predictions.csv"
+PREDICTIONS = "predictions.csv"
 # What can be downloaded, by its name in the address; no other name reaches the file system.
 FILES = {
-    "model": MODEL, "leaderboard": LEADERBOARD, "held_out": HELD_OUT, "inclusions": INCLUSIONS,
+    "model": MODEL, "leaderboard": LEADERBOARD, "held_out": HELD_OUT, "inclusions": INCLUSIONS, "report": REPORT,
     "predictions": PREDICTIONS,
 }  # fmt: skip
 BUSY = ("reading", "waiting", "running", "stopping")
-# Endings that tell the reader how a file is written; others are read by their content.
-_ENDINGS = (".json", ".jsonl", ".ndjson")
-_LONGEST_NAME = 120
-
-
-class Refused(Exception):
-    """A request that can't be done now; the text says why."""
+# Kinds of the page as `credo fit --kind` names them.
+KINDS = {
+    "number": "numeric", "category": "categorical", "text": "text", "date": "date", "leave out": "identifier",
+}  # fmt: skip
+# Notes of `credo fit` in the words of the page, which has no options.
+_ADVICE = (
+    (r"task='(\w+)' \(--task \w+\)", r"the task \1"),
+    (r"time_order=False \(--shuffle\) holds out rows at random instead", "“Ignore the time order” holds out rows at "
+     "random instead"),
+    (r"Allow more with time=… \(--time SECONDS, or --time none\)\.", "Allow more time and run again."),
+    (r"^Stopped by Ctrl-C", "Stopped"),
+    (r" \(--[a-z][^)]*\)", ""),
+)  # fmt: skip
+_HELD_OUT = (*REGRESSION.measures, *CLASSIFICATION.measures)
+_LONGEST_NAME = 60
+# Rows of predictions that the page gets.
+_SHOWN = 100
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of what the lab accepts: bytes of a file, jobs that are kept, runs that wait, seconds and bytes."""
+    """How many jobs are kept and may wait, seconds for reading and predicting, and bounds of a process."""
 
-    upload: int = 200 * 2**20
     jobs: int = 20
     waiting: int = 8
     read_seconds: float = 120.0
     predict_seconds: float = 60.0
     # A run has its own time budget; this is for one that doesn't keep to it.
     run_seconds: float = 900.0
-    table_memory: int = field(default_factory=lambda: min(4 * 2**30, (memory() or 8 * 2**30) // 2))
-    run_memory: int = field(default_factory=lambda: (memory() or 8 * 2**30) * 3 // 4)
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 @dataclass
 class Job:
     """A table and its run. `state` is one of reading, ready, waiting, running, stopping, done and failed.
 
-    `table` is how the columns were understood, `settings` those of the last run, `result` its outcome. A failed run
-    may have a result too: the models that were finished.
+    `table` is how the columns were understood, `settings` those of the last run, `result` its outcome.
     """
 
     id: str
     name: str
     folder: Path
     state: str = "reading"
-    created: float = field(default_factory=time)
     error: str | None = None
     table: dict[str, Any] | None = None
     settings: dict[str, Any] | None = None
+    progress: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     predictions: dict[str, Any] | None = None
+    child: Child | None = None
     n_runs: int = 0
     started: float = 0.0
 
     @property
     def upload(self) -> Path:
-        """The uploaded file, under a name of our own."""
-        ending = Path(self.name).suffix.lower()
-        return self.folder / f"table{ending if ending in _ENDINGS else ''}"
+        """The uploaded file, in a folder without others, so that no name can be that of an output."""
+        return self.folder / "table" / file_name(self.name)
 
     @property
     def outputs(self) -> Path:
@@ -91,59 +104,44 @@ class Job:
         path = self.outputs / FILES[name] if name in FILES else None
         return path if path is not None and path.is_file() and self.state not in BUSY else None
 
-    def progress(self) -> dict[str, Any] | None:
-        """How far the run is, as the worker wrote it."""
-        try:
-            found: dict[str, Any] = json.loads((self.outputs / PROGRESS).read_bytes())
-        except (OSError, ValueError):
-            return None
-        return found
-
     def summary(self) -> dict[str, Any]:
         """The job as a line of the list."""
-        target = None if self.settings is None else self.settings["target"]
-        selected = None if self.result is None else self.result["selected"]
-        line = {"id": self.id, "name": self.name, "state": self.state, "created": self.created, "runs": self.n_runs}
-        return line | {"target": target, "selected": selected}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "state": self.state,
+            "runs": self.n_runs,
+            "target": (self.settings or {}).get("target"),
+            "selected": (self.result or {}).get("selected"),
+        }
 
     def record(self, *, with_table: bool = True) -> dict[str, Any]:
         """Everything that the page shows of the job."""
-        known = {"table": self.table} if with_table else {}
         return (
             self.summary()
-            | known
+            | ({"table": self.table} if with_table else {})
             | {
                 "error": self.error,
                 "elapsed": time() - self.started,
                 "settings": self.settings,
-                "progress": self.progress() if self.state in ("running", "stopping") else None,
+                "progress": self.progress if self.state in ("running", "stopping") else None,
                 "result": self.result,
-                "has_model": self.file("model") is not None,
-                "has_report": self.report() is not None,
                 "files": [name for name in FILES if self.file(name) is not None],
                 "predictions": self.predictions,
             }
         )
 
-    def report(self) -> Path | None:
-        """The report of the last run, if there is one."""
-        path = self.outputs / REPORT
-        return path if self.state not in BUSY and path.is_file() else None
-
 
 class Jobs:
-    """All jobs of one server, the two workers, and the folder of their files."""
+    """All jobs of one server, and the folder of their files."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
+        self.folder = Path(tempfile.mkdtemp(prefix="credo-lab-"))
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
-        self._running: Job | None = None
-        self.tables = Worker(self._folder / "tables.log", memory=self.limits.table_memory, bounded=True)
-        self.runs = Worker(self._folder / "runs.log", memory=self.limits.run_memory)
-        # One thread for each worker: its tasks wait for each other.
-        self._table_thread, self._run_thread = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        # One run at a time, and beside it one table that is read or predicted.
+        self._tables, self._runs = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
 
     def __getitem__(self, key: str) -> Job:
         with self._lock:
@@ -160,166 +158,249 @@ class Jobs:
             while len(self._jobs) >= self.limits.jobs:
                 old = next((job for job in self._jobs.values() if not job.is_busy), None)
                 if old is None:
-                    raise Refused(f"There are already {self.limits.jobs} jobs at work. Stop one of them first.")
+                    raise Refused(f"There are already {self.limits.jobs} jobs at work. Stop one of them first.", 409)
                 self.remove(old)
             key = token_urlsafe(12)
-            job = Job(key, shown_name(name), self._folder / f"job-{key}")
+            job = Job(key, shown_name(name), self.folder / f"job-{key}")
             job.folder.mkdir(mode=0o700)
+            job.upload.parent.mkdir()
             self._jobs[key] = job
             return job
 
     def remove(self, job: Job) -> None:
-        """Forget a job and delete its files; a run is ended first."""
+        """Forget a job and delete its files; its process is ended first."""
         with self._lock:
             self._jobs.pop(job.id, None)
-            if self._running is job:
-                self.runs.kill()
+            if job.child is not None:
+                job.child.kill()
             shutil.rmtree(job.folder, ignore_errors=True)
 
     def read(self, job: Job) -> None:
-        """Let the worker look at the columns of the uploaded file."""
-        self._table_thread.submit(self._guarded, job, self._read)
+        """Look at the columns of the uploaded file."""
+        self._tables.submit(self._guarded, job, self._read)
 
     def start(self, job: Job, settings: dict[str, Any]) -> None:
         """Run the models; the job waits until those before it are finished."""
         with self._lock:
-            if job.state in BUSY:
-                raise Refused("This job is already at work. Stop it first.")
+            if job.is_busy:
+                raise Refused("This job is already at work. Stop it first.", 409)
             if job.table is None:
-                raise Refused("This file can't be read as a table, so there is nothing to run.")
+                raise Refused("This file can't be read as a table, so there is nothing to run.", 409)
             if sum(other.state == "waiting" for other in self._jobs.values()) >= self.limits.waiting:
-                raise Refused(f"{self.limits.waiting} jobs are waiting already. Try again when one has finished.")
+                raise Refused(f"{self.limits.waiting} jobs are waiting already. Try again when one has finished.", 409)
             shutil.rmtree(job.outputs, ignore_errors=True)
             job.n_runs += 1
-            job.outputs.mkdir(mode=0o700)
-            job.state, job.settings, job.error, job.result, job.predictions = "waiting", settings, None, None, None
-        self._run_thread.submit(self._guarded, job, self._run)
+            job.state, job.settings, job.error = "waiting", settings, None
+            job.progress = job.result = job.predictions = None
+        self._runs.submit(self._guarded, job, self._run)
 
     def stop(self, job: Job, *, now: bool = False) -> None:
-        """Stop a run: finished models are compared and reported. `now` ends the worker at once."""
+        """Stop a run: finished models are compared and reported. `now` ends the process at once."""
         with self._lock:
             if job.state == "waiting":
                 job.state = "ready"
-            elif job is self._running:
+            elif job.state in ("running", "stopping"):
                 job.state = "stopping"
-                if now:
-                    self.runs.kill()
-                else:
-                    self.runs.interrupt(job.id)
+                if job.child is not None:
+                    (job.child.kill if now else job.child.interrupt)()
 
-    def ask(self, job: Job, task: str, **request: Any) -> dict[str, Any]:
+    def ask(self, job: Job, question: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
         """A question about the job's model: its form, or the prediction of a row."""
         model = job.file("model")
         if model is None:
-            raise Refused("This job has no model yet.")
-        question = {"do": task, "model": str(model), **request}
-        seconds = self.limits.predict_seconds
-        answer = self._table_thread.submit(self.tables.ask, question, seconds=seconds)
-        try:
-            return answer.result()
-        except WorkerEnded as end:
-            return {"error": str(end)}
+            raise Refused("This job has no model yet.", 409)
+        return self._tables.submit(question, model).result(self.limits.predict_seconds)
 
-    def expect_rows(self, job: Job, name: str) -> dict[str, Any]:
-        """Reserve the job for one table of new rows, which may arrive now."""
+    def expect_rows(self, job: Job, name: str) -> Path:
+        """Reserve the job for one table of new rows, which may arrive now; returns where to put it."""
         with self._lock:
             if job.is_busy:
-                raise Refused("This job is at work. Try again when it has finished.")
+                raise Refused("This job is at work. Try again when it has finished.", 409)
             if job.file("model") is None:
-                raise Refused("This job has no model yet.")
+                raise Refused("This job has no model yet.", 409)
+            folder = job.folder / f"rows-{token_hex(8)}"
+            folder.mkdir(mode=0o700)
             job.predictions = {"state": "running", "name": shown_name(name)}
-            return job.predictions
+            return folder / file_name(shown_name(name))
 
-    def predict_table(self, job: Job, path: Path, expected: dict[str, Any]) -> None:
-        """Predict the rows of an uploaded table that was expected."""
-        model = job.file("model")
-        if model is None or job.predictions is not expected:
-            raise Refused("The models of this job were run again.")
-        output = str(job.outputs / PREDICTIONS)
-        request = {"path": str(path), "name": expected["name"], "model": str(model), "output": output}
-        self._table_thread.submit(self._guarded, job, lambda job: self._predict_table(job, request, expected))
+    def predict_table(self, job: Job, path: Path) -> None:
+        """Predict the rows of a table that was expected and has arrived."""
+        self._tables.submit(self._guarded, job, lambda job: self._predict_table(job, path))
 
     def close(self) -> None:
-        """End the workers and delete all files."""
+        """End the processes and delete all files."""
         with self._lock:
-            self._jobs.clear()
-            self.tables.close()
-            self.runs.close()
-        for thread in (self._table_thread, self._run_thread):
-            thread.shutdown(wait=True, cancel_futures=True)
-        shutil.rmtree(self._folder, ignore_errors=True)
+            for job in list(self._jobs.values()):
+                self.remove(job)
+        for threads in (self._tables, self._runs):
+            threads.shutdown(wait=True, cancel_futures=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _guarded(self, job: Job, work: Callable[[Job], None]) -> None:
-        """Do the work of a job that still exists; a worker's end is reported."""
-        if self._jobs.get(job.id) is not job:
-            return
+        """Do the work of a job that still exists."""
         try:
             work(job)
+        except _Removed:
+            return
         # A fault here must be seen on the page: nothing else would tell that the job has ended.
         except Exception as error:
             job.state, job.error = "failed", f"The lab failed: {type(error).__name__}: {error}"
 
+    def _child(
+        self,
+        job: Job,
+        arguments: Sequence[str],
+        folder: Path,
+        seconds: float,
+        hear: Callable[[str], None] = lambda line: None,
+    ) -> bytes:
+        """What a child process prints; it ends with the job."""
+        with self._lock:
+            if self._jobs.get(job.id) is not job:
+                raise _Removed
+            job.child = Child(arguments, folder, self.limits.bounds)
+        try:
+            return job.child.result(seconds, hear)
+        finally:
+            job.child = None
+
     def _read(self, job: Job) -> None:
         try:
-            request = {"do": "read", "path": str(job.upload), "name": job.name}
-            answer = self.tables.ask(request, seconds=self.limits.read_seconds)
-        except WorkerEnded as end:
-            answer = {"error": f"{job.name!r} could not be read. {end}"}
-        with self._lock:
-            job.error = answer.get("error")
-            job.table = None if job.error else answer
-            job.state = "failed" if job.error else "ready"
-        if not job.error:
-            # While the user chooses the target.
-            self.runs.start()
+            arguments = ["credo.app.lab.jobs._table", job.upload.name]
+            job.table = json.loads(self._child(job, arguments, job.upload.parent, self.limits.read_seconds))
+            job.state = "ready"
+        except ChildFailed as error:
+            job.state, job.error = "failed", str(error)
 
     def _run(self, job: Job) -> None:
         with self._lock:
             if job.state != "waiting" or job.settings is None:
                 return
-            job.state, job.started, self._running = "running", time(), job
-            known = {"path": str(job.upload), "name": job.name, "folder": str(job.outputs)}
-            request = {"do": "run", "job": job.id, **known, **job.settings}
+            job.state, job.started = "running", time()
+        notes: list[str] = []
+
+        def hear(line: str) -> None:
+            if line.startswith('{"progress"'):
+                state = json.loads(line)["progress"]
+                running = described(state["running"] or "", state["task"])
+                job.progress = state | _board(state) | {"running_words": running}
+            elif line.startswith("Note: "):
+                notes.append(line.removeprefix("Note: "))
+
+        seconds = self.limits.run_seconds + 2 * job.settings["seconds"]
         try:
-            answer = self.runs.ask(request, seconds=self.limits.run_seconds + 2 * job.settings["seconds"])
-        except WorkerEnded as end:
-            answer = {"error": str(end), "killed": True}
+            printed = self._child(job, fit_arguments(job), job.upload.parent, seconds, hear)
+            result, error = page_result(json.loads(printed), notes), None
+        except ChildFailed as failed:
+            result, error = None, str(failed)
         with self._lock:
-            self._running = None
-            if "error" not in answer:
-                job.result, job.state = answer, "done"
-                return
             stopped = job.state == "stopping"
-            job.error, job.state = answer["error"], "ready" if answer.get("stopped") else "failed"
-            if answer.get("killed"):
-                job.result, what = self._finished_models(job)
-                job.error = f"{'Stopped at once.' if stopped else job.error} {what}"
+            if error is not None:
+                running = (job.progress or {}).get("running")
+                at = f" It was fitting {running}." if running and "(SIG" in error else ""
+                error = "Stopped before a model was finished." if stopped else f"{error}{at}"
+            job.result, job.error = result, error
+            job.state = "done" if result else "ready" if stopped else "failed"
 
-    def _finished_models(self, job: Job) -> tuple[dict[str, Any] | None, str]:
-        """What a run that ended early had finished, and a sentence about it."""
-        state = job.progress() or {}
-        done = [line for line in state.get("leaderboard", []) if line["error"] is None]
-        at = f" It was fitting {state['running']}." if state.get("running") else ""
-        if not state.get("best"):
-            return None, f"{at} No model was finished.".strip()
-        reason = f"Best held-out score among the {len(done)} finished models; no final selection was made."
-        result = {"selected": state["best"], "reason": reason, "performance": "", "partial": True, "notes": []}
-        kept = {key: state[key] for key in ("task", "measures", "leaderboard", "target_range")}
-        target = (job.settings or {}).get("target")
-        what = f"{at} The {len(done)} finished models are kept, and {state['best']}, the best of them, can be used."
-        return {**result, **kept, "target": target}, what.strip()
-
-    def _predict_table(self, job: Job, request: dict[str, Any], expected: dict[str, Any]) -> None:
-        named = {"name": request["name"]}
+    def _predict_table(self, job: Job, path: Path) -> None:
+        model, output = (f"../{job.outputs.name}/{name}" for name in (MODEL, PREDICTIONS))
+        arguments, said = ["credo", "predict", "--output", output, model, path.name], list[str]()
         try:
-            answer = self.tables.ask({"do": "predictions", **request}, seconds=self.limits.read_seconds)
-        except WorkerEnded as end:
-            answer = {"error": f"{request['name']!r} could not be predicted. {end}"}
-        Path(request["path"]).unlink(missing_ok=True)
-        with self._lock:
-            # A later run has other models.
-            if job.predictions is expected:
-                job.predictions = {**named, "state": "failed" if "error" in answer else "done", **answer}
+            self._child(job, arguments, path.parent, self.limits.read_seconds, said.append)
+            notes = [line.removeprefix("Note: ") for line in said if line.startswith("Note: ")]
+            found = {"state": "done", "notes": notes, **predicted_rows(job.outputs / PREDICTIONS)}
+        except ChildFailed as error:
+            found = {"state": "failed", "error": str(error)}
+        shutil.rmtree(path.parent, ignore_errors=True)
+        job.predictions = (job.predictions or {}) | found
+
+
+class _Removed(Exception):
+    """The job doesn't exist any more."""
+
+
+def fit_arguments(job: Job) -> list[str]:
+    """The arguments of `credo fit`; values follow an equals sign, so that none is taken for an option."""
+    settings = job.settings or {}
+    chosen = {
+        "out": f"../{job.outputs.name}",
+        "target": settings["target"],
+        "time": f"{settings['seconds']:g}",
+        "task": settings.get("task"),
+        "models": ",".join(settings.get("models") or ()) or None,
+    }
+    options = [f"--{name}={value}" for name, value in chosen.items() if value is not None]
+    options += [f"--kind={name}={KINDS[kind]}" for name, kind in settings.get("kinds", {}).items()]
+    options += ["--shuffle"] if settings.get("shuffle") else []
+    return ["credo", "fit", "--json", *options, job.upload.name]
+
+
+def page_result(record: dict[str, Any], said: Sequence[str]) -> dict[str, Any]:
+    """What the page shows of the object that `credo fit --json` printed, and of its other notes."""
+    important, on_board = record["important"], record["on_board"]
+    notes = [
+        {"text": advice(text), "important": text in important, "shown": text in important or text in on_board}
+        for text in dict.fromkeys([*record["notes"], *said])
+    ]
+    wanted = ("task", "target", "target_range", "selected", "tied", "reason", "performance")
+    return {**{name: record[name] for name in wanted}, **_board(record), "notes": notes}
+
+
+def _board(record: dict[str, Any]) -> dict[str, Any]:
+    """The leaderboard with descriptions of the models, and how each score is shown."""
+    lines, task = record["leaderboard"], record["task"]
+    measures = [
+        {"id": name, "title": found.title, "way": found.way, "decimals": found.decimals, "share": found.is_share}
+        for name, found in MEASURES.items()
+        if name in _HELD_OUT and any(line.get(name) is not None for line in lines)
+    ]
+    return {"leaderboard": [{**line, "words": described(line["name"], task)} for line in lines], "measures": measures}
+
+
+def described(name: str, task: str) -> str:
+    """A model in a few words.
+
+    >>> described("linear-log", "regression")
+    'Linear regression (least squares), of the log target'
+    """
+    words = {card.name: card.words for card in CARDS[task]}
+    for suffix, kind in (("-log", "log"), ("-power", "power-transformed")):
+        if name not in words and name.removesuffix(suffix) in words:
+            return f"{words[name.removesuffix(suffix)]}, of the {kind} target"
+    return words.get(name, "")
+
+
+def advice(text: str) -> str:
+    """A note in the words of the page.
+
+    >>> advice("It is skewed; task='regression' (--task regression) predicts it as a number.")
+    'It is skewed; the task regression predicts it as a number.'
+    """
+    for pattern, replacement in _ADVICE:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def predicted_rows(path: Path) -> dict[str, Any]:
+    """The number of rows of a file of predictions, how many are outside the training data, and the first ones."""
+    first, n_rows, n_outside = list[list[str]](), 0, 0
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.reader(file)
+        header = next(lines)
+        place = header.index("outside")
+        for line in lines:
+            n_rows, n_outside = n_rows + 1, n_outside + bool(line[place])
+            if n_rows <= _SHOWN:
+                first.append([_short(title, cell) for title, cell in zip(header, line, strict=True)])
+    return {"rows": n_rows, "outside": n_outside, "header": header, "shown": first}
+
+
+def _short(title: str, cell: str) -> str:
+    """A cell for the page: numbers to six digits, probabilities to four decimals."""
+    try:
+        return f"{float(cell):.4f}" if title.startswith("p(") else shown(float(cell))
+    except ValueError:
+        return cell
 
 
 def shown_name(name: str) -> str:
@@ -331,3 +412,12 @@ def shown_name(name: str) -> str:
     last = name.replace("\\", "/").rpartition("/")[2]
     kept = "".join(letter for letter in last if unicodedata.category(letter)[0] != "C").strip()
     return kept[-_LONGEST_NAME:] or "table"
+
+
+def file_name(name: str) -> str:
+    """The name under which an uploaded file is kept in a folder of its own.
+
+    >>> file_name("-<b>my table.csv"), file_name("..")
+    ('b_my table.csv', 'table')
+    """
+    return re.sub(r"[^\w.,() +-]+", "_", name).lstrip("_. -") or "table"

@@ -1,11 +1,9 @@
-"""Predictions of new rows by the model of a job: one row from a form, or the rows of a table."""
+"""Predictions of a row from the form of a job's model."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +11,26 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from credo.core.notices import collected
-from credo.core.wording import plural, shown
 from credo.metrics import predictive
-from credo.study._large import large_table
-from credo.tables import Days, Levels, Numbers, TableModel, Texts, load, read_table
+from credo.tables import Days, Levels, Numbers, TableModel, Texts, load
 from credo.tables.errors import pandas
-from credo.tables.predictions import distribution_frame, table_predictions
+from credo.tables.predictions import predictions
 
 LEVEL = 0.95
 # Points of the curve of a predictive density, and its range in standard deviations.
 _POINTS, _REACH = 121, 4.0
-# Rows of predictions, and choices of a category, that the page gets.
-_SHOWN, _CHOICES = 100, 500
+# The choices of a category that the page gets.
+_CHOICES = 500
 
 
 @lru_cache(maxsize=4)
-def _model(path: str, modified: int) -> TableModel:
+def model_at(path: Path) -> TableModel:
+    """The model of a file, loaded once; every run has a folder of its own."""
     found: TableModel = load(path)
     return found
 
 
-def model_at(path: str) -> TableModel:
-    """The model of a file, loaded once."""
-    return _model(path, Path(path).stat().st_mtime_ns)
-
-
-def form(model: str) -> dict[str, Any]:
+def form(model: Path) -> dict[str, Any]:
     """The fields of the form: one for each column that the model uses, with its range or choices."""
     found = model_at(model)
     fields = [field(encoder) for encoder in found.preparation_.encoders_]
@@ -66,22 +58,19 @@ def field(encoder: Any) -> dict[str, Any]:
     return {"name": encoder.name, "kind": kind, "low": low, "high": high, "default": middle}
 
 
-def predict(model: str, row: Mapping[str, Any], level: float = LEVEL) -> dict[str, Any]:
+def predict(model: Path, row: Mapping[str, Any], level: float = LEVEL) -> dict[str, Any]:
     """The prediction of one row: mean, interval and density, or the probability of each class."""
     found = model_at(model)
     frame = pandas().DataFrame({name: [_cell(found, name, value)] for name, value in row.items()})
     with collected() as notices:
-        outside = found.outside(frame).reasons[0]
-        dist = predictive(found, frame)
-        table = distribution_frame(dist, level=level, classes=getattr(found, "classes_", None))
-    notes = [str(notice) for notice in notices]
+        table = predictions(found, frame, level=level).iloc[0]
+    answer = {"outside": table["outside"], "notes": [str(notice) for notice in notices]}
     if is_classifier(found):
         labels = [str(label) for label in np.asarray(found.classes_).tolist()]
-        values = table.iloc[0, 1:].astype(float).tolist()
-        answer = {"predicted": str(table["predicted"].iat[0]), "classes": labels, "probabilities": values}
-        return answer | {"outside": outside, "notes": notes}
-    numbers = {key: float(table[key].iat[0]) for key in ("mean", "std", "lower", "upper")}
-    return numbers | {"level": level, "curve": density(found, frame, numbers), "outside": outside, "notes": notes}
+        values = table.iloc[1 : 1 + len(labels)].astype(float).tolist()
+        return answer | {"predicted": str(table["predicted"]), "classes": labels, "probabilities": values}
+    numbers = {key: float(table[key]) for key in ("mean", "std", "lower", "upper")}
+    return answer | numbers | {"level": level, "curve": density(found, frame, numbers)}
 
 
 def density(model: TableModel, frame: Any, numbers: Mapping[str, float]) -> dict[str, list[float]] | None:
@@ -95,43 +84,6 @@ def density(model: TableModel, frame: Any, numbers: Mapping[str, float]) -> dict
     with collected(), np.errstate(all="ignore"):
         y = np.exp(predictive(model, many).log_prob(x))
     return {"x": x.tolist(), "y": np.nan_to_num(y, nan=0.0, posinf=0.0).tolist()}
-
-
-def predictions(path: str, name: str, model: str, output: str) -> dict[str, Any]:
-    """Predict the rows of a table into a CSV file; returns its first rows for the page."""
-    found, large = model_at(model), large_table(path, {})
-    notes: list[str] = []
-    if large is None:
-        sheet = read_table(path)
-        tables, notes = iter([sheet.frame]), list(sheet.notes)
-    else:
-        tables = large.frames()
-    start = n_outside = 0
-    with Path(output).open("w", encoding="utf-8", newline="") as file, collected() as notices:
-        for table in tables:
-            frame = table_predictions(found, table, level=LEVEL, start=start)
-            frame.to_csv(file, index=False, header=not start, lineterminator="\n")
-            n_outside += int((frame["outside"] != "").sum())
-            start += len(table)
-    with Path(output).open(encoding="utf-8", newline="") as file:
-        header, *rows = islice(csv.reader(file), _SHOWN + 1)
-    notes += dict.fromkeys(str(notice) for notice in notices)
-    if n_outside:
-        verb = "is" if n_outside == 1 else "are"
-        notes.append(f"{plural(n_outside, 'row')} {verb} outside the training data: extrapolations, marked below.")
-    first = [_short(header, row) for row in rows]
-    return {"rows": start, "outside": n_outside, "header": header, "shown": first, "notes": notes}
-
-
-def _short(header: list[str], row: list[str]) -> list[str]:
-    """The cells of a row for the page: numbers to six digits, probabilities to four decimals."""
-    cells = []
-    for title, cell in zip(header, row, strict=True):
-        try:
-            cells.append(f"{float(cell):.4f}" if title.startswith("p(") else shown(float(cell)))
-        except ValueError:
-            cells.append(cell)
-    return cells
 
 
 def _cell(model: TableModel, name: str, value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,22 @@ _TARGET_NAME = re.compile(r"(y|target|class|label|outcome|response|result|price)
 _SPLIT_NAME = re.compile(r"(train|test|split|fold|set|weight|weights)", re.IGNORECASE)
 
 
-def read(path: str, name: str) -> dict[str, Any]:
+def main() -> None:
+    """Print what `read` finds in the file of the first argument, as JSON."""
+    try:
+        found = read(sys.argv[1])
+    except MemoryError:
+        sys.exit("Error: the table takes more memory than the lab allows; use part of the rows or columns")
+    except (ImportError, OSError, ValueError) as error:
+        sys.exit(f"Error: {error}")
+    sys.stdout.write(json.dumps(found))
+
+
+def read(name: str) -> dict[str, Any]:
     """The columns of a table with their kinds, the first rows, the target that is proposed, and notes."""
-    whole = large_table(path, {})
+    whole = large_table(name, {})
     if whole is None:
-        sheet = read_table(path)
+        sheet = read_table(name)
         frame, notes = sheet.frame, list(sheet.notes)
     else:
         frame, note = sample_of(whole)
@@ -44,7 +57,7 @@ def read(path: str, name: str) -> dict[str, Any]:
         raise TableError(
             f"{name!r} has {frame.shape[1]:,} columns, and the page shows at most {_MOST_COLUMNS:,}; use `credo fit`"
         )
-    columns = [described(str(column), frame[column]) for column in frame.columns]
+    columns = [column_record(str(column), frame[column]) for column in frame.columns]
     return {
         "rows": n_rows,
         "columns": columns,
@@ -55,19 +68,24 @@ def read(path: str, name: str) -> dict[str, Any]:
     }
 
 
-def described(name: str, column: Any) -> dict[str, Any]:
+def column_record(name: str, column: Any) -> dict[str, Any]:
     """One column: its kind and why, missing and distinct values, range and examples."""
+    nothing: dict[str, Any] = {
+        "name": name,
+        "missing": 0,
+        "distinct": 0,
+        "low": None,
+        "high": None,
+        "examples": [],
+        "task": None,
+    }
     try:
         found = profile(name, column)
     except ColumnError as error:
-        return {
-            "name": name, "kind": LEAVE_OUT, "reason": str(error), "missing": 0, "distinct": 0, "low": None,
-            "high": None, "examples": [], "task": None,
-        }  # fmt: skip
+        return nothing | {"kind": LEAVE_OUT, "reason": str(error)}
     kind, reason = kind_of(found)
     low, high = _range(found, kind)
-    return {
-        "name": name,
+    return nothing | {
         "kind": KINDS.get(kind, LEAVE_OUT),
         "reason": reason if kind in KINDS else _reason(kind, reason),
         "missing": found.n_missing,
@@ -116,3 +134,7 @@ def _cell(value: Any) -> str:
         return ""
     text = shown(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+if __name__ == "__main__":
+    main()

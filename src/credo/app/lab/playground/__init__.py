@@ -7,13 +7,12 @@ bounded and checked against the controls of its model, and what is refused is an
 a model can't be fitted to are answered by a note, never by an error.
 
 Members: `_requests` (checks), `_catalogue` (models, data sets, limits), `_answer` (what is drawn), `_model` (what a
-model provides), `_learning` and `_worker` (settings are learned in other processes), `_warm_up`, and a module for each
-family of models, which turns settings into an estimator of Credo, its equation and its Python source.
+model provides), `_learning` (requests to learn settings), `_equations` (plain notation to
+MathML), and a module for each family of models, which turns settings into an estimator of Credo and its equation.
 
 Not here: estimators (`credo` has them all), the page itself (`static`).
 """
 
-from credo.app.lab.playground._router import router
-from credo.app.lab.playground._warm_up import warm_up
+from credo.app.lab.playground._router import router, warm_up
 
 __all__ = ["router", "warm_up"]

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, Field
 
-from credo.app.lab.playground import _source
-from credo.app.lab.playground._catalogue import MODELS
+from credo.app.lab.playground import _equations, _source
 from credo.app.lab.playground._controls import Control
 from credo.app.lab.playground._kernels import KernelControl, parameter_control
-from credo.app.lab.playground._model import LEVEL, Evidence, Fitted, Model, Settings
-from credo.app.lab.playground._problem import Problem, Refused, numbers, rounded
-from credo.core.deadlines import TimeUp, until
+from credo.app.lab.playground._model import LEVEL, Evidence, Model, Settings
+from credo.app.lab.playground._problem import Problem, numbers, rounded
+from credo.app.lab.refused import Refused
+from credo.core.deadlines import TimeUp, check, until
 from credo.core.notices import collected, on_one_line
 
+DRAWS, GRID = 30, 400
 CURVE, CLASS_CURVE, MOST_COLUMNS = 40, 20, 80
 # With more points than this, a curve of a classifier has half as many values.
 MANY = 150
@@ -24,30 +25,21 @@ MANY = 150
 SECONDS = 15.0
 
 
-@dataclass(frozen=True)
-class Want:
-    """What to compute beside the model itself."""
+class Want(BaseModel, extra="forbid", frozen=True):
+    """What to compute beside the model itself, for a page whose newer requests to learn stop its older ones."""
 
-    grid: int = 160
-    draws: int = 0
-    prior: bool = False
-    seed: int = 0
-    cursor: float | None = None
+    grid: int = Field(default=160, ge=2, le=GRID)
+    draws: int = Field(default=0, ge=0, le=DRAWS)
+    draws_from: Literal["posterior", "prior"] = "posterior"
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    cursor: float | None = Field(default=None, ge=-1e9, le=1e9)
     next: bool = False
     curve: str | None = None
+    learn: bool = False
+    page: str = Field(default="", max_length=64)
 
 
-def model_of(id: str, task: str) -> Model:
-    """A model of the catalogue; raises `Refused` if there is none of this name for the task."""
-    model = MODELS.get(id)
-    if model is None:
-        raise Refused(f"There is no model {id[:40]!r}; there are {', '.join(MODELS)}.")
-    if task not in model.shows:
-        raise Refused(f"{model.name} has no {task}.")
-    return model
-
-
-def answer(problem: Problem, model: Model, settings: Settings, want: Want) -> dict[str, Any]:
+def answer(problem: Problem, model: type[Model], settings: Settings, want: Want) -> dict[str, Any]:
     """Fit the model and say what to draw; what goes wrong with the points becomes a note."""
     start = perf_counter()
     shown = _empty(settings)
@@ -57,8 +49,6 @@ def answer(problem: Problem, model: Model, settings: Settings, want: Want) -> di
         except TimeUp:
             shown |= _failed(f"This took more than {SECONDS:.0f} seconds and was stopped; use fewer points.")
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-            if isinstance(error, Refused):
-                raise
             shown |= _failed(on_one_line(error))
     shown["notes"] = list(dict.fromkeys([*shown["notes"], *(" ".join(str(each).split()) for each in warnings)]))
     shown["seconds"] = rounded(perf_counter() - start, 3)
@@ -83,18 +73,18 @@ def _failed(reason: str) -> dict[str, Any]:
     return {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
 
 
-def _shown(problem: Problem, model: Model, settings: Settings, want: Want) -> dict[str, Any]:
+def _shown(problem: Problem, model: type[Model], settings: Settings, want: Want) -> dict[str, Any]:
     reason = lacking(problem, model)
     if reason:
         return _failed(reason)
-    fitted = model.fit(problem, settings)
+    fitted = model(problem, settings)
     evidence = fitted.evidence()
     shown: dict[str, Any] = {"notes": list(fitted.notes), "evidence": _evidence(evidence)}
-    shown |= {"equation": fitted.equation().json(), "code": _code(problem, fitted, want)}
+    shown |= {"equation": _equations.shown(fitted.equation()), "code": _code(problem, fitted, want)}
     if want.curve is not None:
-        control, at = _slider(problem, model, settings, want.curve)
+        control, at = _slider(fitted, want.curve)
         if evidence.value is not None:
-            shown["curve"] = _curve(problem, model, settings, want.curve, control, at)
+            shown["curve"] = _curve(fitted, want.curve, control, at)
     if problem.task == "regression":
         shown["regression"] = _regression(problem, fitted, want)
         shown["equivalent_kernel"] = _equivalent_kernel(problem, fitted, want.cursor)
@@ -111,7 +101,7 @@ def _shown(problem: Problem, model: Model, settings: Settings, want: Want) -> di
     return shown
 
 
-def lacking(problem: Problem, model: Model) -> str:
+def lacking(problem: Problem, model: type[Model]) -> str:
     """Why there is nothing to fit, or nothing."""
     if problem.task == "classification" and len(problem.labels) < 2:
         return "Add points of at least two classes."
@@ -126,30 +116,35 @@ def map_size(grid: int) -> tuple[int, int]:
     return columns, max(2, round(0.75 * columns))
 
 
-def _regression(problem: Problem, fitted: Fitted, want: Want) -> dict[str, Any] | None:
+def _regression(problem: Problem, fitted: Model, want: Want) -> dict[str, Any] | None:
     grid = problem.grid(want.grid)
     band = fitted.band(grid)
-    if band is None or not np.isfinite(band.mean).all():
+    if not np.isfinite(band.mean).all():
         return None
-    lower, upper = (None, None) if band.interval is None else map(numbers, band.interval)
-    low, high = (None, None) if band.latent is None else map(numbers, band.latent)
-    drawn = fitted.draws(grid, want.draws, prior=want.prior, seed=want.seed) if want.draws else None
+    (lower, upper), (low, high) = (_pair(interval) for interval in (band.interval, band.latent))
+    drawn = fitted.draws(grid, want.draws, prior=want.draws_from == "prior", seed=want.seed) if want.draws else None
     return {
         "x": numbers(grid[:, 0], 7),
         "mean": numbers(band.mean),
-        "lower": None if upper is None else lower,
-        "upper": None if lower is None else upper,
-        "latent_lower": None if high is None else low,
-        "latent_upper": None if low is None else high,
+        "lower": lower,
+        "upper": upper,
+        "latent_lower": low,
+        "latent_upper": high,
         "level": LEVEL,
         "draws": [] if drawn is None else numbers(drawn, 5) or [],
     }
 
 
-def _classification(problem: Problem, fitted: Fitted, want: Want) -> dict[str, Any] | None:
+def _pair(interval: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    """Both bounds, or neither if one isn't finite."""
+    found = (None, None) if interval is None else tuple(map(numbers, interval))
+    return (None, None) if None in found else (found[0], found[1])
+
+
+def _classification(problem: Problem, fitted: Model, want: Want) -> dict[str, Any] | None:
     columns, rows = map_size(want.grid)
     found = fitted.probabilities(problem.map(columns, rows))
-    if found is None or not np.isfinite(found).all():
+    if not np.isfinite(found).all():
         return None
     maps = np.round(found, 4).T.reshape(-1, rows, columns)
     return {
@@ -168,7 +163,7 @@ def _evidence(found: Evidence) -> dict[str, Any]:
     return {"value": rounded(found.value, 7), "parts": parts, "method": found.method, "label": found.label}
 
 
-def _equivalent_kernel(problem: Problem, fitted: Fitted, cursor: float | None) -> dict[str, Any] | None:
+def _equivalent_kernel(problem: Problem, fitted: Model, cursor: float | None) -> dict[str, Any] | None:
     weights = fitted.equivalent_kernel(cursor) if cursor is not None else None
     if weights is None or not np.isfinite(weights).all():
         return None
@@ -176,7 +171,7 @@ def _equivalent_kernel(problem: Problem, fitted: Fitted, cursor: float | None) -
     return {"x": numbers(problem.X[order, 0], 7), "y": numbers(weights[order]), "at": cursor}
 
 
-def _next(fitted: Fitted, rows: Any) -> dict[str, Any] | None:
+def _next(fitted: Model, rows: Any) -> dict[str, Any] | None:
     found = fitted.next(rows)
     if found is None:
         return None
@@ -184,28 +179,36 @@ def _next(fitted: Fitted, rows: Any) -> dict[str, Any] | None:
     return {**place, found.measure: rounded(found.amount, 4), "why": found.why}
 
 
-def _slider(problem: Problem, model: Model, settings: Settings, id: str) -> tuple[Control, float]:
+def _slider(fitted: Model, id: str) -> tuple[Control, float]:
     """The slider that a curve is over, and its present value."""
-    controls = {control.id: control for control in model.controls(problem.task, problem.domain)}
+    task = fitted.problem.task
+    controls = {control.id: control for control in fitted.controls(task, fitted.problem.domain)}
     kernel = controls.get("kernel")
     if id.startswith("kernel.") and isinstance(kernel, KernelControl):
-        control, at = parameter_control(kernel, settings["kernel"], id)
+        control, at = parameter_control(kernel, fitted.settings["kernel"], id)
     elif id in controls and controls[id].kind == "slider":
-        control, at = controls[id], settings[id]
+        control, at = controls[id], fitted.settings[id]
     else:
-        raise Refused(f"{model.name} has no slider {id[:60]!r}.")
-    if not control.curve or "curve" not in model.shows[problem.task]:
-        raise Refused(f"{model.name} has no curve over {control.label}.")
+        raise Refused(f"{fitted.name} has no slider {id[:60]!r}.")
+    if not control.curve or "curve" not in fitted.shows[task]:
+        raise Refused(f"{fitted.name} has no curve over {control.label}.")
     return control, at
 
 
-def _curve(
-    problem: Problem, model: Model, settings: Settings, id: str, control: Control, at: float
-) -> dict[str, Any] | None:
+def _curve(fitted: Model, id: str, control: Control, at: float) -> dict[str, Any] | None:
     """The log evidence over the range of one slider, the others held."""
-    few = CLASS_CURVE if problem.n <= MANY else CLASS_CURVE // 2
-    values = np.array(curve_values(control, at, CURVE if problem.task == "regression" else few))
-    heights = np.array(model.curve(problem, settings, id, values.tolist()))
+
+    def height(value: float) -> float:
+        check()
+        try:
+            found = fitted.with_value(id, value).evidence().value
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+            found = None
+        return np.nan if found is None else found
+
+    few = CLASS_CURVE if fitted.problem.n <= MANY else CLASS_CURVE // 2
+    values = np.array(curve_values(control, at, CURVE if fitted.problem.task == "regression" else few))
+    heights = np.array([height(value) for value in values.tolist()])
     known = np.isfinite(heights)
     if not known.any():
         return None
@@ -228,9 +231,9 @@ def curve_values(control: Control, at: float, n: int) -> list[float]:
     return np.unique(values.round() if control.step >= 1 else values).tolist()
 
 
-def _code(problem: Problem, fitted: Fitted, want: Want) -> str:
+def _code(problem: Problem, fitted: Model, want: Want) -> str:
     if problem.task == "regression":
         place = _source.grid(problem, want.grid)
     else:
         place = _source.map_line(problem, *map_size(want.grid))
-    return _source.program(problem, fitted.imports(), [place, *fitted.code()])
+    return _source.program(problem, [place, *fitted.code()])

@@ -1,4 +1,4 @@
-"""Basis functions of one input, evenly spread over the plot."""
+"""Basis functions of one input, evenly spread over the plot, and powers of two inputs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.app.lab.playground._controls import Control, choice, log_slider, slider
-from credo.app.lab.playground._mathml import Math, call, fraction, number, power, row, sign, symbol, times, total, words
+from credo.app.lab.playground._controls import choice, log_slider, slider
+from credo.app.lab.playground._equations import number, total
 from credo.app.lab.playground._problem import Array, Domain, rounded
 from credo.app.lab.playground._source import source
 from credo.features import Fourier, Polynomial, Radial, Sigmoid, Step
@@ -24,29 +24,26 @@ BASES = (
 _SHOWN = 6
 
 
-def basis_controls(domain: Domain, *, degree: int = 3, lowest: int = 0) -> list[Control]:
-    """The choice of a basis and the controls of each."""
-    width = domain.width
-    return [
-        choice("basis", "Basis", BASES, help="The functions of x that the model adds up."),
-        slider(
-            "degree", "Degree", lowest, 15, degree, step=1, when={"basis": ["polynomial"]}, curve=True,
-            help="Highest power of x, which is scaled to run from −1 to 1 over the plot.",
-        ),
-        slider(
-            "functions", "Number of functions", 1, 30, 9, step=1, curve=True,
-            when={"basis": ["radial", "fourier", "sigmoid", "step"]}, help="Spread evenly over the plot.",
-        ),
-        log_slider(
-            "width", "Width", width / 100, width, width / 8, unit="x", curve=True,
-            when={"basis": ["radial", "sigmoid"]},
-            help="Standard deviation of a bump, or length over which a smooth step rises.",
-        ),
-        log_slider(
-            "period", "Period", width / 10, 4 * width, width, unit="x", when={"basis": ["fourier"]}, curve=True,
-            help="Period of the slowest sine.",
-        ),
-    ]  # fmt: skip
+# The choice of a basis and the controls of each.
+CONTROLS = (
+    choice("basis", "Basis", BASES, help="The functions of x that the model adds up."),
+    slider(
+        "degree", "Degree", 0, 15, 3, step=1, when={"basis": ["polynomial"]}, curve=True,
+        help="Highest power of x, which is scaled to run from −1 to 1 over the plot.",
+    ),
+    slider(
+        "functions", "Number of functions", 1, 30, 9, step=1, curve=True,
+        when={"basis": ["radial", "fourier", "sigmoid", "step"]}, help="Spread evenly over the plot.",
+    ),
+    log_slider(
+        "width", "Width", 0.01, 1, 1 / 8, unit="x", curve=True, when={"basis": ["radial", "sigmoid"]},
+        help="Standard deviation of a bump, or length over which a smooth step rises.",
+    ),
+    log_slider(
+        "period", "Period", 0.1, 4, 1, unit="x", when={"basis": ["fourier"]}, curve=True,
+        help="Period of the slowest sine.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,52 +133,86 @@ class Design:
         made = f"np.column_stack([np.ones(len(x)), {inner}])" if self.constant else inner
         return [first, "", "", "def features(x):", f"    return {made}", "", ""]
 
-    def imports(self) -> set[str]:
-        return set() if self.is_constant else {type(self.transformer).__name__}
+    def equation(self, coefficients: Array) -> str:
+        """w₀ + w₁φ₁(x) + … with the first numbers filled in; the constant is the first coefficient."""
+        return _weighted(coefficients, self._functions())
 
-    def equation(self, coefficients: Array) -> Math:
-        """w₀ + w₁φ₁(x) + … with the largest numbers filled in; the constant is the first coefficient."""
-        function = self._functions()
-        terms = [number(float(coefficients[0]))]
-        terms += [times(number(float(w)), phi) for w, phi in zip(coefficients[1:], function, strict=False)]
-        if len(coefficients) > len(terms):
-            terms.append(words("…"))
-        return total(*terms)
-
-    def _functions(self) -> list[Math]:
+    def _functions(self) -> list[str]:
         """The first few functions of x."""
-        x = symbol("x")
         if self.kind == "polynomial":
-            u = x if self.mapped is None else symbol("u")
-            return [u if d == 1 else power(u, number(d)) for d in range(1, _SHOWN + 1)]
+            u = "x" if self.mapped is None else "u"
+            return [u if d == 1 else f"{u}^{d}" for d in range(1, _SHOWN + 1)]
         if self.kind == "fourier":
-            turn = [row(number(2 * k), symbol("π"), symbol("x"), sign("/"), number(self.settings["period"]))
-                    for k in range(1, _SHOWN // 2 + 1)]  # fmt: skip
-            return [call(wave, angle) for angle in turn for wave in ("cos", "sin")]
+            period, turns = number(self.settings["period"]), range(1, _SHOWN // 2 + 1)
+            return [f"{wave}(({2 * k} π x)/{period})" for k in turns for wave in ("cos", "sin")]
         shown = [number(center, 6) for center in self.centers[:_SHOWN]]
         if self.kind == "step":
-            return [row(number(1), sign("["), x, sign("<"), center, sign("]")) for center in shown]
-        name = "φ" if self.kind == "radial" else "σ"
-        width = number(self.settings["width"])
-        return [call(name, fraction(_shifted(x, center), width)) for center in shown]
+            return [f"1[x < {center}]" for center in shown]
+        name, width = "φ" if self.kind == "radial" else "σ", number(self.settings["width"])
+        return [f"{name}({_shifted('x', center)}/{width})" for center in shown]
 
-    def where(self) -> Math | None:
+    def where(self) -> list[str]:
         """The meaning of symbols in the equation."""
         if self.mapped is not None and not self.is_constant:
-            center, half = self.mapped
-            return row("u", "=", fraction(_shifted(symbol("x"), number(center, 8)), number(half)))
-        if self.kind == "radial":
-            exponent = row(sign("−"), power(symbol("t"), number(2)), sign("/"), number(2))
-            return row(call("φ", "t"), sign("="), call("exp", exponent))
-        return None
+            return [f"u = {_shifted('x', number(self.mapped[0], 8))}/{number(self.mapped[1])}"]
+        return ["φ(t) = exp(−t^2/2)"] if self.kind == "radial" else []
 
 
-def _shifted(x: Math, center: Math) -> Math:
-    if center.text == "0":
-        return x
-    negative = center.text.startswith("−")
-    bare = Math(center.markup.replace("−", "", 1), center.text[1:]) if negative else center
-    return row(x, sign("+" if negative else "−"), bare)
+@dataclass(frozen=True)
+class Plane:
+    """All powers and products of two inputs up to a degree; each input runs from −1 to 1 over the plot."""
+
+    degree: int
+    domain: Domain
+
+    @cached_property
+    def _basis(self) -> Polynomial:
+        return Polynomial(self.degree, scale=False).fit([[-1.0, -1.0], [1.0, 1.0]])
+
+    def features(self, X: Array) -> Array:
+        """The columns of a linear classifier."""
+        scaled = (X - self.domain.center) / self.domain.half
+        return scaled if self.degree == 1 else self._basis.transform(scaled)
+
+    def code(self) -> list[str]:
+        """Lines that define `features`."""
+        scaled = f"(X - {list(self.domain.center)!r}) / {list(self.domain.half)!r}"
+        if self.degree == 1:
+            return ["def features(X):", f"    return {scaled}", "", ""]
+        first = f"basis = Polynomial({self.degree}, scale=False).fit([[-1.0, -1.0], [1.0, 1.0]])"
+        return [first, "", "", "def features(X):", f"    return basis.transform({scaled})", "", ""]
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are."""
+        found = self._basis.get_feature_names_out(["u1", "u2"]) if self.degree > 1 else ["u1", "u2"]
+        return [str(name).replace("u1", "u₁").replace("u2", "u₂") for name in found]
+
+    def equation(self, coefficients: Array) -> str:
+        """The linear function with its first numbers; the constant is the first coefficient."""
+        powers = [(d - second, second) for d in range(1, self.degree + 1) for second in range(d + 1)][:_SHOWN]
+        terms = [((1, first), (2, second)) for first, second in powers]
+        return _weighted(coefficients, [" ".join(_power(*each) for each in term if each[1]) for term in terms])
+
+    def where(self) -> list[str]:
+        """How the inputs are scaled."""
+        scales = enumerate(zip(self.domain.center, self.domain.half, strict=True), start=1)
+        return [", ".join(f"u_{j} = {_shifted(f'x_{j}', number(c, 8))}/{number(half)}" for j, (c, half) in scales)]
+
+
+def _power(axis: int, exponent: int) -> str:
+    return f"u_{axis}" if exponent == 1 else f"u_{axis}^{exponent}"
+
+
+def _weighted(coefficients: Array, functions: list[str]) -> str:
+    """The constant and the first weighted functions."""
+    first, *others = coefficients.tolist()
+    terms = [number(first), *(f"{number(w)} {phi}" for w, phi in zip(others, functions, strict=False))]
+    return total([*terms, "…"] if len(coefficients) > len(terms) else terms)
+
+
+def _shifted(x: str, center: str) -> str:
+    return x if center == "0" else f"({total([x, f'−{center}'.replace('−−', '')])})"
 
 
 def _mapped_source(center: float, half: float) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from credo.app.lab.playground._problem import Refused, is_number, rounded
+from credo.app.lab.playground._problem import Domain, is_number, rounded
+from credo.app.lab.refused import Refused
 
 # Sliders in units of the plot accept values so many times outside their range: learned ones, and those of shared links.
 BEYOND = 1000.0
@@ -31,7 +32,19 @@ class Control:
     tasks: tuple[str, ...] | None = None
     learnable: bool = False
     curve: bool = False
+    digits: int = 2
     more: Mapping[str, Any] = field(default_factory=dict)
+
+    def on(self, domain: Domain, task: str) -> Control:
+        """The control for a plot: a range with a unit is relative to the width (x) or the height (y) of the plot."""
+        reach = max(domain.width, domain.height) if task == "classification" else domain.width
+        size = {"x": reach, "y": domain.height, "y²": domain.height**2}.get(self.unit, 1.0)
+        if self.scale != "log":
+            return replace(self, tasks=None)
+        default = None if self.default is None else rounded(size * self.default, self.digits)
+        return replace(
+            self, low=rounded(size * self.low, 2), high=rounded(size * self.high, 2), default=default, tasks=None
+        )
 
     def json(self) -> dict[str, Any]:
         """The control as the page gets it."""
@@ -86,8 +99,6 @@ class Control:
 
 def slider(id: str, label: str, low: float, high: float, default: float, *, step: float = 0.0, **more: Any) -> Control:
     """A slider over a linear scale; with `scale="log"` over a logarithmic one."""
-    if more.get("scale") == "log":
-        low, high, default = rounded(low, 2), rounded(high, 2), rounded(default, 2)
     return Control(id, label, "slider", default, low=low, high=high, step=step, **more)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from credo.app.lab.playground._problem import Array, Domain, Refused, numbers
+from credo.app.lab.playground._problem import Array, Domain, numbers
+from credo.app.lab.refused import Refused
 
 Generator = np.random.Generator
 
@@ -24,24 +25,15 @@ class Dataset:
     note: str
     simulate: Callable[[Generator], Array]
 
-    def json(self, seed: int) -> dict[str, Any]:
-        """The points of a seed."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "task": self.task,
-            "points": numbers(self.simulate(np.random.default_rng(seed)), 8),
-            "domain": {"x": list(self.domain.x), "y": list(self.domain.y)},
-            "note": self.note,
-        }
-
 
 def dataset(id: str, seed: int) -> dict[str, Any]:
     """The points of a data set; raises `Refused` if there is none of this name."""
-    for each in DATASETS:
-        if each.id == id:
-            return each.json(seed)
-    raise Refused(f"There is no data set {id[:40]!r}; there are {', '.join(each.id for each in DATASETS)}.")
+    found = next((each for each in DATASETS if each.id == id), None)
+    if found is None:
+        raise Refused(f"There is no data set {id[:40]!r}; there are {', '.join(each.id for each in DATASETS)}.")
+    shown = {name: getattr(found, name) for name in ("id", "name", "task", "note")}
+    domain = {"x": list(found.domain.x), "y": list(found.domain.y)}
+    return {**shown, "points": numbers(found.simulate(np.random.default_rng(seed)), 8), "domain": domain}
 
 
 def _sinusoid(rng: Generator) -> Array:

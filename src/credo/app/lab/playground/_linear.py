@@ -1,57 +1,72 @@
-"""Least squares, ridge, lasso and Bayesian linear regression on a basis."""
+"""Linear models on a basis: least squares, ridge, lasso and Bayesian regression; logistic regression and perceptron."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import log_expit
 
-from credo.app.lab.playground._bases import Design, basis_controls
-from credo.app.lab.playground._controls import Control, log_slider
-from credo.app.lab.playground._gaussian import bic_evidence, gaussian_evidence
-from credo.app.lab.playground._mathml import COMMA, Math, call, index, lines, number, power, row, sign, symbol, words
-from credo.app.lab.playground._model import Band, Evidence, Fitted, Model, Next, Settings
-from credo.app.lab.playground._problem import Array, Domain, Problem, rounded
-from credo.app.lab.playground._source import names, prediction, shift, source
+from credo.app.lab.playground._bases import CONTROLS, Design, Plane
+from credo.app.lab.playground._controls import Control, choice, log_slider, slider
+from credo.app.lab.playground._equations import number
+from credo.app.lab.playground._model import (
+    Band,
+    Bars,
+    Evidence,
+    Model,
+    Next,
+    bic_evidence,
+    expected_fit,
+    gaussian_evidence,
+)
+from credo.app.lab.playground._problem import Array, rounded
 from credo.distributions import Normal
-from credo.linear import BayesianLinearRegression, LinearRegression, Ridge
+from credo.linear import (
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+)
 from credo.sparse import Lasso, LassoCV
 
-BARS = 40
+_BARS = 40
+_ERROR = "(y_i − f(x_i))^2"
+_WEIGHT = "Standard deviation of each weight before any point is seen."
+_FIXED_BASIS = tuple(replace(control, curve=False) for control in CONTROLS)
+_FREE_BASIS = tuple(replace(each, low=1, default=9) if each.id == "degree" else each for each in _FIXED_BASIS)
+NOISE = log_slider(
+    "noise", "Noise", 1e-3, 1, 1 / 15, digits=1, unit="y", learnable=True, curve=True,
+    help="Standard deviation of an observation around the function.",
+)  # fmt: skip
+PRIOR = log_slider(
+    "prior_std", "Prior scale of the weights", 1e-3, 100, 1 / 3, digits=1, unit="y", learnable=True, curve=True,
+    help=_WEIGHT,
+)  # fmt: skip
 
 
-class LinearFit(Fitted):
-    """A linear model on the columns of a design."""
+class LinearModel(Model):
+    """A linear function of the columns of a design."""
 
-    def __init__(self, problem: Problem, settings: Settings, estimator: Any, *, constant: bool) -> None:
-        self.problem, self.settings, self.estimator = problem, settings, estimator
-        self.design = Design(settings, problem.domain, constant=constant)
-        self.estimator.fit(self.design.features(problem.X), problem.y - self.offset)
-
-    # Whether the function itself has an interval.
     latent = True
+    # Whether the constant is a column of the design.
+    constant: ClassVar[bool] = False
+    bars_title: ClassVar[str] = "Coefficients"
 
-    @property
-    def offset(self) -> float:
-        """What is subtracted from y first."""
-        return 0.0
-
-    def band(self, grid: Array) -> Band:
-        rows = self.design.features(grid)
-        if not self.has_interval:
-            return Band(self.estimator.predict(rows))
-        latent = self.estimator.predict_dist(rows, latent=True) if self.latent else None
-        return Band.of(self.estimator.predict_dist(rows), latent, self.offset)
+    @cached_property
+    def basis(self) -> Design:
+        return Design(self.settings, self.problem.domain, constant=self.constant)
 
     @cached_property
     def has_interval(self) -> bool:
         """Whether enough points are left to estimate the noise."""
         try:
-            predicted = self.estimator.predict_dist(self.design.features(self.problem.X[:1]))
+            predicted = self.estimator.predict_dist(self.features(self.problem.X[:1]))
         except ValueError:
             return False
         return bool(np.isfinite(predicted.std).all())
@@ -63,37 +78,34 @@ class LinearFit(Fitted):
 
     def coefficients(self) -> Array:
         """The constant first."""
-        first = [] if self.design.constant else [float(self.estimator.intercept_)]
-        return np.append(first, self.estimator.coef_) + np.append(self.offset, np.zeros(len(self.design.names)))
+        if not self.problem.n:
+            return np.append(self.offset, np.zeros(len(self.basis.names)))
+        first = [] if self.constant else [float(self.estimator.intercept_)]
+        return np.append(first, self.estimator.coef_) + np.append(self.offset, np.zeros(len(self.basis.names)))
 
-    def equation(self) -> Math:
-        function = row(call("f", "x"), "=", self.design.equation(self.coefficients()))
-        where = self.design.where()
-        return lines(*(part for part in (function, where, self.assumption()) if part is not None))
+    def equation(self) -> str:
+        function = f"f(x) = {self.basis.equation(self.coefficients())}"
+        return "\n".join([function, *self.basis.where(), self.assumption()])
 
-    def assumption(self) -> Math | None:
-        """What the estimate minimises, or the prior."""
-        return None
+    def assumption(self) -> str:
+        """What the estimate minimizes, or the prior."""
+        raise NotImplementedError
 
-    def code(self) -> list[str]:
-        shifted = shift("y", self.offset, "-")
-        first = [*self.design.code(), f"model = {source(self.estimator)}", f"model.fit(features(x), {shifted})"]
-        if not self.has_interval:
-            return [*first, "mean = model.predict(features(grid))"]
-        return [*first, *prediction("features(grid)", self.offset)]
-
-    def imports(self) -> set[str]:
-        return names(self.estimator) | self.design.imports()
-
-    def bars(self) -> tuple[str, list[str], Array] | None:
+    def bars(self) -> Bars | None:
         values = self.coefficients()[1:]
-        return ("Coefficients", self.design.names[:BARS], values[:BARS]) if len(values) else None
+        return (self.bars_title, self.basis.names[:_BARS], values[:_BARS]) if len(values) else None
 
 
-class LeastSquaresFit(LinearFit):
+class LeastSquares(LinearModel):
     """Least squares; the constant is a column of the design."""
 
+    id, name, constant = "least_squares", "Least squares", True
+    shows: ClassVar = {"regression": ("band", "evidence", "equivalent_kernel", "bars")}
+    declared = _FIXED_BASIS
     no_evidence = "Least squares has no prior, so it has no evidence."
+
+    def make(self) -> Any:
+        return LinearRegression(fit_intercept=False)
 
     def evidence(self) -> Evidence:
         with suppress(ValueError, AttributeError):
@@ -102,257 +114,245 @@ class LeastSquaresFit(LinearFit):
 
     def equivalent_kernel(self, at: float) -> Array:
         # The row of the hat matrix φ(x)ᵀ(ΦᵀΦ)⁻¹Φᵀ (Bishop 3.15).
-        return (self.design.features(np.array([[at]])) @ np.linalg.pinv(self.design.features(self.problem.X)))[0]
+        return (self.features(np.array([[at]])) @ np.linalg.pinv(self.features(self.problem.X)))[0]
 
-    def assumption(self) -> Math:
-        return row("w", "=", symbol("argmin"), sign("∑"), _squared_error())
-
-
-class RidgeFit(LinearFit):
-    """Ridge regression, with a free intercept."""
-
-    no_evidence = "Ridge is a point estimate: Bayesian linear is the same model with its evidence."
-
-    def equivalent_kernel(self, at: float) -> Array:
-        same = BayesianLinearRegression(float(self.settings["alpha"]), noise_precision=1.0)
-        same.fit(self.design.features(self.problem.X), self.problem.y)
-        return same.equivalent_kernel(self.design.features(np.array([[at]])))[0]
-
-    def assumption(self) -> Math:
-        penalty = row(number(self.settings["alpha"]), sign("∑"), power(index(symbol("w"), symbol("j")), number(2)))
-        return row("w", "=", symbol("argmin"), sign("∑"), _squared_error(), "+", penalty)
+    def assumption(self) -> str:
+        return f"w = argmin ∑ {_ERROR}"
 
 
-class LassoFit(LinearFit):
-    """The lasso, with a free intercept."""
+class _Penalized(LinearModel):
+    """A linear model with a penalty and a free intercept."""
 
-    latent = False
-    no_evidence = "The lasso is a point estimate: it has no evidence."
+    least = 2
 
-    def assumption(self) -> Math:
-        size = row(sign("|"), index(symbol("w"), symbol("j")), sign("|"))
-        half = row(number(1), sign("/"), number(2 * self.problem.n, 4))
-        penalty = row(number(self.settings["alpha"]), sign("∑"), size)
-        return row("w", "=", words("argmin "), half, sign("∑"), _squared_error(), "+", penalty)
+    def learned(self) -> dict[str, Any]:
+        return {"alpha": float(self.estimator.alpha_)}
 
 
-class BayesFit(LinearFit):
-    """Bayesian linear regression; without points its prior."""
-
-    def __init__(self, problem: Problem, settings: Settings) -> None:
-        self.problem, self.settings = problem, settings
-        self.design = Design(settings, problem.domain)
-        self.estimator = BayesianLinearRegression(
-            rounded(settings["prior_std"] ** -2, 8),
-            noise_precision=rounded(settings["noise"] ** -2, 8),
-            fit_intercept=False,
-        )
-        if problem.n:
-            self.estimator.fit(self.design.features(problem.X), problem.y - self.offset)
-
-    @property
-    def offset(self) -> float:
-        return self.problem.domain.offset
-
-    def band(self, grid: Array) -> Band:
-        if self.problem.n:
-            return super().band(grid)
-        spread = self._prior_std(grid)
-        mean = np.full(len(grid), self.offset)
-        return Band.of(Normal(mean, np.hypot(spread, self.settings["noise"])), Normal(mean, spread))
-
-    def _prior_std(self, grid: Array) -> Array:
-        return float(self.settings["prior_std"]) * np.linalg.norm(self.design.features(grid), axis=1)
-
-    def draws(self, grid: Array, n: int, *, prior: bool, seed: int) -> Array:
-        rows = self.design.features(grid)
-        if not prior and self.problem.n:
-            return self.estimator.sample_functions(rows, n, random_state=seed) + self.offset
-        weights = np.random.default_rng(seed).normal(0.0, self.settings["prior_std"], (n, rows.shape[1]))
-        return weights @ rows.T + self.offset
-
-    has_interval = True
-
-    def evidence(self) -> Evidence:
-        return gaussian_evidence(covariance(self.problem, self.settings), self.problem.y - self.offset)
-
-    def equivalent_kernel(self, at: float) -> Array | None:
-        if not self.problem.n:
-            return None
-        return self.estimator.equivalent_kernel(self.design.features(np.array([[at]])))[0]
-
-    def next(self, rows: Array) -> Next:
-        features = self.design.features(rows)
-        spread = self.estimator.predict_dist(features, latent=True).std if self.problem.n else self._prior_std(rows)
-        return widest(rows, spread)
-
-    def coefficients(self) -> Array:
-        if self.problem.n:
-            return super().coefficients()
-        return np.append(self.offset, np.zeros(len(self.design.names)))
-
-    def assumption(self) -> Math:
-        prior = row(index(symbol("w"), symbol("j")), "∼", call("N", number(0), square(self.settings["prior_std"])))
-        return row(prior, COMMA, "y", "∼", call("N", call("f", "x"), square(self.settings["noise"])))
-
-    def bars(self) -> tuple[str, list[str], Array] | None:
-        found = super().bars()
-        return None if found is None else ("Posterior means of the weights", *found[1:])
-
-
-class LeastSquares(Model):
-    """Least squares on a basis."""
-
-    id, name = "least_squares", "Least squares"
-    shows: ClassVar = {"regression": ("band", "evidence", "equivalent_kernel", "bars")}
-
-    def controls(self, task: str, domain: Domain) -> list[Control]:
-        return [replace(control, curve=False) for control in basis_controls(domain)]
-
-    def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        return LeastSquaresFit(problem, settings, LinearRegression(fit_intercept=False), constant=True)
-
-
-class RidgeRegression(Model):
-    """Ridge regression on a basis."""
+class RidgeModel(_Penalized):
+    """Ridge regression."""
 
     id, name = "ridge", "Ridge"
     shows: ClassVar = {"regression": ("band", "evidence", "equivalent_kernel", "bars", "learn")}
-    least = 2
+    declared = (
+        *_FREE_BASIS,
+        log_slider(
+            "alpha", "Penalty α", 1e-8, 1e4, 1e-3, learnable=True, help="Larger pulls the coefficients to zero."
+        ),
+    )
+    no_evidence = "Ridge is a point estimate: Bayesian linear is the same model with its evidence."
+    learned_note = "The penalty has the smallest leave-one-out error."
 
-    def controls(self, task: str, domain: Domain) -> list[Control]:
-        basis = [replace(control, curve=False) for control in basis_controls(domain, degree=9, lowest=1)]
-        return [*basis, _ridge_penalty()]
+    def make(self) -> Any:
+        return Ridge("loo" if self.learning else self.settings["alpha"])
 
-    def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        return RidgeFit(problem, settings, Ridge(settings["alpha"]), constant=False)
+    def equivalent_kernel(self, at: float) -> Array:
+        same = BayesianLinearRegression(float(self.settings["alpha"]), noise_precision=1.0)
+        same.fit(self.features(self.problem.X), self.problem.y)
+        return same.equivalent_kernel(self.features(np.array([[at]])))[0]
 
-    def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
-        design = Design(settings, problem.domain, constant=False)
-        found = Ridge("loo").fit(design.features(problem.X), problem.y)
-        alpha = _ridge_penalty().clipped(float(found.alpha_))
-        return {**settings, "alpha": alpha}, ["The penalty has the smallest leave-one-out error."]
+    def assumption(self) -> str:
+        return f"w = argmin ∑ {_ERROR} + {number(self.settings['alpha'])} ∑ w_j^2"
 
 
-class LassoRegression(Model):
-    """The lasso on a basis."""
+class LassoModel(_Penalized):
+    """The lasso."""
 
-    id, name = "lasso", "Lasso"
+    id, name, latent = "lasso", "Lasso", False
     shows: ClassVar = {"regression": ("band", "evidence", "bars", "learn")}
-    least = 2
+    declared = (
+        *_FREE_BASIS,
+        log_slider(
+            "alpha", "Penalty α", 1e-5, 1, 1e-3, unit="y", learnable=True, help="Larger sets more coefficients to zero."
+        ),
+    )
+    no_evidence = "The lasso is a point estimate: it has no evidence."
+    learned_note = "The penalty has the smallest cross-validated error."
 
-    def controls(self, task: str, domain: Domain) -> list[Control]:
-        basis = [replace(control, curve=False) for control in basis_controls(domain, degree=9, lowest=1)]
-        return [*basis, self._penalty(domain)]
+    def make(self) -> Any:
+        if self.learning:
+            return LassoCV(cv=min(5, self.problem.n))
+        return Lasso(self.settings["alpha"], max_iter=5000, tol=1e-6)
 
-    def _penalty(self, domain: Domain) -> Control:
-        height = domain.height
-        return log_slider(
-            "alpha", "Penalty α", 1e-5 * height, height, 1e-3 * height, unit="y", learnable=True,
-            help="Larger sets more coefficients to zero.",
-        )  # fmt: skip
-
-    def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        return LassoFit(problem, settings, Lasso(settings["alpha"], max_iter=5000, tol=1e-6), constant=False)
-
-    def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
-        design = Design(settings, problem.domain, constant=False)
-        found = LassoCV(cv=min(5, problem.n)).fit(design.features(problem.X), problem.y)
-        alpha = self._penalty(problem.domain).clipped(float(found.alpha_))
-        return {**settings, "alpha": alpha}, ["The penalty has the smallest cross-validated error."]
+    def assumption(self) -> str:
+        half = f"1/{number(2 * self.problem.n, 4)}"
+        return f"w = argmin {half} ∑ {_ERROR} + {number(self.settings['alpha'])} ∑ |w_j|"
 
 
-class BayesianLinear(Model):
-    """Bayesian linear regression on a basis."""
+class BayesianLinear(LinearModel):
+    """Bayesian linear regression; without points its prior."""
 
-    id, name = "bayes_linear", "Bayesian linear"
-    least = 0
+    id, name, least = "bayes_linear", "Bayesian linear", 0
+    constant = centered = has_interval = True
+    bars_title = "Posterior means of the weights"
     shows: ClassVar = {
         "regression": (
             "band", "draws", "prior_draws", "evidence", "equivalent_kernel", "next", "curve", "learn", "bars",
         )
     }  # fmt: skip
+    declared = (*CONTROLS, PRIOR, NOISE)
+    learned_note = "Prior and noise have the highest evidence."
 
-    def controls(self, task: str, domain: Domain) -> list[Control]:
-        return [*basis_controls(domain), *precision_controls(domain)]
+    def make(self) -> Any:
+        prior, noise = (rounded(self.settings[name] ** -2, 8) for name in ("prior_std", "noise"))
+        if self.learning:
+            return BayesianLinearRegression("evidence", noise_precision="evidence", fit_intercept=False)
+        return BayesianLinearRegression(prior, noise_precision=noise, fit_intercept=False)
 
-    def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        return BayesFit(problem, settings)
+    def learned(self) -> dict[str, Any]:
+        found = self.estimator
+        return {"prior_std": float(found.prior_precision_) ** -0.5, "noise": float(found.noise_precision_) ** -0.5}
 
-    def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
-        design = Design(settings, problem.domain)
-        found = BayesianLinearRegression("evidence", noise_precision="evidence", fit_intercept=False)
-        found.fit(design.features(problem.X), problem.y - problem.domain.offset)
-        prior, noise = precision_controls(problem.domain)
-        learned = {
-            "prior_std": prior.clipped(float(found.prior_precision_) ** -0.5),
-            "noise": noise.clipped(float(found.noise_precision_) ** -0.5),
-        }
-        return {**settings, **learned}, ["Prior and noise have the highest evidence."]
+    def band(self, grid: Array) -> Band:
+        if self.problem.n:
+            return super().band(grid)
+        spread, mean = self._prior_std(grid), np.zeros(len(grid))
+        return Band.of(Normal(mean, np.hypot(spread, self.settings["noise"])), Normal(mean, spread), self.offset)
 
-    def log_evidence(self, problem: Problem, settings: Settings) -> float:
-        value = gaussian_evidence(covariance(problem, settings), problem.y - problem.domain.offset).value
-        assert value is not None
-        return value
+    def _prior_std(self, grid: Array) -> Array:
+        return float(self.settings["prior_std"]) * np.linalg.norm(self.features(grid), axis=1)
 
-    def curve(self, problem: Problem, settings: Settings, control: str, values: Sequence[float]) -> list[float]:
-        if control not in ("prior_std", "noise"):
-            return super().curve(problem, settings, control, values)
-        rows, y = Design(settings, problem.domain).features(problem.X), problem.y - problem.domain.offset
-        gram, made = rows @ rows.T, [{**settings, control: value} for value in values]
-        found = [gaussian_evidence(_covariance(gram, each), y).value for each in made]
-        return [value for value in found if value is not None]
+    def draws(self, grid: Array, n: int, *, prior: bool, seed: int) -> Array:
+        rows = self.features(grid)
+        if not prior and self.problem.n:
+            return self.estimator.sample_functions(rows, n, random_state=seed) + self.offset
+        weights = np.random.default_rng(seed).normal(0.0, self.settings["prior_std"], (n, rows.shape[1]))
+        return weights @ rows.T + self.offset
 
+    def evidence(self) -> Evidence:
+        # The covariance of the targets before they are seen: s²ΦΦᵀ + σ²I.
+        n, (s, sigma) = self.problem.n, (self.settings[name] for name in ("prior_std", "noise"))
+        rows = self.features(self.problem.X) if n else np.empty((0, 0))
+        return gaussian_evidence(s**2 * (rows @ rows.T) + sigma**2 * np.eye(n), self.problem.y - self.offset)
 
-def precision_controls(domain: Domain) -> list[Control]:
-    """Standard deviations of the weights and of the noise."""
-    height = domain.height
-    return [
-        log_slider(
-            "prior_std", "Prior scale of the weights", 1e-3 * height, 100 * height, rounded(height / 3, 1), unit="y",
-            learnable=True, curve=True, help="Standard deviation of each weight before any point is seen.",
-        ),
-        noise_control(domain),
-    ]  # fmt: skip
+    def equivalent_kernel(self, at: float) -> Array | None:
+        return self.estimator.equivalent_kernel(self.features(np.array([[at]])))[0] if self.problem.n else None
 
+    def next(self, rows: Array) -> Next:
+        if not self.problem.n:
+            return Next.widest(rows, self._prior_std(rows))
+        return Next.widest(rows, self.estimator.predict_dist(self.features(rows), latent=True).std)
 
-def noise_control(domain: Domain) -> Control:
-    """The standard deviation of the noise."""
-    height = domain.height
-    return log_slider(
-        "noise", "Noise", 1e-3 * height, height, rounded(height / 15, 1), unit="y", learnable=True, curve=True,
-        help="Standard deviation of an observation around the function.",
-    )  # fmt: skip
+    def assumption(self) -> str:
+        prior, noise = (number(self.settings[name]) for name in ("prior_std", "noise"))
+        return f"w_j ∼ N(0, {prior}^2), y ∼ N(f(x), {noise}^2)"
 
 
-def covariance(problem: Problem, settings: Settings) -> Array:
-    """The covariance of the targets before they are seen: s²ΦΦᵀ + σ²I."""
-    if not problem.n:
-        return np.empty((0, 0))
-    rows = Design(settings, problem.domain).features(problem.X)
-    return _covariance(rows @ rows.T, settings)
+class PlaneModel(Model):
+    """A linear function of powers of two inputs."""
+
+    @cached_property
+    def basis(self) -> Plane:
+        return Plane(int(self.settings["degree"]), self.problem.domain)
+
+    def function(self) -> str:
+        """The function of two classes with its numbers."""
+        return self.basis.equation(np.append(self.estimator.intercept_[0], self.estimator.coef_[0]))
 
 
-def _covariance(gram: Array, settings: Settings) -> Array:
-    return settings["prior_std"] ** 2 * gram + settings["noise"] ** 2 * np.eye(len(gram))
+def _degree(highest: int = 6, *, curve: bool = False) -> Control:
+    return slider("degree", "Degree", 1, highest, 1, step=1, curve=curve, help="Highest power of the inputs.")
 
 
-def widest(rows: Array, spread: Array) -> Next:
-    """The row where the function is known least."""
-    at = int(np.argmax(spread))
-    why = "The standard deviation of the function is largest here."
-    return Next(tuple(rows[at].tolist()), float(spread[at]), "std", why)
+_PENALTIES = ((0.0, "none (maximum likelihood)"), (0.01, "0.01"), (0.1, "0.1"), (1.0, "1"), (10.0, "10"))
+_RULES = (("quadrature", "averaged over the posterior"), ("plugin", "at the most probable weights"))
 
 
-def square(value: float) -> Math:
-    return power(number(value), number(2))
+class Logistic(PlaneModel):
+    """Logistic regression, with a penalty or without."""
+
+    id, name = "logistic", "Logistic"
+    shows: ClassVar = {"classification": ("evidence", "bars")}
+    declared: ClassVar[tuple[Control, ...]] = (
+        _degree(),
+        choice("alpha", "Penalty α", _PENALTIES, help="Larger pulls the coefficients to zero."),
+    )
+
+    def make(self) -> Any:
+        return LogisticRegression(self.settings["alpha"], max_iter=200)
+
+    def equation(self) -> str:
+        if not self.is_binary:
+            return 'P(class = k) = softmax" of one polynomial for each class"'
+        chance = f"P(class = {self.problem.labels[-1]}) = σ({self.function()})"
+        return "\n".join([chance, *self.basis.where(), *self.assumptions()])
+
+    def assumptions(self) -> list[str]:
+        """The prior or the penalty."""
+        alpha = self.settings["alpha"]
+        return [f'"minus log likelihood" + {number(alpha)}/2 ∑ w_j^2" is smallest"'] if alpha else []
+
+    def bars(self) -> Bars | None:
+        return ("Coefficients", self.basis.names, self.estimator.coef_[0]) if self.is_binary else None
+
+    def evidence(self) -> Evidence:
+        if self.settings["alpha"]:
+            return Evidence(None, "A penalized estimate has no evidence: Bayesian logistic is the same model with it.")
+        return bic_evidence(self.estimator)
 
 
-def _ridge_penalty() -> Control:
-    help = "Larger pulls the coefficients to zero."
-    return log_slider("alpha", "Penalty α", 1e-8, 1e4, 1e-3, learnable=True, help=help)
+class BayesianLogistic(Logistic):
+    """Logistic regression with a Gaussian posterior."""
+
+    id, name = "bayes_logistic", "Bayesian logistic"
+    shows: ClassVar = {"classification": ("evidence", "curve", "learn", "bars")}
+    declared = (
+        _degree(curve=True),
+        replace(PRIOR, low=0.01, high=100, default=3.0, unit=""),
+        choice("predictive", "Probabilities", _RULES, help="Averages are closer to 1/2 far from the points."),
+    )
+    learned_note = "The prior scale has the highest evidence."
+
+    def make(self) -> Any:
+        prior: Any = "evidence" if self.learning else rounded(self.settings["prior_std"] ** -2, 8)
+        return BayesianLogisticRegression(prior, predictive=self.settings["predictive"])
+
+    def learned(self) -> dict[str, Any]:
+        return {"prior_std": float(self.estimator.prior_precision_) ** -0.5}
+
+    def evidence(self) -> Evidence:
+        value = float(self.estimator.log_evidence_)
+        parts: tuple[tuple[str, float], ...] = ()
+        if self.is_binary:
+            mean, std = self._latent()
+            fit = expected_fit(log_expit, self.signs * mean, std)
+            parts = (("expected fit", fit), ("−KL(posterior ‖ prior)", value - fit))
+        return Evidence(value, parts=parts, method="elbo", label="log evidence (lower bound)")
+
+    def _latent(self) -> tuple[Array, Array]:
+        """Mean and standard deviation of the log odds of the points."""
+        moments = list(self.estimator.posterior_.moments(self.features(self.problem.X)))
+        std = [np.sqrt(np.einsum("njx,njx->n", half[0], half[0])) for _, half in moments]
+        return np.concatenate([mean[0, :, 0] for mean, _ in moments]), np.concatenate(std)
+
+    def assumptions(self) -> list[str]:
+        return [f"w_j ∼ N(0, {number(self.settings['prior_std'])}^2)"]
 
 
-def _squared_error() -> Math:
-    y = index(symbol("y"), symbol("i"))
-    return power(row(sign("("), y, sign("−"), call("f", index(symbol("x"), symbol("i"))), sign(")")), number(2))
+PASSES = slider("epochs", "Most passes", 1, 200, 50, step=1, help="Passes over the points.")
+
+
+class PerceptronModel(PlaneModel):
+    """The perceptron on powers of the inputs."""
+
+    id, name = "perceptron", "Perceptron"
+    shows: ClassVar = {"classification": ("bars",)}
+    declared = (_degree(5), PASSES)
+    no_evidence = "The perceptron has no likelihood, so it has no evidence."
+
+    def make(self) -> Any:
+        return Perceptron(int(self.settings["epochs"]), random_state=0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ("A perceptron has no probabilities: the map shows the predicted class.",)
+
+    def equation(self) -> str:
+        rule = 'w ← w + "class (±1)" · "point, if it is misclassified"'
+        if not self.is_binary:
+            return f'class = argmax" of one line for each class"\n{rule}'
+        return "\n".join([f"f(x) = {self.function()}", rule, *self.basis.where()])
+
+    def bars(self) -> Bars | None:
+        passes = self.estimator.mistakes_[:_BARS]
+        return "Mistakes in each pass", [str(i + 1) for i in range(len(passes))], passes

@@ -1,22 +1,26 @@
-"""What every model of the playground provides: its controls, and a fit that says what can be drawn of it."""
+"""What every model of the playground is made of: controls, an estimator of Credo, and what is drawn of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from credo.app.lab.playground._bases import Design, Plane
 from credo.app.lab.playground._controls import Control, resolve
-from credo.app.lab.playground._mathml import Math
 from credo.app.lab.playground._problem import Array, Domain, Problem
-from credo.core.deadlines import check
+from credo.app.lab.playground._source import prediction, shift, source
+from credo.core.linalg import factorize
 from credo.distributions import Distribution
+from credo.selection import bic
 
 LEVEL = 0.95
 Settings = dict[str, Any]
+Bars = tuple[str, list[str], Any]
 
 
 @dataclass(frozen=True)
@@ -29,18 +33,10 @@ class Band:
 
     @classmethod
     def of(cls, predicted: Distribution, latent: Distribution | None = None, offset: float = 0.0) -> Band:
-        """From predictive distributions of y and, if there is one, of f."""
-        band = cls(
-            np.asarray(predicted.mean), predicted.interval(LEVEL), None if latent is None else latent.interval(LEVEL)
-        )
-        return band.shifted(offset) if offset else band
-
-    def shifted(self, offset: float) -> Band:
-        """The band of the function plus a constant."""
-        pairs = [
-            None if pair is None else (pair[0] + offset, pair[1] + offset) for pair in (self.interval, self.latent)
-        ]
-        return replace(self, mean=self.mean + offset, interval=pairs[0], latent=pairs[1])
+        """From predictive distributions of y and, if there is one, of f; the offset is added."""
+        pairs = [None if each is None else each.interval(LEVEL) for each in (predicted, latent)]
+        shifted = [None if pair is None else (pair[0] + offset, pair[1] + offset) for pair in pairs]
+        return cls(np.asarray(predicted.mean) + offset, *shifted)
 
 
 @dataclass(frozen=True)
@@ -63,25 +59,102 @@ class Next:
     measure: str
     why: str
 
+    @classmethod
+    def largest(cls, rows: Array, amount: Array, measure: str, why: str) -> Next:
+        """The row with the largest amount."""
+        at = int(np.argmax(amount))
+        return cls(tuple(rows[at].tolist()), float(amount[at]), measure, why)
 
-class Fitted:
-    """A model that was fitted to the points of a problem. Members that a model doesn't have return None."""
+    @classmethod
+    def widest(cls, rows: Array, spread: Array) -> Next:
+        """The row where the function is known least."""
+        return cls.largest(rows, spread, "std", "The standard deviation of the function is largest here.")
 
-    # Why there is no evidence, for models without one.
-    no_evidence = "This model has no prior over functions, so it has no evidence."
+
+class Model:
+    """One tab of the playground; an instance is the model of some settings on the points of a problem.
+
+    A model declares what the page can show for each task, its controls and its estimator. Members that it doesn't have
+    return None.
+    """
+
+    id: ClassVar[str]
+    name: ClassVar[str]
+    shows: ClassVar[dict[str, tuple[str, ...]]]
+    declared: ClassVar[tuple[Control, ...]] = ()
+    # Fewer points than this are a note instead of a fit.
+    least: ClassVar[int] = 1
+    no_evidence: ClassVar[str] = "This model has no prior over functions, so it has no evidence."
+    learned_note: ClassVar[str] = ""
+    # Whether the function itself has an interval, and whether the middle of the plot is subtracted from y.
+    latent: ClassVar[bool] = False
+    centered: ClassVar[bool] = False
+
+    def __init__(self, problem: Problem, settings: Settings, *, learning: bool = False) -> None:
+        self.problem, self.settings, self.learning = problem, settings, learning
+        self.offset = problem.domain.offset if self.centered else 0.0
+
+    @classmethod
+    def controls(cls, task: str, domain: Domain) -> list[Control]:
+        """The controls of a task, with ranges that fit the plot."""
+        return [control.on(domain, task) for control in cls.declared if task in (control.tasks or (task,))]
+
+    def make(self) -> Any:
+        """The estimator of the settings; if they are learned, one that does that."""
+        raise NotImplementedError
+
+    def learned(self) -> Settings:
+        """What was learned, by control."""
+        raise NotImplementedError
+
+    def equation(self) -> str:
+        """What is shown, with its numbers, in the notation of `_equations`."""
+        raise NotImplementedError
+
+    @cached_property
+    def basis(self) -> Design | Plane | None:
+        """The functions of the inputs that the estimator gets; None for the inputs themselves."""
+        return None
+
+    @cached_property
+    def estimator(self) -> Any:
+        """The estimator, fitted if there are points."""
+        if not self.problem.n:
+            return self.make()
+        target = self.problem.target
+        return self.make().fit(self.features(self.problem.X), target - self.offset if self.offset else target)
+
+    def features(self, X: Array) -> Array:
+        """The columns that the estimator gets."""
+        return X if self.basis is None else self.basis.features(X)
+
+    @property
+    def has_interval(self) -> bool:
+        return True
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the person at the page should know."""
         return ()
 
-    def band(self, grid: Array) -> Band | None:
+    def band(self, grid: Array) -> Band:
         """The function over a column of inputs (regression)."""
-        return None
+        rows = self.features(grid)
+        if not self.has_interval:
+            return Band(self.estimator.predict(rows))
+        latent = self.estimator.predict_dist(rows, latent=True) if self.latent else None
+        return Band.of(self.estimator.predict_dist(rows), latent, self.offset)
 
-    def probabilities(self, rows: Array) -> Array | None:
+    @property
+    def _has_probabilities(self) -> bool:
+        return hasattr(self.estimator, "predict_proba")
+
+    def probabilities(self, rows: Array) -> Array:
         """Class probabilities, one column for each class that occurs."""
-        return None
+        if self._has_probabilities:
+            return self.estimator.predict_proba(self.features(rows))
+        found = self.estimator.predict(self.features(rows))
+        return np.asarray(found[:, None] == self.estimator.classes_, dtype=np.float64)
 
     def draws(self, grid: Array, n: int, *, prior: bool, seed: int) -> Array | None:
         """Functions from the posterior or the prior, one a row."""
@@ -99,19 +172,7 @@ class Fitted:
         """Which of the rows to measure next."""
         return None
 
-    def equation(self) -> Math:
-        """What is shown, with its numbers."""
-        raise NotImplementedError
-
-    def code(self) -> Sequence[str]:
-        """Python lines that make the same model and predict; `_source.program` puts imports and points before them."""
-        raise NotImplementedError
-
-    def imports(self) -> set[str]:
-        """The names of Credo that the code uses."""
-        raise NotImplementedError
-
-    def bars(self) -> tuple[str, list[str], Array] | None:
+    def bars(self) -> Bars | None:
         """Title, labels and values of a bar chart."""
         return None
 
@@ -119,67 +180,71 @@ class Fitted:
         """A weight of each point, drawn as its size."""
         return None
 
+    def code(self) -> list[str]:
+        """Python lines that make the same model and predict; `_source.program` puts imports and points before them."""
+        regression = self.problem.task == "regression"
+        x, y, rows = ("x", "y", "grid") if regression else ("X", "labels", "rows")
+        before = [] if self.basis is None else self.basis.code()
+        if self.basis is not None:
+            x, rows = f"features({x})", f"features({rows})"
+        if not regression:
+            found = f"1.0 * (model.predict({rows})[:, None] == model.classes_)"
+            last = [f"probability = {f'model.predict_proba({rows})' if self._has_probabilities else found}"]
+        else:
+            last = prediction(rows, self.offset) if self.has_interval else [f"mean = model.predict({rows})"]
+        return [*before, f"model = {source(self.estimator)}", f"model.fit({x}, {shift(y, self.offset, '-')})", *last]
 
-class Model:
-    """One tab of the playground."""
+    @property
+    def is_binary(self) -> bool:
+        return len(self.problem.labels) == 2
 
-    id: ClassVar[str]
-    name: ClassVar[str]
-    # What the page can show, for each task that the model has.
-    shows: ClassVar[dict[str, tuple[str, ...]]]
-    # Fewer points than this are a note instead of a fit.
-    least: ClassVar[int] = 1
+    @property
+    def signs(self) -> Array:
+        """The labels of two classes as −1 and 1."""
+        return np.where(self.problem.y == self.problem.labels[-1], 1.0, -1.0)
 
-    def controls(self, task: str, domain: Domain) -> list[Control]:
-        """The controls of a task, with ranges that fit the plot."""
-        return []
-
-    def settings(self, problem: Problem, given: Any) -> Settings:
+    @classmethod
+    def resolve(cls, problem: Problem, given: Any) -> Settings:
         """Every control's value, checked."""
-        return resolve(self.controls(problem.task, problem.domain), given)
+        return resolve(cls.controls(problem.task, problem.domain), given)
 
-    def fit(self, problem: Problem, settings: Settings) -> Fitted:
-        """The model of these settings, fitted to the points."""
-        raise NotImplementedError
-
-    def learn(self, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
+    @classmethod
+    def learn(cls, problem: Problem, settings: Settings) -> tuple[Settings, list[str]]:
         """Settings with the learnable ones learned from the points, and notes about it."""
-        raise NotImplementedError
+        known = {control.id: control for control in cls.controls(problem.task, problem.domain)}
+        found = cls(problem, settings, learning=True).learned()
+        return {**settings, **{id: known[id].clipped(value) for id, value in found.items()}}, [cls.learned_note]
 
-    def log_evidence(self, problem: Problem, settings: Settings) -> float:
-        """What a curve over a setting shows."""
-        raise NotImplementedError
+    def with_value(self, control: str, value: Any) -> Model:
+        """The model with another value of one control, for a curve."""
+        return type(self)(self.problem, {**self.settings, control: value})
 
-    def curve(self, problem: Problem, settings: Settings, control: str, values: Sequence[float]) -> list[float]:
-        """The log evidence at several values of one control; NaN where it can't be computed."""
 
-        def at(value: float) -> float:
-            check()
-            try:
-                return self.log_evidence(problem, self.with_value(settings, control, value))
-            except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-                return math.nan
+def gaussian_evidence(C: Array, y: Array) -> Evidence:
+    """−½ yᵀC⁻¹y (fit) − ½ ln|C| (complexity) − n/2 ln 2π (constant)  (Rasmussen & Williams 2.30)."""
+    if not len(y):
+        return Evidence(0.0, parts=(("fit", 0.0), ("complexity", 0.0), ("constant", 0.0)))
+    factor = factorize(C)
+    half = factor.half_solve(y)
+    parts = (
+        ("fit", -0.5 * float(half @ half)),
+        ("complexity", -0.5 * factor.logdet),
+        ("constant", -0.5 * len(y) * math.log(2 * math.pi)),
+    )
+    return Evidence(sum(value for _, value in parts), parts=parts)
 
-        return [at(value) for value in values]
 
-    def with_value(self, settings: Settings, control: str, value: float) -> Settings:
-        """The settings with another value of one control, for a curve."""
-        return {**settings, control: value}
+def bic_evidence(estimator: Any, reason: str = "") -> Evidence:
+    """The BIC of a model without an evidence; the reason is given where it isn't finite."""
+    value, fit = float(bic(estimator)), -2 * float(estimator.log_likelihood_)
+    if not math.isfinite(value):
+        return Evidence(None, reason)
+    parts = (("−2 log likelihood", fit), ("parameters · ln n", value - fit))
+    return Evidence(value, parts=parts, method="bic", label="BIC (smaller is better)")
 
-    def catalogue(self, domain: Domain) -> dict[str, Any]:
-        """The entry of the catalogue: controls of all tasks, marked where they belong to one task only."""
-        by_task = {task: self.controls(task, domain) for task in self.shows}
-        merged: list[dict[str, Any]] = []
-        for task, controls in by_task.items():
-            for control in controls:
-                shared = all(control in others for others in by_task.values())
-                shown = control.json() if shared else replace(control, tasks=(task,)).json()
-                if shown not in merged:
-                    merged.append(shown)
-        return {
-            "id": self.id,
-            "name": self.name,
-            "tasks": list(self.shows),
-            "controls": merged,
-            "shows": {task: list(shows) for task, shows in self.shows.items()},
-        }
+
+def expected_fit(log_likelihood: Callable[[Array], Array], mean: Array, std: Array) -> float:
+    """Σ E ln p(y | f) over independent normal f, by Gauss–Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    values = log_likelihood(mean[:, None] + std[:, None] * nodes)
+    return float((values @ weights).sum() / math.sqrt(2 * math.pi))

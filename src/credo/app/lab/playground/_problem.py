@@ -13,10 +13,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Refused(ValueError):
-    """A request that can't be answered; its message is one sentence for the person at the page."""
-
-
 @dataclass(frozen=True)
 class Domain:
     """The rectangle that the plot shows."""
@@ -47,10 +43,6 @@ class Domain:
     def half(self) -> tuple[float, float]:
         """Half the length of both axes."""
         return rounded(self.width / 2, 3), rounded(self.height / 2, 3)
-
-
-# The plot before any data set is loaded.
-UNIT = Domain()
 
 
 @dataclass(frozen=True)

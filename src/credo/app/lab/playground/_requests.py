@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, ValidationError
 
-from credo.app.lab.playground._answer import Want, model_of
-from credo.app.lab.playground._catalogue import DRAWS, GRID, POINTS
+from credo.app.lab.playground._answer import Want
+from credo.app.lab.playground._catalogue import POINTS, model_of
 from credo.app.lab.playground._model import Model, Settings
-from credo.app.lab.playground._problem import Array, Domain, Problem, Refused, as_points, is_number
+from credo.app.lab.playground._problem import Array, Domain, Problem, as_points, is_number
+from credo.app.lab.refused import Refused
 
 LARGEST, CLASSES = 1e9, 3
-_WANTS = ("grid", "draws", "draws_from", "seed", "cursor", "next", "curve", "learn", "page")
+
+
+class _Chosen(BaseModel, extra="forbid"):
+    """A model by its name, with settings."""
+
+    id: str
+    settings: dict[str, Any] | None = None
+
+
+class _Asked(BaseModel, extra="forbid"):
+    """The body of a request."""
+
+    task: Literal["regression", "classification"]
+    points: Any = []
+    domain: Any = None
+    model: _Chosen
+    want: Want = Want()
 
 
 @dataclass(frozen=True)
@@ -22,42 +39,35 @@ class Question:
     """A checked request for an answer."""
 
     problem: Problem
-    model: Model
+    model: type[Model]
     settings: Settings
     want: Want
-    learn: bool
-    page: str
 
 
 def read(body: Any) -> Question:
     """The request in a JSON body; raises `Refused`."""
-    body = _object(body, "The request", ("task", "points", "domain", "model", "want"))
-    task = body.get("task")
-    if task not in ("regression", "classification"):
-        raise Refused('The task must be "regression" or "classification".')
-    problem = Problem(task, _points(body.get("points", []), task), read_domain(body.get("domain")))
-    chosen = _object(body.get("model"), "The model", ("id", "settings"))
-    if not isinstance(chosen.get("id"), str):
-        raise Refused("The model must have an id.")
-    model = model_of(chosen["id"], task)
-    settings = model.settings(problem, chosen.get("settings") or {})
-    asked = _object(body.get("want") or {}, "What is wanted", _WANTS)
-    page = asked.get("page", "")
-    if not isinstance(page, str) or len(page) > 64:
-        raise Refused("The page must be a text of at most 64 characters.")
-    return Question(problem, model, settings, _want(asked), _flag(asked, "learn"), page)
+    try:
+        asked = _Asked.model_validate(body, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = repr(first["loc"][-1])[:60] if first["loc"] else "The request"
+        raise Refused(f"{where}: {first['msg']}.") from None
+    problem = Problem(asked.task, _points(asked.points, asked.task), read_domain(asked.domain))
+    model = model_of(asked.model.id, asked.task)
+    return Question(problem, model, model.resolve(problem, asked.model.settings or {}), asked.want)
 
 
 def read_domain(value: Any) -> Domain:
     """The rectangle of the plot."""
     if value is None:
         return Domain()
-    value = _object(value, "The domain", ("x", "y"))
+    if not isinstance(value, dict) or value.keys() - {"x", "y"}:
+        raise Refused("The domain must be an object with x and y.")
     return Domain(*(_interval(value.get(axis), axis) for axis in ("x", "y")))
 
 
 def _interval(value: Any, axis: str) -> tuple[float, float]:
-    if not isinstance(value, list | tuple) or len(value) != 2 or not all(is_number(bound) for bound in value):
+    if not isinstance(value, list) or len(value) != 2 or not all(is_number(bound) for bound in value):
         raise Refused(f"The domain of {axis} must be two numbers.")
     low, high = float(value[0]), float(value[1])
     if not (abs(low) <= LARGEST and abs(high) <= LARGEST and high - low > 1e-6 * max(abs(low), abs(high), 1e-3)):
@@ -79,46 +89,3 @@ def _points(value: Any, task: str) -> Array:
     if task == "classification" and not np.isin(points[:, 2], range(CLASSES)).all():
         raise Refused(f"Classes must be whole numbers from 0 to {CLASSES - 1}.")
     return points
-
-
-def _want(asked: Mapping[str, Any]) -> Want:
-    source = asked.get("draws_from", "posterior")
-    if source not in ("posterior", "prior"):
-        raise Refused('draws_from must be "posterior" or "prior".')
-    cursor, curve = asked.get("cursor"), asked.get("curve")
-    if cursor is not None and not (is_number(cursor) and abs(cursor) <= LARGEST):
-        raise Refused("The cursor must be a number within ±1e9, or null.")
-    if curve is not None and not isinstance(curve, str):
-        raise Refused("The curve must be the id of a control, or null.")
-    return Want(
-        grid=_whole(asked, "grid", 2, GRID, 160),
-        draws=_whole(asked, "draws", 0, DRAWS, 0),
-        prior=source == "prior",
-        seed=_whole(asked, "seed", 0, 2**32 - 1, 0),
-        cursor=None if cursor is None else float(cursor),
-        next=_flag(asked, "next"),
-        curve=curve,
-    )
-
-
-def _object(value: Any, what: str, known: tuple[str, ...]) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise Refused(f"{what} must be an object with {', '.join(known)}.")
-    for name in value:
-        if name not in known:
-            raise Refused(f"{what} has no member {str(name)[:40]!r}; it may have {', '.join(known)}.")
-    return value
-
-
-def _whole(asked: Mapping[str, Any], name: str, low: int, high: int, default: int) -> int:
-    value = asked.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise Refused(f"{name} must be a whole number from {low} to {high}.")
-    return value
-
-
-def _flag(asked: Mapping[str, Any], name: str) -> bool:
-    value = asked.get(name, False)
-    if not isinstance(value, bool):
-        raise Refused(f"{name} must be true or false.")
-    return value

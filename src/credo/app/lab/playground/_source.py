@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from credo.kernels import Constant, Kernel, Linear, Product, Sum
 _ROW = 100
 
 
-def program(problem: Problem, imports: Iterable[str], lines: Sequence[str]) -> str:
+def program(problem: Problem, lines: Sequence[str]) -> str:
     """A program that runs as it is: imports, the points, and the lines of a model."""
     if not problem.n:
         return "# There are no points yet: add some, and the code that fits them appears here.\n"
-    used = sorted(set(imports))
+    used = sorted(set(re.findall(r"\b([A-Z]\w+)\(", "\n".join(lines))))
     others = [name for name in used if not hasattr(credo, name)]
     head = ["import numpy as np", f"from credo import {', '.join(name for name in used if name not in others)}"]
     head += [*([f"from credo.features import {', '.join(others)}"] if others else []), ""]
@@ -77,20 +78,6 @@ def source(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(source(entry) for entry in value)})"
     return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def names(value: Any) -> set[str]:
-    """The classes of Credo that `source` of a value mentions."""
-    if isinstance(value, BaseEstimator):
-        inner = [names(given) for given in value.get_params(deep=False).values()]
-        return {type(value).__name__}.union(*inner)
-    if isinstance(value, Sum | Product):
-        return set().union(*(names(term) for term in value.terms))
-    if isinstance(value, Kernel):
-        return {type(value).__name__}
-    if isinstance(value, list | tuple):
-        return set().union(*(names(entry) for entry in value))
-    return set()
 
 
 def _kernel_source(kernel: Kernel) -> str:

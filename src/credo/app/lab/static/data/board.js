@@ -3,8 +3,6 @@
 import { element } from "/static/shared/page.js";
 import { duration, score, seconds } from "/static/data/format.js";
 
-const PHASES = { reading: "Reading the table …", writing: "Writing the model and the report …" };
-
 export function boardPanel(stop) {
   const title = element("h2", {}, "Models");
   const status = element("p", { class: "status", role: "status" });
@@ -42,10 +40,9 @@ export function boardPanel(stop) {
 function doing(job) {
   if (job.state === "waiting") return "Waiting for another job to finish …";
   const state = job.progress;
-  if (state?.phase === "writing") return PHASES.writing;
+  if (state && !state.running) return "Writing the model and the report …";
   if (job.state === "stopping") return "Stopping after the current step. Finished models are compared and kept.";
-  if (!state) return "Starting …";
-  if (PHASES[state.phase]) return PHASES[state.phase];
+  if (!state) return "Reading the table …";
   const left = state.remaining === null ? "" : `, ${duration(state.remaining)} left for models`;
   const message = state.message ? ` (${state.message})` : "";
   const fit = Math.min(state.fits + 1, state.n_fits);
@@ -66,7 +63,7 @@ function leaderboard(shown, result) {
   const rows = shown.leaderboard.map((line) => {
     const selected = result?.selected === line.name;
     const tied = !selected && (result?.tied ?? []).includes(line.name);
-    const badge = selected ? element("span", { class: "badge" }, result.partial ? "best so far" : "selected") : tied ? element("span", { class: "badge faint" }, "tied") : null;
+    const badge = selected ? element("span", { class: "badge" }, "selected") : tied ? element("span", { class: "badge faint" }, "tied") : null;
     const name = element("th", { scope: "row" }, line.name, " ", badge, element("span", { class: "way" }, line.words));
     if (line.error) {
       return element("tr", { class: "out" }, name, element("td", { colspan: measures.length + 1, class: "small" }, `Failed: ${line.error}`));

@@ -1,19 +1,13 @@
 // Numbers and states in words.
 
-export function number(value) {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return minus(value.toExponential(3));
-  if (size >= 1000) return minus(value.toFixed(size >= 10000 ? 0 : 1));
-  return minus(value.toPrecision(4));
-}
+import { minus, number } from "/static/shared/scale.js";
 
 // A score of the leaderboard as its measure is written.
 export function score(value, measure) {
   if (value === null || value === undefined) return "–";
   if (measure.share) return `${(100 * value).toFixed(1)} %`;
   if (measure.decimals !== null && Math.abs(value) < 1e7) return minus(value.toFixed(measure.decimals));
-  return number(value);
+  return number(value, 4);
 }
 
 export function seconds(value) {
@@ -44,7 +38,3 @@ export const STATES = {
   done: "finished",
   failed: "failed",
 };
-
-function minus(text) {
-  return text.replace("-", "−");
-}

@@ -29,15 +29,10 @@ async function show() {
     try {
       const job = await request(`/api/jobs/${encodeURIComponent(id)}`);
       if (chosen() === id) view = jobView(job);
-      return;
     } catch (error) {
-      if (chosen() !== id) return;
-      const panel = home();
-      panel.fail(error.message);
-      return;
+      if (chosen() === id) home().fail(error.message);
     }
-  }
-  home();
+  } else home();
 }
 
 function home() {
@@ -96,7 +91,7 @@ function jobView(first) {
     if (key !== resultKey) {
       resultKey = key;
       places.result.replaceChildren(...(key ? [resultPanel(job)] : []));
-      predict = key && job.has_model ? predictPanel(job, update) : null;
+      predict = key ? predictPanel(job, update) : null;
       places.predict.replaceChildren(...(predict ? [predict.node] : []));
     }
     predict?.update(job);
@@ -123,8 +118,7 @@ function jobView(first) {
       if (!closed) update(now);
     } catch (error) {
       if (closed) return;
-      message.textContent = error.message;
-      message.hidden = false;
+      say(error);
       // A server that doesn't answer for a moment is asked again; a job that is gone isn't.
       if (error.status === 0) timer = setTimeout(poll, 4 * POLL);
     }
@@ -139,9 +133,13 @@ function jobView(first) {
     try {
       update(await request(`${address}/stop`, { method: "POST", json: { now } }));
     } catch (error) {
-      message.textContent = error.message;
-      message.hidden = false;
+      say(error);
     }
+  }
+
+  function say(error) {
+    message.textContent = error.message;
+    message.hidden = false;
   }
 
   update(job);

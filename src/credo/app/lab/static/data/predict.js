@@ -5,7 +5,8 @@ import { latest, request } from "/static/shared/api.js";
 import { dropZone } from "/static/data/drop.js";
 import { bars, density } from "/static/data/picture.js";
 import { notes } from "/static/data/columns.js";
-import { count, number } from "/static/data/format.js";
+import { count } from "/static/data/format.js";
+import { number } from "/static/shared/scale.js";
 
 export function predictPanel(job, changed) {
   const address = `/api/jobs/${job.id}`;
@@ -72,26 +73,30 @@ let made = 0;
 function control(field, inputs, submit) {
   made += 1;
   const id = `field-${made}`;
-  const label = element("label", { for: id, class: "small" }, field.name);
-  if (field.kind === "category") {
-    const choices = field.choices.map((choice) => element("option", { value: choice }, choice));
-    const input = element("select", { id }, ...choices, element("option", { value: "" }, "(missing)"));
-    input.value = field.default;
-    inputs.set(field.name, input);
-    return element("div", { class: "field" }, label, input);
-  }
-  if (field.kind === "text") {
-    const input = element("textarea", { id, rows: "2" });
-    inputs.set(field.name, input);
-    return element("div", { class: "field" }, label, input);
-  }
-  const input = element("input", { id, type: field.kind === "date" ? "date" : "number", step: "any", value: field.default });
+  const { input, more = [] } = { category: chooser, text: textArea }[field.kind]?.(id, field) ?? typed(id, field, submit);
   inputs.set(field.name, input);
-  const hint = element("span", { class: "quiet small" }, `${field.low} to ${field.high}`);
-  if (field.kind === "date") return element("div", { class: "field" }, label, input, hint);
-  const step = steps(Number(field.low), Number(field.high));
-  const slider = element("input", { type: "range", min: field.low, max: field.high, step, value: field.default, "aria-label": `${field.name}, slider`, tabindex: "-1" });
-  slider.value = field.default;
+  return element("div", { class: "field" }, element("label", { for: id, class: "small" }, field.name), input, ...more);
+}
+
+function chooser(id, { choices, default: chosen }) {
+  const options = choices.map((choice) => element("option", { value: choice }, choice));
+  const input = element("select", { id }, ...options, element("option", { value: "" }, "(missing)"));
+  input.value = chosen;
+  return { input };
+}
+
+function textArea(id) {
+  return { input: element("textarea", { id, rows: "2" }) };
+}
+
+// A number with a slider, or a date.
+function typed(id, { name, kind, low, high, default: value }, submit) {
+  const input = element("input", { id, type: kind === "date" ? "date" : "number", step: "any", value });
+  const hint = element("span", { class: "quiet small" }, `${low} to ${high}`);
+  if (kind === "date") return { input, more: [hint] };
+  const step = steps(Number(low), Number(high));
+  const slider = element("input", { type: "range", min: low, max: high, step, value, "aria-label": `${name}, slider`, tabindex: "-1" });
+  slider.value = value;
   slider.addEventListener("input", () => {
     input.value = slider.value;
     submit();
@@ -99,7 +104,7 @@ function control(field, inputs, submit) {
   input.addEventListener("input", () => {
     slider.value = input.value;
   });
-  return element("div", { class: "field" }, label, input, slider, hint);
+  return { input, more: [slider, hint] };
 }
 
 // A step of the slider: a round number, of which the range has at least a hundred.
@@ -114,8 +119,8 @@ function shown(answer, form, result) {
   const head = form.classes
     ? [element("p", { class: "big" }, answer.predicted), bars(answer)]
     : [
-        element("p", { class: "big" }, number(answer.mean), element("span", { class: "quiet" }, ` ± ${number(answer.std)}`)),
-        element("p", {}, `With probability ${Math.round(100 * answer.level)} % between ${number(answer.lower)} and ${number(answer.upper)}.`),
+        element("p", { class: "big" }, number(answer.mean, 4), element("span", { class: "quiet" }, ` ± ${number(answer.std, 4)}`)),
+        element("p", {}, `With probability ${Math.round(100 * answer.level)} % between ${number(answer.lower, 4)} and ${number(answer.upper, 4)}.`),
         density(answer, result.target_range),
       ];
   return [element("h3", {}, form.target), ...head, outside, notes(answer.notes)].filter(Boolean);

@@ -17,8 +17,8 @@ export function resultPanel(job) {
   const links = Object.entries(FILES)
     .filter(([name]) => job.files.includes(name))
     .map(([name, label]) => element("a", { class: "button", href: `${address}/files/${name}`, download: true }, label));
-  const report = job.has_report
-    ? element("a", { class: "button primary", href: `${address}/report`, target: "_blank", rel: "noopener" }, "Open the report")
+  const report = job.files.includes("report")
+    ? element("a", { class: "button primary", href: `${address}/files/report`, target: "_blank", rel: "noopener" }, "Open the report")
     : null;
   return element(
     "section",

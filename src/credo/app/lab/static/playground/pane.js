@@ -106,8 +106,7 @@ export class Pane {
   }
 
   #receive(answer, body, version) {
-    clearTimeout(this.slow);
-    this.slow = null;
+    this.#answered();
     if (body.task !== this.store.state.task || body.model.id !== this.#pane.model) return;
     this.answer = answer;
     this.sent = body;
@@ -115,9 +114,13 @@ export class Pane {
     this.#paint();
   }
 
-  #fail(error) {
+  #answered() {
     clearTimeout(this.slow);
     this.slow = null;
+  }
+
+  #fail(error) {
+    this.#answered();
     this.node.classList.remove("busy");
     this.error.textContent = error.message;
     this.error.hidden = false;
@@ -186,10 +189,13 @@ export class Pane {
 
   // Everything anew: another task, another number of panes.
   rebuild() {
-    this.cancel();
     this.answer = null;
-    this.next = null;
     clear(this.plot);
+    this.#build();
+  }
+
+  #build() {
+    this.cancel();
     this.#drawTabs();
     this.settings.build();
     this.onModel();
@@ -217,9 +223,11 @@ export class Pane {
 
   // At most one move of a point in a frame.
   #moved(index) {
-    this.waiting ??= new Set();
-    this.waiting.add(index);
-    if (this.waiting.size > 1) return;
+    if (this.waiting) {
+      this.waiting.add(index);
+      return;
+    }
+    this.waiting = new Set([index]);
     requestAnimationFrame(() => {
       for (const each of this.waiting) this.points.place(each);
       this.waiting = null;
@@ -228,10 +236,7 @@ export class Pane {
 
   onPane(detail) {
     if (detail.model) {
-      this.cancel();
-      this.#drawTabs();
-      this.settings.build();
-      this.onModel();
+      this.#build();
       return;
     }
     if (detail.learned || detail.id) this.settings.set(detail.id);

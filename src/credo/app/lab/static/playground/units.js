@@ -69,11 +69,8 @@ export function visible(controls, settings, task) {
 }
 
 export function defaults(model, task) {
-  const settings = {};
-  for (const control of model.controls) {
-    if (!control.tasks || control.tasks.includes(task)) settings[control.id] = structuredClone(control.default);
-  }
-  return settings;
+  const ours = model.controls.filter((control) => !control.tasks || control.tasks.includes(task));
+  return Object.fromEntries(ours.map((control) => [control.id, structuredClone(control.default)]));
 }
 
 // The settings that the server gets: those of controls that are shown.

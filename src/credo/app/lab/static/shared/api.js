@@ -1,10 +1,7 @@
 // Requests to the lab's own server.
 
-export class ApiError extends Error {
-  constructor(status, message) {
-    super(message);
-    this.status = status;
-  }
+function failure(status, message) {
+  return Object.assign(new Error(message), { status });
 }
 
 // One JSON request; errors carry the sentence that the server sent.
@@ -17,14 +14,8 @@ export async function request(path, { method = "GET", json, body, headers = {}, 
     options.body = body;
   }
   const response = await reach(path, options);
-  const text = await response.text();
-  let value = null;
-  try {
-    value = text ? JSON.parse(text) : null;
-  } catch {
-    value = null;
-  }
-  if (!response.ok) throw new ApiError(response.status, sentence(value) ?? `The server answered ${response.status}.`);
+  const value = await response.json().catch(() => null);
+  if (!response.ok) throw failure(response.status, sentence(value) ?? `The server answered ${response.status}.`);
   return value;
 }
 
@@ -33,7 +24,7 @@ async function reach(path, options) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The lab's server doesn't answer. Is it still running?");
+    throw failure(0, "The lab's server doesn't answer. Is it still running?");
   }
 }
 

@@ -2,19 +2,15 @@
 
 const root = document.documentElement;
 
-export function element(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
+const filled = (node, attributes, children) => {
   assign(node, attributes);
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
-}
+};
 
-export function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  assign(node, attributes);
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
+export const element = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
+
+export const svg = (tag, attributes = {}, ...children) => filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
 function assign(node, attributes) {
   for (const [name, value] of Object.entries(attributes)) {

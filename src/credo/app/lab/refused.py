@@ -1,0 +1,12 @@
+"""Requests that the lab refuses."""
+
+from __future__ import annotations
+
+from fastapi import HTTPException
+
+
+class Refused(HTTPException):
+    """A request that can't be answered, with one sentence for the person at the page; FastAPI makes it the answer."""
+
+    def __init__(self, sentence: str, status: int = 422) -> None:
+        super().__init__(status, sentence)
