@@ -38,9 +38,22 @@ $(STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 	$(BIN)/credo demo --out demo
 
-# Types, import rules and the documentation need one core for minutes: they run beside the tests, and speak after them.
-test: lint  ## everything that must pass before a change lands
-	@$(MAKE) --no-print-directory types imports docs JOBS=1 >$(VENV)/checks.log 2>&1 & checks=$$!; \
+# The tests of one ring of packages, and the examples in its docstrings: make test RING=models.
+PACKAGES_core := core distributions kernels likelihoods features metrics
+PACKAGES_models := linear sparse kernel_machines gp trees ensemble mixtures selection
+PACKAGES_app := tables study plots app
+TESTS_core := tests/reference $(foreach name,distributions features kernels representations,tests/contracts/test_$(name).py)
+TESTS_models := tests/contracts
+TESTS_app := tests/benchmarks $(wildcard tests/test_*.py src/credo/*.py)
+TESTS = $(if $(RING),$(PACKAGES_$(RING):%=src/credo/%) $(PACKAGES_$(RING):%=tests/%) $(TESTS_$(RING)))
+
+ifneq ($(filter-out core models app,$(RING)),)
+$(error There is no ring "$(RING)": use core, models or app)
+endif
+
+# Types and import rules need one core for a minute: they run beside the tests, and their output follows.
+test: lint  ## everything that must pass before a change lands; RING=core, models or app for a part of the tests
+	@$(MAKE) --no-print-directory types imports >$(VENV)/checks.log 2>&1 & checks=$$!; \
 	$(MAKE) --no-print-directory unit; unit=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/checks.log; exit $$((unit || checks))
 
@@ -69,11 +82,12 @@ types: $(STAMP)  ## static types
 imports: $(STAMP)  ## the import rules between the packages
 	$(BIN)/lint-imports
 
+# A file's tests share fitted models and compiled functions, so they run in one process.
 unit: $(STAMP)  ## tests and docstring examples, in parallel
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n logical --dist loadgroup -q -m 'not slow' --ignore tests/browser
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n logical --dist loadfile -q -m 'not slow' --ignore tests/browser $(TESTS)
 
 slow: $(STAMP)  ## the long tests as well
-	$(BIN)/pytest -n auto -q -m 'not browser'
+	$(BIN)/pytest -n auto --dist loadfile -q -m 'not browser'
 
 JOBS ?= 2
 

@@ -1,8 +1,4 @@
-"""Tests that compile the same functions run in one process, which saves compiling them in each.
-
-The two groups come first, one for each of two processes, and take about as long to compile; the other tests find the
-code in the cache.
-"""
+"""What all tests share: less work for Python's garbage collector, and studies whose dear models search less."""
 
 import gc
 import re
@@ -13,40 +9,6 @@ from _pytest.doctest import DoctestModule
 
 # To look for garbage among what is imported and collected, which stays, takes half a minute in all.
 gc.disable()
-
-# By the path and the name of a test.
-GROUPS = {
-    "subsets": re.compile(r"tests/sparse|SpikeSlab|spike.slab|inclusion"),
-    "others": re.compile(r"Lasso|ElasticNet|SparseLogistic|coordinate|/gp/|GP|kernels"),
-}
-
-
-# Their modules have fixtures that take seconds, so that a module runs in one process.
-SHARED = re.compile(r"tests/(app/cli|study|core/parts|selection|test_readme)")
-
-
-# The tests of these read the same fitted models, so that the tests of a model run in one process.
-CONTRACTS = re.compile(r"tests/contracts/test_(?:classifiers|regressors).*?\[.*?([A-Z]\w+)\(")
-
-
-def group_of(nodeid):
-    """The group, the module where its tests share fixtures, or the model; None for a test that may run anywhere."""
-    if group := next((name for name, pattern in GROUPS.items() if pattern.search(nodeid)), None):
-        return group
-    if SHARED.match(nodeid):
-        return nodeid.split("::")[0]
-    model = CONTRACTS.match(nodeid)
-    return model and model[1]
-
-
-def pytest_collection_modifyitems(items):
-    order = [*GROUPS]
-
-    def place(item):
-        group = group_of(item.nodeid)
-        return order.index(group) if group in order else len(order) + (group is None)
-
-    items.sort(key=place)
 
 
 def pytest_collection_finish():
@@ -75,15 +37,3 @@ def light_studies(request):
 def pytest_collect_file():
     """Tests have no docstring examples; to look for them takes seconds in each process."""
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """Not `xdist_group`, which pytest-xdist 3.8 ignores under pytest 9.2."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Grouped(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            return group_of(nodeid) or nodeid
-
-    return Grouped(config, log)

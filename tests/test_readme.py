@@ -43,7 +43,6 @@ def examples(tmp_path_factory):
     return ran("docs/start/examples.md", tmp_path_factory.mktemp("examples"))
 
 
-@pytest.mark.xdist_group("examples")
 def test_every_picture_is_made(examples):
     text = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *DOCS])
     named = {name for name in re.findall(r"images/(\w+)\.png\)", text) if not name.startswith("sphx_glr")}
@@ -80,7 +79,6 @@ def test_the_numbers_of_the_first_fit_are_true(tmp_path):
     assert listed == pytest.approx([*dist.mean, *dist.std, 0.9, *level[0], *level[1]], abs=0.06)
 
 
-@pytest.mark.xdist_group("examples")
 def test_the_band_is_wide_where_there_are_no_data(examples):
     scope = examples[1]["band"]
     std, grid = scope["dist"].std, scope["grid"]
@@ -91,7 +89,6 @@ def test_the_band_is_wide_where_there_are_no_data(examples):
     assert inside.mean() > 0.9
 
 
-@pytest.mark.xdist_group("examples")
 def test_the_other_examples_show_what_they_say(examples):
     scope, _ = examples
     assert scope["gp"].relevance_.argmin() == 2

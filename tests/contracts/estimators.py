@@ -81,7 +81,8 @@ LIGHTER = {
 # Short searches for scikit-learn's checks, which fit a model some hundred times and hardly look where it ends.
 BRIEF = {
     "max_evaluations": 2, "n_alphas": 5, "cv": 2, "n_draws": 50, "transformation": "yeo-johnson", "max_rounds": 10,
-    "hyperparameters": "optimize",
+    "hyperparameters": "optimize", "prior_precision": 1.0, "expert_precision": 1.0, "n_experts": 2,
+    "quadrature__prior_precision": 1.0, "probit__prior_precision": 1.0,
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from credo.sparse import Lasso
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
-N_FORKS = 30
+N_FORKS = 15
 
 
 def child_of_a_fork(work, *, seconds=20):
@@ -111,11 +111,11 @@ def test_fits_in_children_end_while_the_parent_fits():
     thread = threading.Thread(target=busy)
     thread.start()
     try:
-        codes = [child_of_a_fork(fit) for _ in range(20)]
+        codes = [child_of_a_fork(fit) for _ in range(N_FORKS)]
     finally:
         over.set()
         thread.join()
-    assert codes == [0] * 20
+    assert codes == [0] * N_FORKS
 
 
 def test_the_style_of_figures_is_free_in_a_child():

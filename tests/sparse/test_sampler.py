@@ -95,7 +95,7 @@ def test_equal_columns_share_evenly(name):
     X, y = data(2)
     X[:, 1] = X[:, 0]
     slab = slab_named(name, y, 8)
-    found = sample_models(X, y, slab, ModelPrior(8, 0.2), n_draws=4000, random_state=0)
+    found = sample_models(X, y, slab, ModelPrior(8, 0.2), n_draws=2000, random_state=0)
     error = found.diagnostics["inclusion_error"]
     assert found.inclusion[0] > 0.4 and error[:2].max() < 0.03
     assert abs(found.inclusion[0] - found.inclusion[1]) < 4 * error[:2].sum()
@@ -158,7 +158,7 @@ def test_a_seed_fixes_everything():
     assert (first.inclusion != other.inclusion).any()
 
 
-def check_beside_enumeration(X, y, slab, prior, *, n_draws=1500):
+def check_beside_enumeration(X, y, slab, prior, *, n_draws=800):
     """Within four standard errors of their own, which are worth telling, and nothing missed in silence."""
     found = sample_models(X, y, slab, prior, n_draws=n_draws, random_state=0)
     expected = enumerate_models(X, y, slab, prior)
@@ -189,7 +189,7 @@ def test_a_large_summit_that_few_models_lead_to(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(9, 12))
     X, y = centred(X, X[:, :3].sum(axis=1) + 1e-3 * rng.normal(size=9))
-    found = check_beside_enumeration(X, y, slab_named("bic", y, 12), ModelPrior(12, 0.05))
+    found = check_beside_enumeration(X, y, slab_named("bic", y, 12), ModelPrior(12, 0.05), n_draws=1500)
     assert len(found.map_model) == 7 and found.probability[0] > 0.9
 
 
@@ -203,7 +203,7 @@ def test_a_pair_of_columns_changes_places_with_another(name, noise=1e-3):
     X, y = centred(X, X[:, 0] + X[:, 1] + noise * rng.normal(size=30))
     slab = slab_of("normal", 30, float(y @ y), 8, slab_variance=0.5, noise_variance=noise**2)
     slab = slab if name == "normal-known" else slab_named(name, y, 8)
-    found = check_beside_enumeration(X, y, slab, ModelPrior(8, 0.1), n_draws=1500)
+    found = check_beside_enumeration(X, y, slab, ModelPrior(8, 0.1))
     assert {(0, 1), (2, 3)} & {model[:2] for model in found.models[:2]}
 
 

@@ -34,9 +34,9 @@ class Interrupted(LinearRegression):
 @pytest.fixture
 def replaced(monkeypatch):
     """Put another estimator behind a name of the catalogue."""
-    make = _estimators.make
 
     def install(name, estimator):
+        make = _estimators.make
         monkeypatch.setattr(
             _estimators, "make", lambda card, size, *more: estimator if card == name else make(card, size, *more)
         )
@@ -177,6 +177,7 @@ def test_cheap_models_are_fitted_before_costly_ones():
 @pytest.mark.parametrize("models", ["bayes", ["bayes", "boosting"]])
 def test_a_budget_that_is_too_short_for_any_model_is_an_error(analyze, replaced, models):
     replaced("bayes", Slow())
+    replaced("boosting", Slow())
     with pytest.raises(ValueError, match=r"1 second was not enough for: bayes.*--time"):
         analyze(table(60), "y", models=models, time=1.0)
 

@@ -33,8 +33,6 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.xdist_group("dask")
-
 
 @pytest.fixture
 def threads():
