@@ -123,6 +123,7 @@ class GPClassifier(Classifier, GaussianProcess):
     """
 
     _learning = ("integrate", "optimize", "fixed", "sample")
+    _methods = ("auto", "exact", "state_space", "inducing")
     # Sites are updated many times in one evaluation of the evidence.
     _n_inducing = 300
 

@@ -190,7 +190,7 @@ class GPRegressor(Regressor, GaussianProcess):
         standardize: bool = True,
         hyperparameters: Literal["integrate", "optimize", "fixed", "sample"] = "integrate",
         hyperpriors: bool = True,
-        method: Literal["auto", "exact", "state_space", "inducing", "vecchia", "committee"] = "auto",
+        method: Literal["auto", "exact", "state_space", "inducing", "vecchia"] = "auto",
         n_inducing: int | None = None,
         n_restarts: int = 6,
         max_evaluations: int = 200,

@@ -14,52 +14,16 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from credo._version import __version__
 from credo.app.serve import protocol as schema
-from credo.app.serve.guard import App, guarded
+from credo.app.serve.guard import App, Metrics, guarded
 from credo.app.serve.inputs import Refused, dump, parse, plain
 from credo.app.serve.model import LEVEL, Predictions, ServedModel, Worker
 from credo.app.serve.protocol import InferenceRequest, add_page, inference_response, model_metadata
-
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
-
-
-class Metrics:
-    """The metrics of one server, in a registry of their own."""
-
-    def __init__(self) -> None:
-        self.known: frozenset[str] = frozenset()
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "credo_requests_total", "Requests answered.", ["method", "path", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "credo_request_seconds", "Time to answer.", ["path"], buckets=_BUCKETS, registry=self.registry
-        )
-        self.in_flight = Gauge("credo_requests_in_flight", "Requests not answered yet.", registry=self.registry)
-        self.rows = Counter("credo_rows_predicted_total", "Rows predicted.", registry=self.registry)
-
-    def text(self) -> bytes:
-        """All of them in the format of Prometheus."""
-        return generate_latest(self.registry)
-
-    def begun(self) -> None:
-        """Count a request that isn't answered yet."""
-        self.in_flight.inc()
-
-    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count and time a request; paths other than the `known` ones count as "other"."""
-        path, method = path if path in self.known else "other", method if method in _METHODS else "other"
-        self.in_flight.dec()
-        self.requests.labels(method, path, str(status)).inc()
-        self.seconds.labels(path).observe(seconds)
-
 
 # Orchestrators ask for these without a secret.
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")

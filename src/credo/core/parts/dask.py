@@ -155,10 +155,7 @@ def refuse_parts(model: Any, X: Any, y: Any) -> None:
     --------
     >>> from credo import GPClassifier
     >>> from credo.core.parts import refuse_parts
-    >>> refuse_parts(GPClassifier(), [([[0.0], [1.0]], ["a", "b"])], None)
-    Traceback (most recent call last):
-        ...
-    ValueError: GPClassifier does not fit from parts: ...
+    >>> refuse_parts(GPClassifier(), [[0.0], [1.0]], ["a", "b"])
     """
     if in_parts(X, y):
         raise ValueError(
