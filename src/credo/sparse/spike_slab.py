@@ -293,6 +293,12 @@ class SubsetEstimator(Estimator):
         check_is_fitted(self)
         return models_table(self.posterior_, self._feature_names())
 
+    def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
+        """(len(columns), 2): the central interval of each coefficient; zero where a column is hardly ever in."""
+        likely = self.inclusion_probabilities_[columns] > (1.0 - level) / 2
+        pairs = zip(columns, likely, strict=True)
+        return np.array([self.coefficient(j).interval(level) if is_in else (0.0, 0.0) for j, is_in in pairs])
+
     def summary(self, *, level: float = 0.95) -> Table:
         """Posterior mean, standard deviation, inclusion probability and interval of each coefficient over all models.
 
@@ -303,11 +309,7 @@ class SubsetEstimator(Estimator):
         level = interval_level(level)
         names, inclusion = self._feature_names(), self.inclusion_probabilities_
         order = np.arange(len(names)) if len(names) <= _SHOWN else np.argsort(-inclusion, kind="stable")[:_SHOWN]
-        # A coefficient that is hardly ever in has an interval of zero.
-        lower, upper = zip(
-            *(self.coefficient(j).interval(level) if inclusion[j] > (1.0 - level) / 2 else (0.0, 0.0) for j in order),
-            strict=True,
-        )
+        lower, upper = self._intervals(order, level).T.tolist()
         estimate = np.append(self.intercept_, np.ravel(self.coef_)[order])
         std = np.append(self.intercept_std_, np.ravel(self.coef_std_)[order])
         median = ", ".join(names[j] for j in self.median_model_[:_SHOWN]) or "none"
