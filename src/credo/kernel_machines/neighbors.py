@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import Classifier, Regressor, Result, check_positive, check_shapes, nonnegative, positive
+from credo.core.estimator import Classifier, Regressor, Result, nonnegative, positive
+from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Squarable
 from credo.core.frames import Table
 from credo.core.params import Parameter
 from credo.distributions import Distribution, Normal
@@ -38,12 +39,8 @@ class Neighbours:
     m(x) = Σ pᵢ vᵢ,    pᵢ = wᵢ k(x, xᵢ) / Σ wⱼ k(x, xⱼ)
     """
 
-    rows: Array
-    weight: Array
-
-    def _check_state(self) -> None:
-        check_shapes(self, rows="n d", weight="n")
-        check_positive(self, "weight")
+    rows: Annotated[Array, Axes("n d")]
+    weight: Annotated[Array, Axes("n"), Positive]
 
     def averages(
         self, kernel: Kernel, X: Array, values: Array, *, own: Index | None = None
@@ -211,18 +208,12 @@ class NadarayaWatson(Regressor):
     loo_errors_: Array
     noise_std_: float
     kernel_: Kernel
-    neighbours_: Neighbours
+    neighbours_: Annotated[Neighbours, Inner(n="n", d="d")]
     # The targets less their mean, and their noise variances.
-    values_: Array
-    y_mean_: float
-    y_std_: float
+    values_: Annotated[Array, Axes("n 2")]
+    y_mean_: Annotated[float, Finite]
+    y_std_: Annotated[float, Finite, Squarable]
     mass_unit_: float
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        sizes = {"n": len(self.neighbours_.rows), "d": self.n_features_in_}
-        check_shapes(self.neighbours_, sizes, rows="n d")
-        check_shapes(self, sizes, values_="n two")
 
     def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | Literal["loo"] = "loo") -> None:
         self.kernel = kernel
@@ -335,17 +326,11 @@ class SoftNeighborsClassifier(Classifier):
     bandwidth_: float
     bandwidths_: Array
     kernel_: Kernel
-    neighbours_: Neighbours
-    indicators_: Array
-    class_prior_: Array
+    neighbours_: Annotated[Neighbours, Inner(n="n", d="d")]
+    indicators_: Annotated[Array, Axes("n c")]
+    class_prior_: Annotated[Array, Axes("c")]
     loo_losses_: Array
-    smoothing_: float
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        sizes = {"n": len(self.neighbours_.rows), "d": self.n_features_in_, "k": len(self.classes_)}
-        check_shapes(self.neighbours_, sizes, rows="n d")
-        check_shapes(self, sizes, indicators_="n k", class_prior_="k")
+    smoothing_: Annotated[float, Finite, NonNegative]
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +20,13 @@ from credo.core.estimator import (
     ConvergenceWarning,
     LinearClassifier,
     Result,
-    check_positive,
-    check_shapes,
     choice,
     evidence_base,
     interval_level,
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Inner, NonNegative, Positive
 from credo.core.frames import Intervals
 from credo.core.learning.spectrum import Spectrum, components
 from credo.core.linalg import one_blas_thread
@@ -51,22 +50,18 @@ class LogitPosterior:
     the rows keep their prior variance (c,). `mode` (m, d) is where the posterior is highest at one prior precision.
     """
 
-    V: Array
-    x_mean: Array
-    weights: Array
-    mean: Array
-    root: Array
-    mode: Array
-    contrasts: Array
-    prior_variance: Array
+    V: Annotated[Array, Axes("d R")]
+    x_mean: Annotated[Array, Axes("d")]
+    weights: Annotated[Array, Axes("c"), NonNegative]
+    mean: Annotated[Array, Axes("c m p")]
+    root: Annotated[Array, Axes("c a a")]
+    mode: Annotated[Array, Axes("m p")]
+    contrasts: Annotated[Array, Axes("k m")]
+    prior_variance: Annotated[Array, Axes("c"), Positive]
     centered: bool
 
-    def _check_state(self) -> None:
-        sizes = check_shapes(self, V="d r", x_mean="d", weights="c", mean="c m p", mode="m p", contrasts="k m")
-        sizes["a"] = sizes["m"] * sizes["p"]
-        check_shapes(self, sizes, root="c a a", prior_variance="c")
-        check_positive(self, "weights", zero=True)
-        check_positive(self, "prior_variance")
+    def _sizes(self) -> dict[str, int]:
+        return {"a": self.mode.size}
 
     @classmethod
     def of(cls, found: PosteriorFit, data: Spectrum) -> LogitPosterior:
@@ -285,7 +280,7 @@ class BayesianLogisticRegression(LinearClassifier):
     _accepts_sparse = True
     _title = "Bayesian logistic regression"
 
-    posterior_: LogitPosterior
+    posterior_: Annotated[LogitPosterior, Inner(d="d", k="c")]
     nodes_: Array
 
     def __init__(

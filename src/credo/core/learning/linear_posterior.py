@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import check_positive, check_shapes, is_sparse
+from credo.core.estimator import is_sparse
+from credo.core.fields import Axes, Inner, NonNegative, Probabilities
 from credo.core.learning.penalty import residual_noise
 from credo.core.learning.spectrum import Spectrum
 from credo.core.linalg import EPS
@@ -32,14 +33,14 @@ class Posterior:
     entry for each component, with the probabilities `weights`. `coef` is the mean of the mixture.
     """
 
-    spectrum: Spectrum
-    coef: Array
-    weights: Array
-    shifts: Array
-    variances: Array
-    null_variances: Array
-    level_variances: Array
-    noise_variances: Array
+    spectrum: Annotated[Spectrum, Inner(d="d", R="R")]
+    coef: Annotated[Array, Axes("d")]
+    weights: Annotated[Array, Axes("k"), Probabilities]
+    shifts: Annotated[Array, Axes("k R")]
+    variances: Annotated[Array, Axes("k R"), NonNegative]
+    null_variances: Annotated[Array, Axes("k"), NonNegative]
+    level_variances: Annotated[Array, Axes("k"), NonNegative]
+    noise_variances: Annotated[Array, Axes("k"), NonNegative]
     df: float = np.inf
 
     @classmethod
@@ -82,14 +83,6 @@ class Posterior:
         shrinkage = alpha / (square + alpha)  # 1 − hᵢ along each direction
         noise, dof = residual_noise(shrinkage, data.q, free=max(data.dof - len(square), 0.0), rss=data.rss)
         return cls.of_ratios(data, np.array([alpha]), np.ones(1), np.array([noise]), df=dof)
-
-    def _check_state(self) -> None:
-        sizes = dict(zip("dr", self.spectrum.V.shape, strict=True))
-        check_shapes(self, sizes, coef="d", weights="k", shifts="k r", variances="k r", null_variances="k")
-        check_shapes(self, {"k": len(self.weights)}, level_variances="k", noise_variances="k")
-        check_positive(self, "weights", "variances", "null_variances", "level_variances", "noise_variances", zero=True)
-        if abs(self.weights.sum() - 1.0) > 1e-6:
-            raise ValueError("weights must sum to one")
 
     @property
     def intercept(self) -> float:

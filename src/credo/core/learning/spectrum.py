@@ -8,14 +8,15 @@ Given V, s, q and rss, every ridge penalty, prior precision and evidence costs O
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.core.estimator import check_positive, check_shapes, is_sparse
+from credo.core.estimator import is_sparse
+from credo.core.fields import Axes, Finite, NonNegative, Positive
 from credo.core.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.core.parts import RowSummary, reduced, row_summary
 
@@ -41,20 +42,17 @@ class Spectrum:
     mean square of the raw targets, for the size of their rounding errors.
     """
 
-    V: Array
-    s: Array
-    q: Array
-    rss: float
-    weight: float
-    x_mean: Array
-    y_mean: float
-    y_square: float
+    V: Annotated[Array, Axes("d R")]
+    s: Annotated[Array, Axes("R")]
+    q: Annotated[Array, Axes("R")]
+    rss: Annotated[float, Finite, NonNegative]
+    weight: Annotated[float, Finite, Positive]
+    x_mean: Annotated[Array, Axes("d")]
+    y_mean: Annotated[float, Finite]
+    y_square: Annotated[float, Finite, NonNegative]
     centered: bool
 
     def _check_state(self) -> None:
-        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="", y_square="", rss="", weight="")
-        check_positive(self, "weight")
-        check_positive(self, "rss", "y_square", zero=True)
         # Parts of the targets: their sum of squares is no smaller.
         parts = [*np.abs(self.q), self.rss**0.5, abs(self.y_mean) * self.weight**0.5]
         if max(parts) > 1.001 * (self.weight * self.y_square) ** 0.5 + 1e-150:
