@@ -22,14 +22,10 @@ from credo.kernels import RBF, Kernel, require_kernel
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Bandwidths tried at first, over the whole range, and then around the best.
-_FIRST, _CLOSER = 30, 10
+# Bandwidths tried over the whole range, before those around the best.
+_N_BANDWIDTHS = 30
 # Pairs of rows weighted for each bandwidth; with more, an even sample of rows is left out.
 _MAX_PAIRS = 4_000_000
-# The residuals of all rows count as much as this many of the neighbours', which may agree by luck.
-_PRIOR_RESIDUALS = 2.0
-# Where the sum of kernel values is below this share of its 5 % quantile, the rows say little.
-_LOW_MASS = 0.1
 
 
 @dataclass(frozen=True)
@@ -139,11 +135,11 @@ class Bandwidth:
         scales = np.concatenate([np.ravel(kernel.params[path]) for path in paths])
         nearest = np.where(away > 0, away, np.inf).min(axis=1)
         narrow = 0.1 * float(np.median(nearest[np.isfinite(nearest)])) / scales.max()
-        tried = np.geomspace(30.0 * away.max() / scales.min(), narrow, _FIRST)
+        tried = np.geomspace(30.0 * away.max() / scales.min(), narrow, _N_BANDWIDTHS)
         found = losses(tried)
         best = _first_smallest(found)
-        ends = tried[max(best - 1, 0)], tried[min(best + 1, _FIRST - 1)]
-        closer = np.setdiff1d(np.geomspace(*ends, _CLOSER + 1), tried)
+        ends = tried[max(best - 1, 0)], tried[min(best + 1, _N_BANDWIDTHS - 1)]
+        closer = np.setdiff1d(np.geomspace(*ends, 11), tried)
         tried, path = np.concatenate([tried, closer]), np.array(found + losses(closer))
         order = np.argsort(-tried)
         tried, path = tried[order], path[order]
@@ -248,7 +244,7 @@ class NadarayaWatson(Regressor):
             self.noise_std_ = float(np.sqrt(np.average(values[:, 1], weights=weight)))
             order = np.argsort(mass, kind="stable")
             low = mass[order][np.argmax(np.cumsum(weight[order]) >= 0.05 * weight.sum())]
-            self.mass_unit_ = max(_LOW_MASS * float(low), 1e-300)
+            self.mass_unit_ = max(0.1 * float(low), 1e-300)
         self.y_mean_, self.y_std_ = y_mean, float(np.sqrt(np.average(values[:, 0] ** 2, weights=weight)))
         self.neighbours_, self.values_ = data, values
         return self
@@ -269,7 +265,8 @@ class NadarayaWatson(Regressor):
             raise ValueError("the noise can't be estimated from a single observation: use more rows")
         means, square, mass = self.neighbours_.averages(self.kernel_, rows, self.values_)
         pooled, count = self.noise_std_**2, 1.0 / square
-        noise = (count * means[:, 1] + _PRIOR_RESIDUALS * pooled) / (count + _PRIOR_RESIDUALS)
+        # The mean over all rows counts as much as two neighbours, which may agree by luck.
+        noise = (count * means[:, 1] + 2.0 * pooled) / (count + 2.0)
         far = np.exp(-mass / self.mass_unit_)
         overall = self.y_std_**2 + means[:, 0] ** 2
         elsewhere = np.minimum(pooled, overall)

@@ -24,8 +24,6 @@ from credo.kernels import RBF, Kernel, require_kernel
 
 Array = NDArray[np.float64]
 
-# An eigenvalue this far below zero, relative to the matrix, is no rounding error.
-_INDEFINITE = 1e-8
 _NO_PENALTY = (
     "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about everything that the "
     "rows don't determine; use a positive alpha to include it"
@@ -281,7 +279,7 @@ def _eigh_beside(A: Array, u: Array) -> tuple[Array, Array]:
 def _clean(values: Array, kernel: Kernel, size: float) -> Array:
     """The eigenvalues, zero where they are rounding error of a matrix of that norm (before it was centred)."""
     least = float(values.min(initial=0.0))
-    if least < -_INDEFINITE * size:
+    if least < -1e-8 * size:
         raise NotPositiveDefiniteError(
             f"{kernel!r} is not positive semidefinite: its Gram matrix has the eigenvalue {least:.3g}; "
             "credo.kernels.check_kernel names the rows"

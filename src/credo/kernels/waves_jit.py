@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from credo.core.numba import njit
 
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
-_QUARTER = 0.5 * np.pi
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -22,7 +21,7 @@ def cosines_and_sines(
     for i in range(start, turns.shape[0], step):
         turn, cosine, sine = turns[i], out[i, :m], out[i, m:]
         for j in range(m):
-            x = _QUARTER * (turn[j] - np.rint(turn[j]))
+            x = (0.5 * np.pi) * (turn[j] - np.rint(turn[j]))
             y = x * x
             s = -1.0 / 1307674368000.0
             s = s * y + 1.0 / 6227020800.0

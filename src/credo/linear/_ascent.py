@@ -21,20 +21,11 @@ from credo.linear._softmax import MatrixFreeObjective, Objective, Point
 
 Array = NDArray[np.float64]
 
-# A step must bring this share of the increase that the gradient predicts (Armijo); differences of two values below the
-# second number, relative to the value, are rounding errors.
-_SUFFICIENT, _ROUNDING = 1e-4, 1e-12
+# Smaller differences of two values, relative to the value, are rounding errors.
+_ROUNDING = 1e-12
 # Tables with this many times more rows than parameters are first fitted to every tenth row.
 _MANY_ROWS, _EVERY = 400, 10
-_SUBSAMPLE_TOL, _SUBSAMPLE_ITER = 1.0, 10
-# A curvature is used again as long as each step takes λ² down to this share; a new one costs as much as three steps.
-_SLOW, _CURVATURE_COST = 0.1, 3
-# Columns of which the others leave less than this share of their square count as collinear.
-_COLLINEAR = 1e-9
 COLLINEAR = "the columns are collinear"
-_MAX_PRODUCTS = 500
-# Steepest ascent stops at a decrement this many times larger.
-_LOOSER = 1e3
 
 
 @dataclass(frozen=True)
@@ -142,7 +133,8 @@ def line_search(
     while length > 1e-10 * full:
         ahead = objective.evaluate(point.theta + length * step.direction, curvature=curvature and length == full)
         gain = ahead.value - point.value
-        if gain >= _SUFFICIENT * length * step.slope - rounding * abs(point.value):
+        # Armijo's rule.
+        if gain >= 1e-4 * length * step.slope - rounding * abs(point.value):
             return ahead if gain > 0 or length == full else None
         length /= 2
     return None
@@ -195,7 +187,7 @@ class _Newton:
         part = replace(
             whole, X=whole.X[::_EVERY], codes=few, weight=whole.weight[::_EVERY], penalty=whole.penalty / _EVERY
         )
-        end = newton(part, start=part.start(), tol=_SUBSAMPLE_TOL, max_iter=_SUBSAMPLE_ITER)
+        end = newton(part, start=part.start(), tol=1.0, max_iter=10)
         H = end.point.curvature
         if not end.converged or end.point.min_margin > 0 or H is None:
             return whole.start()
@@ -204,8 +196,9 @@ class _Newton:
 
     def step(self, point: Point, n_iter: int) -> Step:
         step = self._direction(point)
+        # A curvature is used again as long as each step takes λ² down to a tenth.
         if point.curvature is None and (
-            step.slope > _SLOW * self._before or (self._exact and step.slope <= self.goal)
+            step.slope > 0.1 * self._before or (self._exact and step.slope <= self.goal)
         ):  # fmt: skip
             self._before = np.inf
             step = self._direction(self._objective.evaluate(point.theta))
@@ -229,14 +222,15 @@ class _Newton:
         return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0), curvature)
 
     def _has_far_to_go(self, slope: float) -> bool:
-        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs."""
+        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs, three."""
         known = 0.0 < slope < self._before < np.inf
-        return known and bool(np.log(self.goal / slope) < _CURVATURE_COST * np.log(slope / self._before))
+        return known and bool(np.log(self.goal / slope) < 3 * np.log(slope / self._before))
 
     def _is_collinear(self, step: Step) -> bool:
         H, curvature, objective = step.point.curvature, step.curvature, self._objective
         assert H is not None and curvature is not None
-        if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < _COLLINEAR:
+        # The others leave less than 1e-9 of a column's square.
+        if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < 1e-9:
             return True
         diagonal = np.diagonal(H).reshape(objective.shape)
         mass = diagonal[:, -1:] if objective.intercept else 0.0
@@ -279,7 +273,7 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Arr
     r = b.copy()
     z = r / diagonal
     d, old = z.copy(), float(np.vdot(r, z))
-    for _ in range(_MAX_PRODUCTS):
+    for _ in range(500):
         if np.sqrt(old) <= target or old == 0.0:
             break
         Hd = times(d)
@@ -311,7 +305,7 @@ def steepest_ascent(
 
 class _SteepestAscent:
     def __init__(self, objective: Objective, tol: float) -> None:
-        self.goal = (_LOOSER * tol) ** 2 * objective.total
+        self.goal = (1e3 * tol) ** 2 * objective.total
         self._objective = objective
         first = objective.evaluate(objective.start())
         if isinstance(objective, MatrixFreeObjective):

@@ -20,8 +20,6 @@ Array = NDArray[np.float64]
 
 # Parameters up to which the curvature is stored, 200 MB.
 _MOST_PARAMETERS = 5000
-# The sample gives a start: it needn't be the maximum to many digits.
-_SAMPLE_TOL, _SAMPLE_ITER = 1.0, 20
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,8 @@ def start_of_sample(sample: Objective, start: Array) -> Array:
     """The maximum for a sample from this start; the start itself, where the sample has none or lacks a class."""
     if np.unique(sample.codes).size < sample.n_classes:
         return start
-    near = newton(sample, start=start, tol=_SAMPLE_TOL, max_iter=_SAMPLE_ITER)
+    # A start needn't have many digits.
+    near = newton(sample, start=start, tol=1.0, max_iter=20)
     found = near.converged and not near.failure and near.point.min_margin <= 0
     return near.point.theta if found else start
 

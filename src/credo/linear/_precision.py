@@ -25,24 +25,8 @@ from credo.linear._variational import Gaussian, LogPosterior, closest_gaussian, 
 
 Array = NDArray[np.float64]
 
-# The scale of τ.
-_TYPICAL = 3.0
-# Grid of ln α around the value at which τ is typical, and the fall of the log density at which it ends.
-_STRIDE, _MOST_STRIDES, _FALL = 2.5, 4, 7.0
-# The spline gets another point at its maximum if it was off by more nats there, at most so many times.
-_OFF, _MOST_POINTS = 0.02, 3
-# The slope of the bound by ln α at its maximum, in nats, and the most points of the spline for it.
-_FLAT_SLOPE, _MOST_STEPS = 1e-3, 8
-# Points at which the spline is summed.
-_FINE = 4001
 # Accuracy of the Gaussians in posterior standard deviations: of the grid, and of those that are kept.
 _ROUGH, _FINAL = 1e-2, 1e-4
-# Gaussians are this close to the best one when they count as converged.
-_CLOSE = 0.05
-# Standard deviations of ln α up to which one Gaussian is enough, and three; parameters above which one has to be.
-_NARROW, _WIDE, _MANY_PARAMETERS = 0.1, 0.4, 300
-# A log density within this of that without any effect isn't higher.
-_LEVEL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,7 @@ class PosteriorFit:
     @property
     def converged(self) -> bool:
         """Whether mode and Gaussians were found, to a small share of the posterior's width."""
-        return self.mode.converged and all(part.change < _CLOSE for part in self.parts)
+        return self.mode.converged and all(part.change < 0.05 for part in self.parts)
 
 
 def given_precision(posterior: LogPosterior, alpha: float, *, place: str = "given") -> PosteriorFit:
@@ -78,7 +62,8 @@ def integrated_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFi
     profile = _Profile(posterior, float(np.square(data.s).sum()) / data.weight)
     profile.explore()
     place, fine = profile.top, profile.fine()
-    nodes, weights = gauss_nodes(*fine, 1) if posterior.n_parameters > _MANY_PARAMETERS else gauss_rule(*fine)
+    # Each Gaussian of many parameters is costly.
+    nodes, weights = gauss_nodes(*fine, 1) if posterior.n_parameters > 300 else gauss_rule(*fine)
     parts = [profile.at(float(u), tol=_FINAL) for u in nodes]
     here = posterior.at(math.exp(place))
     mode = posterior_mode(here, start=profile.nearest(place).mean)
@@ -93,9 +78,9 @@ def maximized_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFit
         return given_precision(posterior, 1.0, place="flat")
     profile = _Profile(posterior, float(np.square(data.s).sum()) / data.weight, flat=True)
     profile.explore()
-    for _ in range(_MOST_STEPS):
+    for _ in range(8):
         # Between the ends of the grid, where the bound may still rise.
-        if abs(profile.at(profile.top).slope) < _FLAT_SLOPE:
+        if abs(profile.at(profile.top).slope) < 1e-3:
             break
     place = profile.top
     part, here = profile.at(place, tol=_FINAL), posterior.at(math.exp(place))
@@ -110,7 +95,7 @@ class _Profile:
     def __init__(self, posterior: LogPosterior, mean_square: float, *, flat: bool = False) -> None:
         self._posterior = posterior
         self._flat = flat
-        self._center = math.log(mean_square) - 2.0 * math.log(_TYPICAL)
+        self._center = math.log(mean_square) - 2.0 * math.log(3.0)
         self._known: dict[float, Gaussian] = {}
         self.n_iter = 0
 
@@ -131,19 +116,19 @@ class _Profile:
         """Points on a grid until the density is negligible on both sides, then at the maximum of the spline."""
         self.at(self._center)
         for side in (1, -1):
-            for k in range(1, _MOST_STRIDES + 1):
-                u = self._center + side * k * _STRIDE
+            for k in range(1, 5):
+                u = self._center + side * k * 2.5
                 self.at(u)
                 heights = self._heights()
-                if heights[u] < max(heights.values()) - _FALL:
+                if heights[u] < max(heights.values()) - 7.0:
                     break
-        for _ in range(_MOST_POINTS):
+        for _ in range(3):
             top = self.top
             told = float(self._spline()(top))
             if top in self._known:
                 break
             self.at(top)
-            if abs(self._heights()[top] - told) < _OFF:
+            if abs(self._heights()[top] - told) < 0.02:
                 break
 
     @property
@@ -156,7 +141,7 @@ class _Profile:
     def kind(self) -> str:
         """Whether the bound is highest without any effect."""
         bounds = {u: part.bound for u, part in self._known.items()}
-        return "high" if bounds[max(bounds)] >= max(bounds.values()) - _LEVEL else "integrated"
+        return "high" if bounds[max(bounds)] >= max(bounds.values()) - 1e-3 else "integrated"
 
     @property
     def log_integral(self) -> float:
@@ -173,7 +158,7 @@ class _Profile:
         return self._known[min(self._known, key=lambda known: abs(known - u))]
 
     def _scan(self) -> tuple[Array, Array]:
-        u = np.linspace(min(self._known), max(self._known), _FINE)
+        u = np.linspace(min(self._known), max(self._known), 4001)
         return u, np.asarray(self._spline()(u))
 
     def _spline(self) -> CubicHermiteSpline:
@@ -211,7 +196,7 @@ def gauss_rule(points: Array, weights: Array) -> tuple[Array, Array]:
     Five nodes integrate polynomials of degree nine; a narrow distribution needs one or three.
     """
     std = math.sqrt(float(weights @ (points - weights @ points) ** 2))
-    return gauss_nodes(points, weights, 1 if std < _NARROW else 3 if std < _WIDE else 5)
+    return gauss_nodes(points, weights, 1 if std < 0.1 else 3 if std < 0.4 else 5)
 
 
 def _laplace(posterior: LogPosterior, mode: Optimum) -> Gaussian:

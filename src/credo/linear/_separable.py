@@ -27,13 +27,8 @@ ENDLESS = (
     "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
     f"with separable classes. {CURE} The size of the coefficients is arbitrary"
 )
-# Separability is tested once, from this step on, when a step still changes scores by so much although the curvature has
-# fallen to this share of its maximum.
-_PATIENCE, _GROWTH, _FLAT = 8, 0.5, 1e-3
-# Further steps to find a separating boundary that is known to exist.
-_FURTHER = 40
 # Parameters up to which a linear program decides; beyond, the curvature must have fallen to this share.
-_LARGEST = 400
+_MAX_PARAMETERS = 400
 _VANISHED = 1e-7
 
 
@@ -52,14 +47,16 @@ class SeparationMonitor:
         if point.min_margin > 0:
             return COMPLETE
         if self._known is not None:
-            return SEPARABLE if n_iter >= self._known + _FURTHER or slope < _VANISHED else ""
-        if self._decided or n_iter < _PATIENCE:
+            # A boundary exists, and further steps find it.
+            return SEPARABLE if n_iter >= self._known + 40 or slope < _VANISHED else ""
+        if self._decided or n_iter < 8:
             return ""
         moves = scores(objective, step)
         flat = 0.25 * float(objective.weight @ np.square(moves).sum(axis=1))
-        if np.abs(moves).max(initial=0.0) < _GROWTH or slope > _FLAT * flat:
+        # Steps still change scores, although the curvature has nearly vanished.
+        if np.abs(moves).max(initial=0.0) < 0.5 or slope > 1e-3 * flat:
             return ""
-        if step.size > _LARGEST or not self._exact:
+        if step.size > _MAX_PARAMETERS or not self._exact:
             return ENDLESS if slope < _VANISHED * flat else ""
         self._decided = True
         constraints = _Constraints(objective)

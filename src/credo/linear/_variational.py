@@ -37,16 +37,8 @@ Array = NDArray[np.float64]
 _STORED_ENTRIES = 100_000_000
 # The curvature of this many parameters takes 3.2 GB.
 _MOST_PARAMETERS = 20_000
-# Up to this many parameters, steps are accelerated by the memory of the last six.
-_MIXED_PARAMETERS = 2_000
-# Tolerance of Newton's method in posterior standard deviations.
-_MODE_TOL = 1e-10
-# Steps to the closest Gaussian, and the growth of their length at which a shorter one is taken.
-_MAX_STEPS, _GROWTH = 200, 2.0
-# The accuracy of averaged probabilities of one of two classes.
-_LEAST = 1e-9
-# Binary logarithm of the number of points over which softmaxes are averaged.
-_LOG2_NODES = 9
+# Steps to the closest Gaussian.
+_MAX_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -158,7 +150,7 @@ class LogPosterior(Objective):
             part.reshape(var.shape) for part in moderated.expected_log_loss((mean @ pairs.T).ravel(), var.ravel())
         )
         odds = np.ones((len(mean), len(C), len(C)))
-        above = np.clip(above, _LEAST, 1.0 - _LEAST)
+        above = np.clip(above, 1e-9, 1.0 - 1e-9)
         odds[:, k, l], odds[:, l, k] = 1.0 / above - 1.0, above / (1.0 - above)
         probs = 1.0 / odds.sum(axis=2)
         probs /= probs.sum(axis=1, keepdims=True)
@@ -168,7 +160,7 @@ class LogPosterior(Objective):
     @cached_property
     def _nodes(self) -> Array:
         """Points whose second moments are exactly those of the normal distribution."""
-        points = moderated.normal_points(self.contrasts.shape[1], log2=_LOG2_NODES)
+        points = moderated.normal_points(self.contrasts.shape[1], log2=9)
         values, axes = np.linalg.eigh(points.T @ points / len(points))
         return points @ (axes / np.sqrt(values)) @ axes.T
 
@@ -207,7 +199,7 @@ def require_storable(rank: int, n_classes: int, intercept: bool) -> None:
 
 def posterior_mode(posterior: LogPosterior, *, start: Array | None = None) -> Optimum:
     """The mode by Newton's method; the posterior is strictly log-concave, so there is one maximum."""
-    return newton(posterior, start=start, tol=_MODE_TOL, independent=True)
+    return newton(posterior, start=start, tol=1e-10, independent=True)
 
 
 @dataclass(frozen=True)
@@ -279,7 +271,8 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
     here, n_iter = start, 0
     size = np.sqrt(np.diagonal(start.precision))
     units = np.concatenate([np.outer(size, size)[np.triu_indices(len(size))], size])
-    mixes = len(size) <= _MIXED_PARAMETERS
+    # The memory of the last six steps takes little beside the matrices then.
+    mixes = len(size) <= 2_000
     mixing, damping = Mixing(1.0), 1.0
     while here.change > tol and n_iter < _MAX_STEPS:
         check()
@@ -287,7 +280,7 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
         z, step = _natural(here, units)
         proposal = mixing.step(z, step) if mixes else z + damping * step
         ahead = _gaussian(here, proposal, units, mixed=mixes)
-        if ahead is None or not ahead.change <= _GROWTH * here.change:
+        if ahead is None or not ahead.change <= 2.0 * here.change:
             mixing.forget()
             damping = max(0.6 * damping, 0.1)
             ahead = _gaussian(here, z + damping * step, units, mixed=False)

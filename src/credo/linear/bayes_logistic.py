@@ -182,10 +182,6 @@ def triangular_roots(half: Array) -> Array:
     return (R * sign[..., :, None]).swapaxes(-1, -2)
 
 
-# Up to this many parameters, BLAS threads cost more than they save.
-_FEW_PARAMETERS = 2_500
-
-_PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
 _MESSAGES = {
     "given": "converged; the prior precision was given",
     "integrated": "converged; the posterior is averaged over the prior precision",
@@ -313,11 +309,12 @@ class BayesianLogisticRegression(LinearClassifier):
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         """
-        choice("predictive", self.predictive, _PREDICTIVES)
+        choice("predictive", self.predictive, ("quadrature", "probit", "monte_carlo", "plugin"))
         refuse_parts(self, X, y)
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
+        # With few parameters, BLAS threads cost more than they save.
+        small = min(rows.shape) * len(self.classes_) <= 2_500
         with one_blas_thread() if small else nullcontext():
             self._learn(*log_posterior(rows, codes, weight, n_classes=len(self.classes_), **self._intercept_settings()))
         return self._warned()

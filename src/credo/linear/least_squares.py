@@ -143,10 +143,6 @@ class PosteriorModel(LinearModel):
         return {"sd": [*([self.intercept_std_] if self.fit_intercept else []), *self.coef_std_]}
 
 
-# Reciprocal condition number above which R₁ is certainly of full rank.
-_SAFE_RCOND = 1e-10
-
-
 @dataclass(frozen=True)
 class Solution:
     """A least-squares fit: weights, the mean row, and a root A of (XᵀX)⁻¹ = AAᵀ."""
@@ -436,7 +432,7 @@ def least_squares(summary: RowSummary, *, center: bool) -> Solution:
     flat = constant_columns(scale, x_mean, summary.weight)
     R1 = np.where(flat, 0.0, R1 / np.where(flat, 1.0, scale))
     scale = np.where(flat, np.maximum(np.abs(x_mean), 1.0), scale)
-    if triangular and not flat.any() and _rcond(R1) > _SAFE_RCOND:
+    if triangular and not flat.any() and _rcond(R1) > 1e-10:
         coef = sla.solve_triangular(R1, c, check_finite=False)
         root = sla.solve_triangular(R1, np.eye(n_features), check_finite=False)
         span, rank = None, n_features

@@ -33,11 +33,8 @@ from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
 
 Array = NDArray[np.float64]
 
-# Parameters up to which the curvature is stored, and entries of X up to which it may be rotated.
+# Parameters up to which the curvature is stored.
 _FEW_PARAMETERS = 600
-_ROTATED_ENTRIES = 8_000_000
-# Rows from which the centre is computed; any centre near the rows gives the same fit.
-_SAMPLE = 256
 
 
 @dataclass(frozen=True)
@@ -320,7 +317,7 @@ def maximize(
 ) -> Maximum:  # fmt: skip
     """The maximum of an objective by Newton's method; see `newton` for the arguments."""
     n_samples, n_features = objective.X.shape
-    small = n_samples * n_features <= _ROTATED_ENTRIES
+    small = n_samples * n_features <= 8_000_000
     if n_samples <= n_features and small and objective.shape[0] * n_samples <= _FEW_PARAMETERS:
         return _rotated(objective, tol=tol, max_iter=max_iter, monitor=monitor)
     if isinstance(objective, MatrixFreeObjective):
@@ -357,7 +354,8 @@ def _rotated(objective: Objective, *, tol: float, max_iter: int, monitor: Monito
 def _center(X: Any) -> Array:
     if is_sparse(X):
         return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    sample = X[:: max(1, len(X) // _SAMPLE)]
+    # Any centre near the rows gives the same fit.
+    sample = X[:: max(1, len(X) // 256)]
     # The second mean corrects the rounding error of the first, which would make a constant column vary.
     center = sample.mean(axis=0)
     return center + (sample - center).mean(axis=0)

@@ -13,9 +13,6 @@ from credo.metrics._scores import average, outcomes
 
 Vector = NDArray[np.float64]
 
-# The number of groups in a calibration error, and the fewest rows of a group.
-_GROUPS, _ROWS_A_GROUP = 10, 20
-
 
 @dataclass(frozen=True)
 class Forecast:
@@ -163,6 +160,6 @@ def groups(predicted: Vector) -> NDArray[np.intp]:
     >>> groups(np.array([0.1, 0.1, 0.9])).tolist()
     [0, 0, 0]
     """
-    n_groups = min(_GROUPS, max(1, len(predicted) // _ROWS_A_GROUP))
+    n_groups = min(10, max(1, len(predicted) // 20))
     ends = np.quantile(predicted, np.arange(1, n_groups) / n_groups)
     return np.searchsorted(np.unique(ends), predicted, side="right")

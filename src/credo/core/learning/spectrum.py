@@ -22,17 +22,6 @@ from credo.core.parts import RowSummary, reduced, row_summary
 
 Array = NDArray[np.float64]
 
-# Eigenvalues of a Gram matrix have an absolute error near eps·λ_max: below _NOISE they may be rounding errors, and
-# below _TRUSTED they have lost so many digits that the SVD is worth its price.
-_NOISE = 1e-13
-_TRUSTED = 1e-6
-# Columns that differ more than this in size lose digits to one another in an ordinary SVD.
-_GRADED = 1e5
-# Sparse rows up to this many entries are made dense where that saves digits.
-_DENSE_ENTRIES = 8_000_000
-# Singular vectors of this many entries need 3.2 GB.
-_MAX_ENTRIES = 400_000_000
-
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -122,7 +111,8 @@ def components(X: Any, V: Array, x_mean: Array, *, rest: bool = False) -> tuple[
 def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> Spectrum:
     """The spectrum of rows X (dense or CSR) with targets y and weights."""
     n_samples, n_features = X.shape
-    if n_features * min(n_samples, n_features) > _MAX_ENTRIES:
+    # More than 3.2 GB.
+    if n_features * min(n_samples, n_features) > 400_000_000:
         raise ValueError(
             f"X has {n_samples} rows and {n_features} columns, whose singular vectors would fill "
             f"{8e-9 * n_features * min(n_samples, n_features):.0f} GB. Use fewer columns, or "
@@ -181,7 +171,7 @@ def _of_sparse(X: Any, y: Array, weight: Array | None, center: bool) -> Spectrum
         s = np.sqrt(values)
         V = (rows.T @ U - np.outer(x_mean, root @ U)) / s
         q = U.T @ target
-    if not trusted and n_samples * n_features <= _DENSE_ENTRIES:
+    if not trusted and n_samples * n_features <= 8_000_000:
         return Spectrum.of(row_summary(X.toarray(), y, weight), center=center)
     w = V @ (q / s)
     residual = target - (rows @ w - root * float(x_mean @ w))
@@ -196,8 +186,9 @@ def _eigh(gram: Array, *, n_null: int) -> tuple[Array, Array, bool]:
     """
     values, vectors = sla.eigh(gram, check_finite=False, driver="evd")
     largest = max(float(values[-1]), 0.0)
-    trusted = bool((values[n_null:] > _TRUSTED * largest).all())
-    keep = values > _NOISE * largest
+    trusted = bool((values[n_null:] > 1e-6 * largest).all())
+    # The absolute error is near eps·λ_max: smaller values may be rounding errors, and those below 1e-6 lose digits.
+    keep = values > 1e-13 * largest
     keep[:n_null] = False
     return values[keep][::-1], vectors[:, keep][:, ::-1], trusted
 
@@ -206,7 +197,7 @@ def _svd(rows: Array, target: Array, *, order: int = 0) -> _Parts:
     """Thin SVD of the rows with directions at the rounding level dropped."""
     norms = column_norms(rows)
     used = norms[norms > 0]
-    if len(used) and used.max() > _GRADED * used.min():
+    if len(used) and used.max() > 1e5 * used.min():
         U, s, V = graded_svd(rows, order=order)
     else:
         U, s, Vt = sla.svd(rows, full_matrices=False, check_finite=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from credo.core.estimator import is_sparse
 from credo.core.learning.coordinate._jit import screen
 from credo.core.learning.coordinate.sparse_jit import column_moments, row_gram
-from credo.core.linalg import one_blas_thread
+from credo.core.linalg import EPS, one_blas_thread
 from credo.core.parts import RowSummary
 
 Array = NDArray[np.float64]
@@ -53,17 +53,10 @@ def least_squares_gap(w: Array, products: ResidualProducts, squares: Array, l1: 
     return Gap(value, abs_gradient, screened)
 
 
-_EPS = float(np.finfo(np.float64).eps)
-# Columns whose squared mean exceeds this many variances are shifted towards zero; a smaller ratio costs at most three
-# of sixteen digits.
-_FAR = 1e3
-# For tables with more entries (160 MB) several BLAS threads are faster than one.
-_SINGLE_THREAD_ENTRIES = 20_000_000
-
-
 def blas_threads_for(X: Any) -> AbstractContextManager[None]:
     """One BLAS thread if X is too small for more to pay."""
-    return one_blas_thread() if X.size <= _SINGLE_THREAD_ENTRIES else nullcontext()
+    # Up to 160 MB.
+    return one_blas_thread() if X.size <= 20_000_000 else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class Rows:
             X, offset = _shifted_to_zero(X, x_mean, squares / total)
         if offset.any():
             x_mean, squares = _moments(X, omega, center=True)
-            squares[squares <= total * (8 * _EPS * offset) ** 2] = 0.0
+            squares[squares <= total * (8 * EPS * offset) ** 2] = 0.0
         root = np.sqrt(omega)
         return cls(X, root * (y - y_mean), root, total, offset, x_mean, y_mean, squares, weight is not None)
 
@@ -111,7 +104,7 @@ class Rows:
         X, target = np.asfortranarray(summary.factor[:, :-1]), summary.factor[:, -1].copy()
         mean, total, nothing = summary.mean[:-1], summary.weight, np.zeros(summary.n_features)
         _, squares = _moments(X, np.ones(len(X)), center=False)
-        squares[squares <= total * (8 * _EPS * mean) ** 2] = 0.0
+        squares[squares <= total * (8 * EPS * mean) ** 2] = 0.0
         root, y_mean = np.ones(len(X)), float(summary.mean[-1])
         return cls(X, target, root, total, mean, nothing, y_mean, squares, weighted=False)
 
@@ -204,7 +197,8 @@ def _shifted_to_zero(X: Any, mean: Array, variance: Array) -> tuple[Any, Array]:
     The differences are exact, because both numbers have about the same size. A sparse column with zeros is never
     shifted: one zero among n numbers makes a variance of 1/n of the squared mean, which is spread enough.
     """
-    far = mean**2 > _FAR * variance
+    # A smaller ratio costs at most three of sixteen digits.
+    far = mean**2 > 1e3 * variance
     if is_sparse(X):
         far &= np.diff(X.indptr) == X.shape[0]
     offset = np.where(far, mean, 0.0)

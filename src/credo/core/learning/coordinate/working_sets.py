@@ -12,9 +12,6 @@ from credo.core.learning.coordinate.rows import ResidualProducts, Rows
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# The residual is recomputed after this many passes, because rounding errors accumulate in it.
-_REFRESH_AFTER = 100
-
 
 class GramWorkingSet:
     """Coefficients w, one per column, and a Gram matrix of the columns that have been in the set.
@@ -140,7 +137,8 @@ class SparseWorkingSet:
         self._r, self._shift, self._passes = self.rows.residual(self.w), np.zeros(1), 0
 
     def residual_products(self) -> ResidualProducts:
-        if self._passes > _REFRESH_AFTER:
+        # Rounding errors accumulate in the residual.
+        if self._passes > 100:
             self.refresh()
         return self.rows.residual_products(self._r + self._shift[0] * self.rows.root)
 
