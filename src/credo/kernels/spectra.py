@@ -38,7 +38,7 @@ from scipy.special import betaincinv, gammaincinv, ive, ndtri
 from scipy.stats import qmc
 
 from credo.core.linalg import parallel_rows
-from credo.kernels import waves_jit
+from credo.kernels import _jit
 
 __all__ = ["Features", "Finite", "Term", "Waves", "random_features"]
 
@@ -264,7 +264,7 @@ class Drawn:
         # Whole turns of the circle change nothing: in turns, not radians, taking them off costs no digit.
         turns = np.hstack([wave.coordinates(X) for wave in self.term.waves]) @ (self.frequencies.T / (2.0 * np.pi))
         waves = np.empty((len(X), 2 * m))
-        parallel_rows(waves_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
+        parallel_rows(_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
         return waves
 
 

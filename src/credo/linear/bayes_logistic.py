@@ -35,8 +35,14 @@ from credo.core.parts import BLOCK_ENTRIES, refuse_parts
 from credo.core.seeds import generator
 from credo.distributions import Mixture, Normal
 from credo.likelihoods import bernoulli as moderated
-from credo.linear._precision import PosteriorFit, given_precision, integrated_precision, maximized_precision
-from credo.linear._variational import LogPosterior, log_posterior
+from credo.linear._variational import (
+    LogPosterior,
+    PosteriorFit,
+    given_precision,
+    integrated_precision,
+    log_posterior,
+    maximized_precision,
+)
 
 Array = NDArray[np.float64]
 

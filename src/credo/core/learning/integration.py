@@ -34,11 +34,6 @@ class Integral:
     weights: Array
     log_value: float
 
-    @property
-    def effective_size(self) -> float:
-        """The number of equally weighted points that are worth as much: 1 / Σ weight²."""
-        return float(1.0 / (self.weights @ self.weights))
-
 
 def integrate(
     log_density: Callable[[Array], float], mode: Array, curvature: Array, n: int, *, skewed: bool = False

@@ -22,8 +22,14 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from credo.core.deadlines import check
 from credo.core.estimator import is_sparse
-from credo.core.learning.coordinate.rows import Gap, ResidualProducts, Rows, blas_threads_for, least_squares_gap
-from credo.core.learning.coordinate.working_sets import WorkingSet
+from credo.core.learning.coordinate.rows import (
+    Gap,
+    ResidualProducts,
+    Rows,
+    WorkingSet,
+    blas_threads_for,
+    least_squares_gap,
+)
 from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize
 
 Array = NDArray[np.float64]

@@ -30,8 +30,7 @@ from scipy.special import entr
 from credo.core.deadlines import check
 from credo.core.estimator import is_sparse
 from credo.core.learning.coordinate._jit import gram_descent, log_loss
-from credo.core.learning.coordinate.rows import Gap, Rows, blas_threads_for
-from credo.core.learning.coordinate.working_sets import GramWorkingSet, SparseWorkingSet
+from credo.core.learning.coordinate.rows import Gap, GramWorkingSet, Rows, SparseWorkingSet, blas_threads_for
 from credo.core.linalg import EPS
 
 Array = NDArray[np.float64]
