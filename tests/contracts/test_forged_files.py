@@ -128,7 +128,7 @@ def test_units_whose_squares_leave_double_precision(value, tmp_path, monkeypatch
     model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(X, y)
     with pytest.raises(ModelFileError, match="scale is so large or small that its square overflows or underflows"):
         load_with(model.data_, "scale", np.array([value]), model, tmp_path, monkeypatch)
-    with pytest.raises(ModelFileError, match="noise_std_ is so large or small"):
+    with pytest.raises(ModelFileError, match="noise_std_ must be of a size that can be squared"):
         forged(LMSRegression().fit(X, y), tmp_path, noise_std_=value)
 
 

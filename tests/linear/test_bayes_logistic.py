@@ -15,8 +15,7 @@ from tests.reference.polya_gamma import Grid, gibbs
 
 import credo
 from credo.linear import BayesianLogisticRegression, _variational
-from credo.linear._precision import gauss_rule, given_precision
-from credo.linear._variational import log_posterior
+from credo.linear._variational import gauss_rule, given_precision, log_posterior
 
 RULES = ("quadrature", "probit", "monte_carlo", "plugin")
 

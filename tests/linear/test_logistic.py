@@ -285,7 +285,7 @@ def test_the_verdict_is_that_of_a_linear_program(seed):
 
 
 def test_endless_growth_among_many_parameters(monkeypatch):
-    monkeypatch.setattr("credo.linear._separable._LARGEST", 3)
+    monkeypatch.setattr("credo.linear._ascent._MAX_PARAMETERS", 3)
     X, y = table()
     mark = np.zeros(len(y))
     mark[np.flatnonzero(y == 1)[:5]] = 1.0

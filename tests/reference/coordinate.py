@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from tests.reference.twins import Twin
 
-from credo.core.learning.coordinate import _jit, sparse_jit
+from credo.core.learning.coordinate import _jit
 
 
 def extrapolation_weights(iterates):
@@ -190,10 +190,10 @@ TWINS = [
         atol=1e-300,
     ),
     Twin(
-        sparse_jit.column_moments,
+        _jit.column_moments,
         column_moments,
         [(SOME.data, SOME.indices, SOME.indptr, RNG.uniform(0.5, 2, 40), center) for center in (True, False)],
         atol=1e-14,
     ),
-    Twin(sparse_jit.row_gram, row_gram, [(ROWS.data, ROWS.indices, ROWS.indptr, 9), (*REVERSED, 9)], atol=1e-13),
+    Twin(_jit.row_gram, row_gram, [(ROWS.data, ROWS.indices, ROWS.indptr, 9), (*REVERSED, 9)], atol=1e-13),
 ]

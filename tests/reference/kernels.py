@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from tests.reference.twins import Twin
 
-from credo.kernels import _jit, waves_jit
+from credo.kernels import _jit
 from credo.kernels import _jit as blocks_jit
 from credo.kernels.stationary import tiles
 
@@ -212,5 +212,5 @@ TWINS = [
     Twin(_jit.mirror, mirror, [(TRIANGLE,)], parts=True),
     Twin(_jit.triangle_total, lambda W: symmetric(W, True).sum(), [(TRIANGLE,)], parts=True),
     Twin(_jit.exp_triangle, exp_triangle, [(W, mode, W.copy()) for mode in MODES], parts=True, atol=1e-14, ignore=(0,)),
-    Twin(waves_jit.cosines_and_sines, cosines_and_sines, [WAVES], parts=True, rtol=0.0, atol=1e-14),
+    Twin(_jit.cosines_and_sines, cosines_and_sines, [WAVES], parts=True, rtol=0.0, atol=1e-14),
 ]

@@ -137,6 +137,8 @@ Positive = each(lambda x: x > 0, "positive")
 NonNegative = each(lambda x: x >= 0, "at least 0")
 Increasing = each(lambda x: np.diff(x) > 0, "increasing")
 NotEmpty = Where(len, "one or more")
+# A scale whose square is within the range of double precision; NaN where there is none.
+Squarable = each(lambda x: np.isnan(x) | (x == 0) | ((x > 1e-150) & (x < 1e150)), "of a size that can be squared")
 Probabilities = Where(lambda p: np.min(p) >= 0 and abs(np.sum(p) - 1) <= 1e-6, "probabilities that sum to one")
 Sometimes = If("")
 

@@ -10,14 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, qr
 
-from credo.core.linalg import Factor, NotPositiveDefiniteError, factorize
+from credo.core.linalg import EPS, Factor, NotPositiveDefiniteError, factorize
 from credo.core.seeds import generator
 from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, Immutable
-
-_EPS = np.finfo(np.float64).eps
-# Points nearer to the support than this, in standard deviations of a coordinate, are on it.
-_ON_SUPPORT = 1e-6
 
 
 class MultivariateNormal(Immutable):
@@ -190,7 +186,7 @@ class MultivariateNormal(Immutable):
     def _rounded(self, mean: Array, cov: Array, origin: Array) -> Self:
         """A distribution from a computed covariance, whose entries have the rounding errors of `origin`."""
         cov = cov / 2 + cov.T / 2
-        lost = np.diagonal(cov) <= 10 * (len(self) + 1) * _EPS * origin
+        lost = np.diagonal(cov) <= 10 * (len(self) + 1) * EPS * origin
         cov[lost] = cov[:, lost] = 0.0
         return type(self)(mean, cov)
 
@@ -223,7 +219,7 @@ def _regular_factor(cov: Array) -> Factor | None:
         vector = std * factor.solve(std * vector / np.linalg.norm(vector))
         size = float(np.linalg.norm(vector))
     largest = np.abs(cov / std / std[:, None]).sum(axis=0).max(initial=0.0)
-    return factor if 1 / size > 100 * len(cov) * _EPS * largest else None
+    return factor if 1 / size > 100 * len(cov) * EPS * largest else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +248,8 @@ class _Support:
         """Which rows of d, deviations from the mean, are on the support."""
         u = d / self.scale
         off = np.abs(u - (u @ self.eigenvectors) @ self.eigenvectors.T).max(axis=-1, initial=0.0)
-        return off <= _ON_SUPPORT * np.maximum(1.0, np.abs(u).max(axis=-1, initial=0.0))
+        # In standard deviations of a coordinate.
+        return off <= 1e-6 * np.maximum(1.0, np.abs(u).max(axis=-1, initial=0.0))
 
     def log_density(self, d: Array) -> Array:
         """The log density of the rows of d with respect to volume on the support; −∞ off it."""
@@ -273,5 +270,5 @@ def _support(cov: Array) -> _Support:
             "cov is not positive semidefinite: its correlations have the eigenvalue "
             f"{eigenvalues[0]:.3g}; no distribution has this covariance"
         )
-    kept = eigenvalues > 10 * len(cov) * _EPS * max(1.0, eigenvalues[-1])
+    kept = eigenvalues > 10 * len(cov) * EPS * max(1.0, eigenvalues[-1])
     return _Support(scale, eigenvectors[:, kept], eigenvalues[kept])

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from credo.core.linalg import EPS
+
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 _SIGN = np.uint64(1 << 63)
-_LARGEST = np.finfo(np.float64).max
-_EPS = np.finfo(np.float64).eps
-_CYCLES = 16
+_MAX_FLOAT = np.finfo(np.float64).max
 
 
 class InverseCdf:
@@ -43,7 +43,7 @@ class InverseCdf:
 
     def between(self, low: Array, high: Array) -> Array:
         """The solution between the ends, which must bracket it."""
-        low, high = np.clip(low, -_LARGEST, _LARGEST), np.clip(high, -_LARGEST, _LARGEST)
+        low, high = np.clip(low, -_MAX_FLOAT, _MAX_FLOAT), np.clip(high, -_MAX_FLOAT, _MAX_FLOAT)
         value = self._value(low)
         high = np.where(self._reached(value), low, high)
         if self.smooth.any():
@@ -67,7 +67,7 @@ class InverseCdf:
         `below` is F at the lower ends.
         """
         g_low, g_high = self._excess(below), self._excess(self._value(high))
-        for step in range(3 * _CYCLES):
+        for step in range(48):
             if step % 3 == 0:
                 width = high / 2 - low / 2
             secant = _secant(low, high, g_low, g_high, length=step % 3 % 2 + 1)
@@ -75,7 +75,7 @@ class InverseCdf:
             x = np.where(good, secant, low / 2 + high / 2)
             value = self._value(x)
             g, reached = self._excess(value), self._reached(value)
-            close = self.smooth & (np.abs(value - self.level) <= 8 * _EPS * self.level)
+            close = self.smooth & (np.abs(value - self.level) <= 8 * EPS * self.level)
             low, g_low = np.where(~reached | close, x, low), np.where(~reached | close, g, g_low)
             high, g_high = np.where(reached | close, x, high), np.where(reached | close, g, g_high)
             low = np.where(self.smooth & (_position(high) - _position(low) <= 4), high, low)
@@ -117,7 +117,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 # A panel at the distance d from a knot is at most _ACROSS of its widths wide, or _GROWTH·d where that is more: fourteen
 # nodes are accurate to about 1e-11 there, and the panels grow like the powers of 1 + _GROWTH.
 _ACROSS, _GROWTH = 4.0, 3.0
-_LARGEST_ARRAY = np.finfo(np.float64).max / 4
+# Ends of integrals, whose differences don't overflow.
+_FARTHEST_END = np.finfo(np.float64).max / 4
 # The integrand is evaluated at no more than this many points at once.
 _BLOCK = 2**18
 
@@ -150,8 +151,8 @@ def mesh(knots: Array, width: Array, reach: Array) -> Array:
     integral ends where all knots are farther away than their `reach`.
     """
     with np.errstate(all="ignore"):
-        low = np.clip((knots - reach).min(axis=0), -_LARGEST_ARRAY, _LARGEST_ARRAY)
-        high = np.clip((knots + reach).max(axis=0), -_LARGEST_ARRAY, _LARGEST_ARRAY)
+        low = np.clip((knots - reach).min(axis=0), -_FARTHEST_END, _FARTHEST_END)
+        high = np.clip((knots + reach).max(axis=0), -_FARTHEST_END, _FARTHEST_END)
     return panels(low, high, knots, width)
 
 

@@ -14,15 +14,13 @@ from credo.distributions._distribution import Array, Distribution
 # Integrals over the log rate are sums of Gauss–Legendre rules between edges, these numbers of widths from a centre.
 _SPANS = np.array([-8.5, -5.5, -3.5, -1.7, 0.0, 1.7, 3.5, 5.5, 8.5])[:, None]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-# A smaller standard deviation of the log rate is the same to rounding errors; rates beyond this are drawn as this.
-_SMALLEST, _LARGEST_DRAWN = 1e-7, 1e18
+# A smaller standard deviation of the log rate is the same to rounding errors.
+_MIN_STD = 1e-7
 # The logarithms of larger counts are as good as normal, to a relative error of 1/√count.
-_LARGEST = 1e15
+_MAX_COUNT = 1e15
 # CRPS: counts that are summed over one by one, and quantiles between which the sum over larger ones is an integral.
-_SUMMED = 500
+_SUMMED_COUNTS = 500
 _LEVELS = np.array([1e-9, 1e-6, 1e-3, 0.03, 0.2, 0.5, 0.8, 0.97, 1 - 1e-3, 1 - 1e-5, 1 - 1e-7, 1 - 1e-9])
-# Entries of the arrays that are integrated at a time.
-_BLOCK = 2**20
 
 
 class PoissonLogNormal(Distribution):
@@ -92,7 +90,7 @@ class PoissonLogNormal(Distribution):
         return self._continuous_cdf(np.floor(y))
 
     def _continuous_cdf(self, y: Array) -> Array:
-        count = np.clip(y, 0.0, _LARGEST)
+        count = np.clip(y, 0.0, _MAX_COUNT)
         shape = self._shape(y.shape)
 
         def density(g: Array, gap: Array, k: Array, scale: Array) -> Array:
@@ -102,12 +100,12 @@ class PoissonLogNormal(Distribution):
         # Q falls from one to zero around ln(y + ½), over a few times 1/√(y + 1).
         steep = np.log(count + 0.5) - self._loc
         found = self._integral(density, count, np.zeros(shape), steep, 1.0 / np.sqrt(count + 1.0))
-        large = ndtr((np.log(np.maximum(y, _LARGEST)) - self._loc) / np.hypot(self._scale, 1.0 / np.sqrt(_LARGEST)))
-        return np.where(y > _LARGEST, large, np.where(y >= 0, np.minimum(found, 1.0), 0.0))
+        large = ndtr((np.log(np.maximum(y, _MAX_COUNT)) - self._loc) / np.hypot(self._scale, 1.0 / np.sqrt(_MAX_COUNT)))
+        return np.where(y > _MAX_COUNT, large, np.where(y >= 0, np.minimum(found, 1.0), 0.0))
 
     def _log_prob(self, y: Array) -> Array:
         _refuse_others(y)
-        scale = np.maximum(self._scale, _SMALLEST)
+        scale = np.maximum(self._scale, _MIN_STD)
         # The mode solves y − e^g = (g − loc)/scale²: with u = scale²·e^g, u + ln u is known.
         u = wrightomega(self._loc + y * scale**2 + 2.0 * np.log(scale))
         shift = np.where(u > 1.0, np.log(np.maximum(u, 1.0) / scale**2) - self._loc, y * scale**2 - u)
@@ -126,9 +124,9 @@ class PoissonLogNormal(Distribution):
         first ones reach. Both places are relative to `loc`, so that they stay apart however small the scale is.
         """
         shape = self._shape(y.shape)
-        columns = (y, center, steep, width, self._loc, np.maximum(self._scale, _SMALLEST), *more)
+        columns = (y, center, steep, width, self._loc, np.maximum(self._scale, _MIN_STD), *more)
         flat = [np.broadcast_to(values, shape).ravel() for values in columns]
-        total, step = np.empty(len(flat[0])), max(1, _BLOCK // (2 * len(_SPANS) * len(_NODES)))
+        total, step = np.empty(len(flat[0])), max(1, 2**20 // (2 * len(_SPANS) * len(_NODES)))
         for start in range(0, len(total), step):
             count, middle, near, narrow, loc, scale, *rest = (values[start : start + step] for values in flat)
             wide = _SPANS * scale
@@ -152,12 +150,12 @@ class PoissonLogNormal(Distribution):
 
         Σ G(k) is ∫ G from k − ½ to k + ½, with a cdf that is continued between the counts.
         """
-        k = np.arange(min(last, _SUMMED))
+        k = np.arange(min(last, _SUMMED_COUNTS))
         score = float(np.square(np.cumsum(np.exp(self._log_prob(k))) - (k >= y)).sum())
-        if last <= _SUMMED or np.isinf(last):
-            return score if last <= _SUMMED else np.inf
-        more = np.geomspace(_SUMMED, last, 2 + int(np.log(last / _SUMMED)))
-        edges = np.unique(np.clip(np.append(self._quantile(_LEVELS)[0], [y, *more]), _SUMMED, last)) - 0.5
+        if last <= _SUMMED_COUNTS or np.isinf(last):
+            return score if last <= _SUMMED_COUNTS else np.inf
+        more = np.geomspace(_SUMMED_COUNTS, last, 2 + int(np.log(last / _SUMMED_COUNTS)))
+        edges = np.unique(np.clip(np.append(self._quantile(_LEVELS)[0], [y, *more]), _SUMMED_COUNTS, last)) - 0.5
         # Over ln x, on which the cdf is smooth however large the scale is.
         half = 0.5 * np.diff(np.log(edges))[:, None]
         x = edges[:-1, None] * np.exp(half * (1.0 + _NODES))
@@ -170,9 +168,9 @@ class PoissonLogNormal(Distribution):
         spread = np.sqrt(self._scale**2 + 1.0 / (1.0 + np.exp(np.minimum(self._loc, 700.0))))
         z = ndtri(np.where(inner, level, 0.5))
         with np.errstate(over="ignore"):
-            large = np.exp(self._loc + np.hypot(self._scale, 1.0 / np.sqrt(_LARGEST)) * z)
-        guess = np.exp(np.minimum(self._loc + spread * z, np.log(_LARGEST)))
-        inner = inner & (large <= _LARGEST)
+            large = np.exp(self._loc + np.hypot(self._scale, 1.0 / np.sqrt(_MAX_COUNT)) * z)
+        guess = np.exp(np.minimum(self._loc + spread * z, np.log(_MAX_COUNT)))
+        inner = inner & (large <= _MAX_COUNT)
         # From a bracket around the guess that is widened until it holds the quantile, by bisection.
         width = np.ceil(0.1 * guess) + 1.0
         low, high = np.maximum(np.floor(guess) - width, -1.0), np.floor(guess) + width
@@ -188,7 +186,7 @@ class PoissonLogNormal(Distribution):
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         g = self._loc + self._scale * rng.standard_normal((n, len(self)))
-        return rng.poisson(np.exp(np.minimum(g, np.log(_LARGEST_DRAWN))))
+        return rng.poisson(np.exp(np.minimum(g, np.log(1e18))))
 
     def _atoms(self) -> NDArray[np.bool_]:
         return np.ones(len(self), dtype=bool)

@@ -16,9 +16,10 @@ from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, LocationScale, standardize
 
 # From here on the power law of the tail is exact to rounding error (its next term is of order 1/r²).
-_FAR = 1e12
-# Above _ROUGH degrees of freedom the tail depends on how 1/(1 + z²/ν) is rounded, which is corrected up to _NORMAL.
-_ROUGH, _NORMAL = 50.0, 1e8
+_TAIL_RATIO = 1e12
+# From the first number of degrees of freedom on, the tail depends on how 1/(1 + z²/ν) is rounded, which is corrected up
+# to the second.
+_ROUNDED_DF, _NORMAL_DF = 50.0, 1e8
 # The least number of values for which a table is used, and the least degrees of freedom for which it is accurate.
 TABLE_SIZE, _TABLE_DF = 256, 5.0
 # Its cells have the width 1/_CELLS and end at z = _END.
@@ -28,7 +29,7 @@ _CELLS, _END = 64, 16
 def cdf(z: Array, df: Array) -> Array:
     """P(t ≤ z), for df of shape (n_rows,) or (1,)."""
     df, size = common_df(df), np.abs(z)
-    if len(df) == 1 and z.size >= TABLE_SIZE and _TABLE_DF <= df[0] <= _NORMAL:
+    if len(df) == 1 and z.size >= TABLE_SIZE and _TABLE_DF <= df[0] <= _NORMAL_DF:
         tail = _interpolated(size, float(df[0]))
     else:
         tail = two_sided(size, df)
@@ -43,7 +44,7 @@ def quantile(q: Array, df: Array) -> Array:
         far = betaincinv(df / 2, 0.5, 2 * tail)
         ratio = np.sqrt(np.where(near < 0.5, near / (1 - near), (1 - far) / far))
         beyond = np.exp(-(np.log(2 * tail) + log_tail(df)) / df)
-        return np.copysign(np.sqrt(df) * np.where(beyond < _FAR, ratio, beyond), q - 0.5)
+        return np.copysign(np.sqrt(df) * np.where(beyond < _TAIL_RATIO, ratio, beyond), q - 0.5)
 
 
 def common_df(df: Array) -> Array:
@@ -56,11 +57,11 @@ def two_sided(z: Array, df: Array) -> Array:
     with np.errstate(all="ignore"):
         ratio = z / np.sqrt(df)
         square = np.square(ratio)
-        inner, far, light = z < 1, ratio >= _FAR, (df > _NORMAL) & (ratio < 1)
+        inner, far, light = z < 1, ratio >= _TAIL_RATIO, (df > _NORMAL_DF) & (ratio < 1)
         outer = ~(inner | far | light)
         tail = betainc(df / 2, 0.5, 1 / (1 + square), out=np.zeros(ratio.shape), where=outer)
-        if (df > _ROUGH).any():
-            tail = np.where(outer & (df > _ROUGH) & (ratio < 1), tail * _rounding_factor(df, square, tail), tail)
+        if (df > _ROUNDED_DF).any():
+            tail = np.where(outer & (df > _ROUNDED_DF) & (ratio < 1), tail * _rounding_factor(df, square, tail), tail)
         rest = square / (1 + square)
         central = betainc(0.5, df / 2, rest, out=np.zeros(ratio.shape), where=inner)
         tail = np.where(inner, 1 - central, tail)
@@ -136,10 +137,6 @@ def _table(df: float) -> Array:
     return np.array(
         [a, b, c, 10 * up - 4 * steep + bent / 2, 7 * steep - 15 * up - bent, 6 * up - 3 * steep + bent / 2]
     )
-
-
-# Quadrature leaves out tails in which ∫F², in units of the scale, is less than this.
-_NEGLIGIBLE = 1e-13
 
 
 class StudentT(LocationScale):
@@ -240,7 +237,8 @@ class StudentT(LocationScale):
         # The cdf is analytic up to ±i√ν. Its tail is less than that of the power law: ∫F² beyond √ν·r is less than
         # √ν exp(−2 ln((ν/2) B)) r^(1−2ν) / (4(2ν−1)), and less still for larger ν.
         df = np.clip(self._df, 0.5 + 1e-3, 25.0)
-        log_r = (0.5 * np.log(df) - np.log(4 * _NEGLIGIBLE * (2 * df - 1)) - 2 * log_tail(df)) / (2 * df - 1)
+        # A tail is left out where ∫F², in units of the scale, is below 1e-13.
+        log_r = (0.5 * np.log(df) - np.log(4 * 1e-13 * (2 * df - 1)) - 2 * log_tail(df)) / (2 * df - 1)
         with np.errstate(over="ignore"):
             reach = self._scale * np.exp(0.5 * np.log(df) + log_r)
         return (self._scale * np.sqrt(np.minimum(df / 5, 1.0)))[None], reach[None]

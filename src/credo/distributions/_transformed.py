@@ -17,11 +17,6 @@ from credo.distributions._normal import Normal
 from credo.distributions._numeric import InverseCdf
 from credo.distributions._transform import Identity, Log, Transform
 
-# A probability outside the image of the transform that no quantile would show.
-_NEGLIGIBLE = 1e-20
-# Quadrature leaves out this probability on either side, and values whose squares would overflow.
-_TAIL = 1e-45
-_SMALLEST, _LARGEST = 1e-300, 1e150
 # Knots around each of the base's, in units of its width.
 _OFFSETS = np.arange(-8.0, 9.0, 2.0)[:, None, None]
 
@@ -189,7 +184,7 @@ class Transformed(Distribution):
     @cached_property
     def _truncated(self) -> NDArray[np.bool_]:
         """Which rows of the base have some probability outside of the image, and some inside."""
-        return (self._mass.below + self._mass.above > _NEGLIGIBLE) & ~self._degenerate
+        return (self._mass.below + self._mass.above > 1e-20) & ~self._degenerate
 
     @cached_property
     def _degenerate(self) -> NDArray[np.bool_]:
@@ -258,8 +253,9 @@ class Transformed(Distribution):
         """The edges of panels on the scale of the base, with the given points among them."""
         transform, base = self.transform, self.base
         smallest, largest = transform.domain
-        ends = transform.forward([_SMALLEST if smallest == 0 else -_LARGEST, min(largest, _LARGEST)])
-        low, high = (np.clip(end, *ends) for end in self._ends(_TAIL))
+        ends = transform.forward([1e-300 if smallest == 0 else -1e150, min(largest, 1e150)])
+        # Without a probability of 1e-45 on either side, and values whose squares would overflow.
+        low, high = (np.clip(end, *ends) for end in self._ends(1e-45))
         kinks = [np.full(len(self), kink) for kink in transform._kinks()]
         extra = np.clip(np.stack([*jumps, *kinks]), low, high)
         width = np.concatenate([base._widths()[0], np.zeros(extra.shape)])

@@ -18,9 +18,7 @@ Index = NDArray[np.intp]
 
 # The simplest first.
 METHODS = ("none", "temperature", "sigmoid", "isotonic")
-_SMALLEST = 1e-12
-# Of the logarithm of a slope, for scores of unit variance.
-_LIMIT = 9.0
+_MIN_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class ScoreScaling:
 
         def parameters(theta: Array) -> tuple[float, Array]:
             level = np.append(0.0, theta[1:]) if bias else np.zeros(n_classes)
-            return float(np.exp(np.clip(theta[0], -_LIMIT, _LIMIT))), level
+            return float(np.exp(np.clip(theta[0], -9.0, 9.0))), level
 
         def objective(theta: Array) -> tuple[float, Array]:
             slope, level = parameters(theta)
@@ -141,7 +139,7 @@ def choose_calibration(
         for k in np.unique(fold):
             own = fold == k
             found = Calibration.fit(name, table[~own], codes[~own], weight[~own])(table[own])
-            losses[i, own] = -np.log(np.maximum(found[np.arange(own.sum()), codes[own]], _SMALLEST))
+            losses[i, own] = -np.log(np.maximum(found[np.arange(own.sum()), codes[own]], _MIN_PROBABILITY))
     share = weight / weight.sum()
     mean = losses @ share
     best = int(np.argmin(mean))
@@ -154,4 +152,4 @@ def choose_calibration(
 
 
 def _logs(table: Array) -> Array:
-    return np.log(np.maximum(table, _SMALLEST))
+    return np.log(np.maximum(table, _MIN_PROBABILITY))

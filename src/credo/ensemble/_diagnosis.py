@@ -12,9 +12,6 @@ from credo.selection import Gap
 
 Array = NDArray[np.float64]
 
-# A smaller change of the error is called no difference, however certain it is.
-_SMALL = 0.01
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -74,7 +71,8 @@ class Diagnosis:
         what = "mean squared error" if self.member_error_rate is None else "error rate"
         numbers = f"{what} {before:.3g} of {whose}, {after:.3g} of the average"
         margin = f"difference {self.gain:.2g} ± {self.gain_std_error:.1g}"
-        if not Gap(self.gain, self.gain_std_error).clear or abs(self.gain) <= _SMALL * before:
+        # A change by less than 1 % is called no difference, however certain it is.
+        if not Gap(self.gain, self.gain_std_error).clear or abs(self.gain) <= 0.01 * before:
             return f"No clear difference: {numbers} ({margin})."
         if self.gain < 0:
             return f"Averaging made it worse: {numbers} ({margin})."

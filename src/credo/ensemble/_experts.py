@@ -40,8 +40,6 @@ from credo.metrics import predictive
 
 Array = NDArray[np.float64]
 
-_HALVINGS = 20
-
 
 @dataclass(frozen=True)
 class Gate:
@@ -105,7 +103,7 @@ def softmax_steps(phi: Array, counts: Array, theta: Array, penalty: Array, *, n_
     for _ in range(n_steps):
         step, slope = _newton_step(phi, counts, theta, penalty)
         length = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(20):
             ahead = theta + length * step
             new = _value(phi, counts, ahead, penalty)
             if new >= value + 1e-4 * length * slope:
@@ -307,14 +305,6 @@ class GivenExperts:
     plugin_terms = log_terms
 
 
-# Iterations of each start, and how many of the best are continued.
-_SHORT, _CONTINUED = 12, 2
-# Newton steps of the gate in an iteration, and of its first fit.
-_STEPS, _FIRST_STEPS = 1, 4
-# The share of a row that a start gives to all other experts together.
-_SOFT = 0.1
-
-
 @dataclass(frozen=True)
 class Task:
     """Rows φ = (x, 1) in standardized units, targets, weights, and the penalty of the gate's weights."""
@@ -344,7 +334,7 @@ class Fit:
     value: float
 
 
-def step(task: Task, fit: Fit, *, gate_steps: int = _STEPS) -> Fit:
+def step(task: Task, fit: Fit, *, gate_steps: int = 1) -> Fit:
     """One M step and the E step after it."""
     mass = task.weight[:, None] * fit.shares
     experts = fit.experts.fitted(task.phi, task.y, mass)
@@ -357,7 +347,7 @@ def step(task: Task, fit: Fit, *, gate_steps: int = _STEPS) -> Fit:
 
 def first_step(task: Task, experts: Experts, gate: Gate, shares: Array) -> Fit:
     """The step from given responsibilities, with a better fit of the gate."""
-    return step(task, Fit(experts, gate, shares, -np.inf), gate_steps=_FIRST_STEPS)
+    return step(task, Fit(experts, gate, shares, -np.inf), gate_steps=4)
 
 
 def maximize(
@@ -378,9 +368,7 @@ def maximize(
         for i in range(1 if gate.n_experts == 1 else 1 + n_restarts)
     )
     goal = tol * float(task.weight.sum())
-    return best_ascent(
-        starts, partial(step, task), max_iter=max_iter, goal=goal, n_short=_SHORT, n_continued=_CONTINUED
-    )
+    return best_ascent(starts, partial(step, task), max_iter=max_iter, goal=goal, n_short=12, n_continued=2)
 
 
 def _shares(distances: Array) -> Array:
@@ -388,7 +376,8 @@ def _shares(distances: Array) -> Array:
     n_experts = distances.shape[1]
     if n_experts == 1:
         return np.ones_like(distances)
-    return (1 - _SOFT) * np.eye(n_experts)[distances.argmin(axis=1)] + _SOFT / n_experts
+    # A tenth of each row is shared by all experts.
+    return 0.9 * np.eye(n_experts)[distances.argmin(axis=1)] + 0.1 / n_experts
 
 
 def _regions(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:

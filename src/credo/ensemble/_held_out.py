@@ -27,11 +27,6 @@ from credo.metrics import NoDistribution, point, predictive
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# How often a sample that has a single class is drawn again.
-_DRAWS = 100
-# The most rows of a bootstrap sample.
-_LARGEST = 2e7
-
 
 @dataclass(frozen=True)
 class Resampling:
@@ -45,7 +40,7 @@ class Resampling:
         """Samples have as many rows as the table, counted by weight."""
         weight = np.ones(n_rows) if weight is None else weight
         total = float(weight.sum())
-        if total > _LARGEST:
+        if total > 2e7:
             raise ValueError(
                 f"the weights sum to {total:.3g}, and a bootstrap sample would have as many rows: rescale the "
                 "weights so that they sum to the number of observations"
@@ -86,7 +81,8 @@ def fit_bag(
     with until(deadline):
         try:
             counts = resampling.counts(rng)
-            for _ in range(_DRAWS if classes is not None else 0):
+            # A sample that has a single class is drawn again.
+            for _ in range(100 if classes is not None else 0):
                 if len(np.unique(y[counts > 0])) > 1:
                     break
                 counts = resampling.counts(rng)

@@ -187,9 +187,7 @@ _Job = tuple[_Part, _Part | None]
 # Folds for calibration up to this many distinct rows; of more, one quarter is held out, once.
 _FOLDED, _N_FOLDS, _N_PARTS = 4000, 5, 4
 # The most rows of which a table for calibration is made; of larger ones it is a random part.
-_MOST = 60_000
-# Early stopping looks at every round up to this many, and then at one in so many.
-_EVERY = 200
+_MAX_CALIBRATION_ROWS = 60_000
 
 
 class AdaBoostClassifier(Classifier):
@@ -409,8 +407,8 @@ class AdaBoostClassifier(Classifier):
         if not (self.calibrate or self.early_stopping):
             return []
         place = np.arange(len(rows))
-        if len(rows) > _MOST and not self.early_stopping:
-            place = np.sort(np.random.default_rng(0).permutation(len(rows))[:_MOST])
+        if len(rows) > _MAX_CALIBRATION_ROWS and not self.early_stopping:
+            place = np.sort(np.random.default_rng(0).permutation(len(rows))[:_MAX_CALIBRATION_ROWS])
         n_parts, n_folds = max(2, round(1.0 / self.validation_fraction)), 1
         found, share, key = divided_rows(
             rows[place], codes[place], weight[place], n_parts if self.early_stopping else _N_FOLDS
@@ -427,7 +425,8 @@ class AdaBoostClassifier(Classifier):
     def _stop_early(self, rows: Array, codes: Index, weight: Array) -> None:
         """Keep the number of rounds with the smallest held-out log loss, each with its own best calibration."""
         n_rounds = len(self.boosted_)
-        step = max(1, -(-n_rounds // _EVERY))
+        # At most 200 looks at the held-out rows.
+        step = max(1, -(-n_rounds // 200))
         losses, found, stages = [], [], []
         for m, F in enumerate(self.boosted_.staged_votes(rows, len(self.classes_)), start=1):
             if m % step and m < n_rounds:

@@ -54,8 +54,6 @@ Array = NDArray[np.float64]
 # that predicts the target exactly, as is common with whole numbers, doesn't make the likelihood infinite.
 _LOW, _HIGH = np.log([1 / 3, 1 / 3, 0.1]), np.log([3.0, 3.0, 3.0])
 _CENTER, _PRIOR_SD = np.log([1.0, 1.0, 0.3]), np.array([0.5, 0.5, 1.0])
-# They are learned from about this many rows.
-_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,8 @@ class OutOfBag:
 
     def some(self) -> OutOfBag:
         """Every so many rows."""
-        used = np.arange(len(self.rows)) % max(1, len(self.rows) // _ROWS) == 0
+        # About 2000 of them.
+        used = np.arange(len(self.rows)) % max(1, len(self.rows) // 2000) == 0
         count = self.count[used]
         kept = np.repeat(used, self.count)
         start = np.cumsum(count) - count

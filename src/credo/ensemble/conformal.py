@@ -33,10 +33,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # More residuals than this are replaced by as many of their quantiles.
-MOST = 2000
-_KNOTS = 401
-# The most numbers of residuals times rows at once.
-_BLOCK = 2**21
+MAX_RESIDUALS = 2000
 
 
 def _without_gaps(fold: Index) -> bool:
@@ -57,13 +54,13 @@ class Residuals:
     @classmethod
     def of(cls, values: Array, fold: Index, weight: Array) -> Self:
         """Residuals, or quantiles of them within each fold if they are many."""
-        if len(values) <= MOST:
+        if len(values) <= MAX_RESIDUALS:
             return cls(values, fold, weight)
         parts = []
         for k in np.unique(fold):
             own = np.flatnonzero(fold == k)
             own = own[np.argsort(values[own], kind="stable")]
-            count = max(1, round(MOST * weight[own].sum() / weight.sum()))
+            count = max(1, round(MAX_RESIDUALS * weight[own].sum() / weight.sum()))
             level = (np.cumsum(weight[own]) - weight[own] / 2) / weight[own].sum()
             kept = np.interp((np.arange(count) + 0.5) / count, level, values[own])
             parts.append((kept, np.full(count, k), np.full(count, weight[own].sum() / count)))
@@ -102,7 +99,7 @@ class Residuals:
         h = 0.9 * min(size, _spread(u, share) or size) * n**-0.2
         u = center + (u - center) / np.sqrt(1 + (h / size) ** 2)
         broad = max(1.0, (np.abs(u).max() + 4 * h) / 5)
-        grid = np.linspace(-5 * broad, 5 * broad, _KNOTS)
+        grid = np.linspace(-5 * broad, 5 * broad, 401)
         heights = np.array([share @ ndtr((g - u) / h) for g in grid])
         heights = (n * heights + ndtr(grid / broad)) / (n + 1)
         # Of very many residuals, the outermost heights are rounded to 0 and 1.
@@ -163,7 +160,7 @@ class ConformalDist(Shaped):
         """The points of these two ranks of each row; a point of weight w has w ranks."""
         values, fold, weight = self.residuals.values, self.residuals.fold, self.residuals.weight
         found = np.empty((2, len(self)))
-        step = max(1, _BLOCK // len(values))
+        step = max(1, 2**21 // len(values))
         even = bool((weight == 1).all())
         for start in range(0, len(self), step):
             rows = slice(start, start + step)
@@ -184,11 +181,7 @@ class ConformalDist(Shaped):
 
 
 # Without cv, up to so many distinct rows are held out one by one, and from so many on there are five folds, not ten.
-_ONE_BY_ONE, _MANY = 20, 1000
-# Added to the absolute residuals, as a share of their median, before the logarithm.
-_SMALL = 0.1
-# Of wider tables only the prediction is used for the spread.
-_MOST_COLUMNS = 200
+_SINGLE_ROWS, _MANY_ROWS = 20, 1000
 
 
 class Conformal(Ensemble):
@@ -349,7 +342,7 @@ class Conformal(Ensemble):
         if n_folds < 3:
             raise ValueError(f"spread needs at least 3 folds, because it leaves out two at a time; got {n_folds}")
         center = np.zeros((n_folds, len(y)))
-        if len(y) >= _MANY:
+        if len(y) >= _MANY_ROWS:
             center[:] = held_out
         else:
             for k, other in combinations(range(n_folds), 2):
@@ -360,11 +353,13 @@ class Conformal(Ensemble):
         size = np.abs(y - center)
         learned = isinstance(self.spread, str)
         table = _numbers(X, len(y)) if learned else None
-        self.spread_by_columns_ = table is not None and table.shape[1] <= _MOST_COLUMNS
+        # In wider tables, the spread depends on the prediction only.
+        self.spread_by_columns_ = table is not None and table.shape[1] <= 200
         for k in range(n_folds):
             used = np.flatnonzero(fold != k)
             (middle,) = quantiles(size[k, used], np.ones(len(used)) if weight is None else weight[used], [0.5])
-            small = _SMALL * float(middle) or 1.0
+            # So that residuals near zero don't outweigh the others.
+            small = 0.1 * float(middle) or 1.0
             target = np.log(size[k, used] + small)
             rows = self._spread_rows(_safe_indexing(X, used), center[k, used]) if learned else _safe_indexing(X, used)
             model = BayesianLinearRegression() if learned else clone(self.spread)
@@ -460,7 +455,7 @@ class Conformal(Ensemble):
         n = int(groups.max()) + 1
         asked = self.cv
         if asked is None:
-            asked = n if n <= _ONE_BY_ONE and self.spread is None else 10 if n < _MANY else 5
+            asked = n if n <= _SINGLE_ROWS and self.spread is None else 10 if n < _MANY_ROWS else 5
             asked = 5 if self.spread is not None else asked
         if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or (asked < 2 and n > 1):
             raise ValueError(f"cv must be a whole number of at least 2 folds, or a splitter; got {self.cv!r}")

@@ -50,11 +50,6 @@ from credo.metrics import final_step, predictive
 
 Array = NDArray[np.float64]
 
-# Precision of the gate's intercepts.
-_GATE_INTERCEPT = 0.01
-# Iterations of experts that are given, which start from linear ones.
-_GIVEN_ITER = 20
-
 
 class MixtureOfExperts(Estimator):
     """What regressor and classifier share: standardized rows, EM, the gate, and the choice of the number of experts."""
@@ -137,7 +132,8 @@ class MixtureOfExperts(Estimator):
         self.rotation_ = np.linalg.svd(table, full_matrices=False)[2].T if d > n else None
         phi = self._phi(rows)
         width = phi.shape[1]
-        penalties = np.append(np.full(width - 1, penalty), _GATE_INTERCEPT)
+        # The intercepts have a weak prior.
+        penalties = np.append(np.full(width - 1, penalty), 0.01)
         task = Task(phi, y, weight, penalties)
         self.n_observations_ = float(weight.sum())
 
@@ -162,7 +158,8 @@ class MixtureOfExperts(Estimator):
         own = replace(task, y=y)
         start = step(own, replace(linear, experts=GivenExperts(self.expert, rows)))
         goal = self.tol * float(task.weight.sum())
-        most = min(_GIVEN_ITER, self.max_iter)
+        # They start from linear experts, and need few iterations.
+        most = min(20, self.max_iter)
         path = Ascent(start, (start.value,)).continued(partial(step, own), max_iter=most, goal=goal)
         self.experts_ = list(path.end.experts.members)
         self._finish(own, path, 0.0)

@@ -49,10 +49,6 @@ _POSITIVE = ("log", "box-cox")
 # With λ in this range, a normal distribution of g(y) gives y a finite mean and standard deviation.
 _POWERS = np.linspace(0.0, 2.0, 41)
 _MAX_ROWS, _MAX_COLUMNS, _N_FOLDS = 5000, 50, 5
-# The share of the differences of scores that is winsorised on either side.
-_WINSORIZED = 0.01
-# With fewer distinct rows there is no choice.
-_MIN_ROWS = 20
 
 
 def choose_transform(
@@ -92,7 +88,7 @@ def choose_transform(
     target = np.asarray(observed(y), dtype=np.float64)
     weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     rows, target, weight = distinct_rows(X, target, weight)
-    if len(target) < _MIN_ROWS or np.ptp(target) == 0:
+    if len(target) < 20 or np.ptp(target) == 0:
         return Identity()
     rng = generator(random_state)
     order = rng.permutation(len(target))[:_MAX_ROWS]
@@ -221,7 +217,7 @@ def _gap(first: Array, second: Array, weight: Array) -> Gap:
         difference = np.where(first == second, 0.0, first - second)
         order = np.argsort(difference)
         share = np.cumsum(weight[order]) / weight.sum()
-        difference = np.clip(difference, *difference[order][np.searchsorted(share, [_WINSORIZED, 1 - _WINSORIZED])])
+        difference = np.clip(difference, *difference[order][np.searchsorted(share, [0.01, 0.99])])
         mean = float(np.average(difference, weights=weight))
         square = float(np.average((difference - mean) ** 2, weights=weight))
     return Gap(mean, float(np.sqrt(square / max(weight.sum() - 1, 1.0))))
@@ -236,10 +232,6 @@ def _residual_squares(rows: Array, z: Array, weight: Array) -> Array:
     centred = root * (z - np.average(z, axis=0, weights=weight))
     rest = centred - basis @ (basis.T @ centred)
     return np.maximum((rest**2).sum(axis=0), 1e-24 * (1e-300 + weight @ z**2))
-
-
-# With fewer degrees of freedom the variance of a Student-t is infinite or hardly determined.
-_MIN_DF = 3.0
 
 
 class TransformedTarget(MetaEstimator, Regressor):
@@ -421,6 +413,7 @@ def _limited_normal(dist: Distribution, limits: tuple[float, float]) -> Distribu
     """
     if isinstance(dist, Mixture):
         return Mixture([_limited_normal(part, limits) for part in dist.components], dist.weights)
-    if isinstance(dist, Normal) or (isinstance(dist, StudentT) and (dist.df >= _MIN_DF).all()):
+    # With fewer degrees of freedom the variance is infinite or hardly determined.
+    if isinstance(dist, Normal) or (isinstance(dist, StudentT) and (dist.df >= 3.0).all()):
         return Normal(np.clip(dist.mean, *limits), dist.std)
     return dist

@@ -34,9 +34,6 @@ from credo.features._basis import (
     shortest_decimal,
 )
 
-# The median distance is computed from at most this many centres.
-_MEDIAN_CENTERS = 2000
-
 
 class Radial(Basis):
     """Gaussian basis functions around centres (Bishop 3.4, 6.37).
@@ -148,7 +145,7 @@ def _farthest_points(X: NDArray[np.float64], k: int) -> NDArray[np.float64]:
 def _median_distance(centers: NDArray[np.float64], X: NDArray[np.float64]) -> float:
     """Median distance between different centres; if there is only one, of the rows from it; otherwise 1."""
     unit = _binary_unit(centers)
-    some = centers[:: -(-len(centers) // _MEDIAN_CENTERS)] / unit
+    some = centers[:: -(-len(centers) // 2000)] / unit
     for distances in (pdist(some), cdist(X / unit, some[:1]).ravel()):
         apart = distances[distances > 0]
         if len(apart):

@@ -18,12 +18,6 @@ from credo.features._basis import MAX_COLUMNS, Basis, checked_width, shifted, sh
 
 # With a larger condition number, least squares keeps fewer than four digits of the coefficients.
 _CONDITION_LIMIT = 1e12
-# Higher degrees exceed that limit on any range: on [-1, 1], the best one, it is reached at degree 32.
-_HIGHEST_DEGREE = 40
-# Larger powers (or the inverse of smaller ones) overflow when they are squared and summed.
-_MAGNITUDE_LIMIT = 1e100
-# The share of the rows at either end that may be outliers, and the fewest rows for which outliers are looked for.
-_OUTLIERS, _OUTLIER_ROWS = 0.005, 20
 
 Term = tuple[int, ...]
 
@@ -201,9 +195,9 @@ class Polynomial(Basis):
 def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The range of each column without outliers: values that are further from the rest than its range is wide."""
     low, high, n = X.min(axis=0), X.max(axis=0), len(X)
-    if n < _OUTLIER_ROWS:
+    if n < 20:
         return low, high
-    k = max(1, int(_OUTLIERS * n))
+    k = max(1, int(0.005 * n))
     ordered = np.partition(X, (k, n - 1 - k), axis=0)
     inner_low, inner_high = ordered[k], ordered[n - 1 - k]
     width = inner_high - inner_low
@@ -215,7 +209,8 @@ def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.flo
 def _needs_map(low: float, high: float, degree: int) -> bool:
     """Whether double precision can't represent the powers of this column up to the degree."""
     largest, center, half = max(abs(low), abs(high)), low / 2 + high / 2, high / 2 - low / 2
-    if largest > 0 and abs(log10(largest)) * degree > log10(_MAGNITUDE_LIMIT):
+    # Beyond 1e±100, powers overflow when they are squared and summed.
+    if largest > 0 and abs(log10(largest)) * degree > log10(1e100):
         return True
     # No map distinguishes a constant column from the intercept, and a centred column gains nothing.
     return half > 0 and abs(center) > 0.01 * half and _condition(low, high, degree) > _CONDITION_LIMIT
@@ -226,7 +221,8 @@ def _condition(low: float, high: float, degree: int) -> float:
 
     Computed at Chebyshev nodes instead of the data, so that the feature names depend only on the range of the column.
     """
-    if degree > _HIGHEST_DEGREE:
+    # On [-1, 1], the best range, the limit is reached at degree 32.
+    if degree > 40:
         return inf
     n = 4 * (degree + 1)
     nodes = np.cos(np.pi * (np.arange(n) + 0.5) / n)

@@ -17,8 +17,6 @@ Array = NDArray[np.float64]
 BLOCK_ENTRIES = 2_000_000
 # Gram matrix, eigenvectors and LAPACK's workspace of this order need 13 GB.
 MAX_ROWS = 20_000
-# Rows between which typical distances are measured.
-_SAMPLE = 1_000
 
 
 def blocks(n_rows: int, n_training: int) -> Iterator[slice]:
@@ -54,7 +52,7 @@ def finite_gram(kernel: Kernel, X: Array) -> Array:
     return K
 
 
-def sample(X: NDArray[Any], n: int = _SAMPLE) -> NDArray[Any]:
+def sample(X: NDArray[Any], n: int = 1_000) -> NDArray[Any]:
     """At most n of the rows, spread evenly over the table."""
     return X if len(X) <= n else X[np.linspace(0, len(X) - 1, n).astype(np.intp)]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import Classifier, Regressor, Result, check_positive, check_shapes, nonnegative, positive
+from credo.core.estimator import Classifier, Regressor, Result, nonnegative, positive
+from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Squarable
 from credo.core.frames import Table
 from credo.core.params import Parameter
 from credo.distributions import Distribution, Normal
@@ -21,14 +22,10 @@ from credo.kernels import RBF, Kernel, require_kernel
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Bandwidths tried at first, over the whole range, and then around the best.
-_FIRST, _CLOSER = 30, 10
+# Bandwidths tried over the whole range, before those around the best.
+_N_BANDWIDTHS = 30
 # Pairs of rows weighted for each bandwidth; with more, an even sample of rows is left out.
 _MAX_PAIRS = 4_000_000
-# The residuals of all rows count as much as this many of the neighbours', which may agree by luck.
-_PRIOR_RESIDUALS = 2.0
-# Where the sum of kernel values is below this share of its 5 % quantile, the rows say little.
-_LOW_MASS = 0.1
 
 
 @dataclass(frozen=True)
@@ -38,12 +35,8 @@ class Neighbours:
     m(x) = Σ pᵢ vᵢ,    pᵢ = wᵢ k(x, xᵢ) / Σ wⱼ k(x, xⱼ)
     """
 
-    rows: Array
-    weight: Array
-
-    def _check_state(self) -> None:
-        check_shapes(self, rows="n d", weight="n")
-        check_positive(self, "weight")
+    rows: Annotated[Array, Axes("n d")]
+    weight: Annotated[Array, Axes("n"), Positive]
 
     def averages(
         self, kernel: Kernel, X: Array, values: Array, *, own: Index | None = None
@@ -142,11 +135,11 @@ class Bandwidth:
         scales = np.concatenate([np.ravel(kernel.params[path]) for path in paths])
         nearest = np.where(away > 0, away, np.inf).min(axis=1)
         narrow = 0.1 * float(np.median(nearest[np.isfinite(nearest)])) / scales.max()
-        tried = np.geomspace(30.0 * away.max() / scales.min(), narrow, _FIRST)
+        tried = np.geomspace(30.0 * away.max() / scales.min(), narrow, _N_BANDWIDTHS)
         found = losses(tried)
         best = _first_smallest(found)
-        ends = tried[max(best - 1, 0)], tried[min(best + 1, _FIRST - 1)]
-        closer = np.setdiff1d(np.geomspace(*ends, _CLOSER + 1), tried)
+        ends = tried[max(best - 1, 0)], tried[min(best + 1, _N_BANDWIDTHS - 1)]
+        closer = np.setdiff1d(np.geomspace(*ends, 11), tried)
         tried, path = np.concatenate([tried, closer]), np.array(found + losses(closer))
         order = np.argsort(-tried)
         tried, path = tried[order], path[order]
@@ -211,18 +204,12 @@ class NadarayaWatson(Regressor):
     loo_errors_: Array
     noise_std_: float
     kernel_: Kernel
-    neighbours_: Neighbours
+    neighbours_: Annotated[Neighbours, Inner(n="n", d="d")]
     # The targets less their mean, and their noise variances.
-    values_: Array
-    y_mean_: float
-    y_std_: float
+    values_: Annotated[Array, Axes("n 2")]
+    y_mean_: Annotated[float, Finite]
+    y_std_: Annotated[float, Finite, Squarable]
     mass_unit_: float
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        sizes = {"n": len(self.neighbours_.rows), "d": self.n_features_in_}
-        check_shapes(self.neighbours_, sizes, rows="n d")
-        check_shapes(self, sizes, values_="n two")
 
     def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | Literal["loo"] = "loo") -> None:
         self.kernel = kernel
@@ -257,7 +244,7 @@ class NadarayaWatson(Regressor):
             self.noise_std_ = float(np.sqrt(np.average(values[:, 1], weights=weight)))
             order = np.argsort(mass, kind="stable")
             low = mass[order][np.argmax(np.cumsum(weight[order]) >= 0.05 * weight.sum())]
-            self.mass_unit_ = max(_LOW_MASS * float(low), 1e-300)
+            self.mass_unit_ = max(0.1 * float(low), 1e-300)
         self.y_mean_, self.y_std_ = y_mean, float(np.sqrt(np.average(values[:, 0] ** 2, weights=weight)))
         self.neighbours_, self.values_ = data, values
         return self
@@ -278,7 +265,8 @@ class NadarayaWatson(Regressor):
             raise ValueError("the noise can't be estimated from a single observation: use more rows")
         means, square, mass = self.neighbours_.averages(self.kernel_, rows, self.values_)
         pooled, count = self.noise_std_**2, 1.0 / square
-        noise = (count * means[:, 1] + _PRIOR_RESIDUALS * pooled) / (count + _PRIOR_RESIDUALS)
+        # The mean over all rows counts as much as two neighbours, which may agree by luck.
+        noise = (count * means[:, 1] + 2.0 * pooled) / (count + 2.0)
         far = np.exp(-mass / self.mass_unit_)
         overall = self.y_std_**2 + means[:, 0] ** 2
         elsewhere = np.minimum(pooled, overall)
@@ -335,17 +323,11 @@ class SoftNeighborsClassifier(Classifier):
     bandwidth_: float
     bandwidths_: Array
     kernel_: Kernel
-    neighbours_: Neighbours
-    indicators_: Array
-    class_prior_: Array
+    neighbours_: Annotated[Neighbours, Inner(n="n", d="d")]
+    indicators_: Annotated[Array, Axes("n c")]
+    class_prior_: Annotated[Array, Axes("c")]
     loo_losses_: Array
-    smoothing_: float
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        sizes = {"n": len(self.neighbours_.rows), "d": self.n_features_in_, "k": len(self.classes_)}
-        check_shapes(self.neighbours_, sizes, rows="n d")
-        check_shapes(self, sizes, indicators_="n k", class_prior_="k")
+    smoothing_: Annotated[float, Finite, NonNegative]
 
     def __init__(
         self,

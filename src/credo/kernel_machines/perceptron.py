@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import Absent, Classifier, ConvergenceWarning, Result, check_shapes, positive_integer
+from credo.core.estimator import Absent, Classifier, ConvergenceWarning, Result, positive_integer
+from credo.core.fields import Axes
 from credo.core.frames import Table
 from credo.core.notices import warn
 from credo.core.seeds import generator
@@ -65,20 +66,14 @@ class KernelPerceptron(Classifier):
     """
 
     kernel_: Kernel
-    support_: Index
-    support_vectors_: Array
-    dual_coef_: Array
+    support_: Annotated[Index, Axes("n")]
+    support_vectors_: Annotated[Array, Axes("n d")]
+    dual_coef_: Annotated[Array, Axes("n | n c")]
     mistakes_: Index
 
     predict_proba = Absent(_NO_PROBABILITIES)
     predict_log_proba = Absent(_NO_PROBABILITIES)
     predict_dist = Absent(_NO_PROBABILITIES)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        n_classes = len(self.classes_)
-        sizes = {"d": self.n_features_in_, "k": n_classes}
-        check_shapes(self, sizes, support_vectors_="n d", dual_coef_="n" if n_classes == 2 else "n k", support_="n")
 
     def __init__(self, kernel: Kernel | None = None, *, n_epochs: int = 50, random_state: Any = None) -> None:
         self.kernel = kernel

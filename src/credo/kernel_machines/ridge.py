@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,8 @@ from scipy import linalg as sla
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import FitWarning, Regressor, Result, check_shapes, interval_level
+from credo.core.estimator import FitWarning, Regressor, Result, interval_level
+from credo.core.fields import Axes, Finite, Inner
 from credo.core.frames import Table
 from credo.core.learning import Penalty, Posterior, Spectrum, loo_squares
 from credo.core.linalg import NotPositiveDefiniteError
@@ -23,8 +24,6 @@ from credo.kernels import RBF, Kernel, require_kernel
 
 Array = NDArray[np.float64]
 
-# An eigenvalue this far below zero, relative to the matrix, is no rounding error.
-_INDEFINITE = 1e-8
 _NO_PENALTY = (
     "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about everything that the "
     "rows don't determine; use a positive alpha to include it"
@@ -84,17 +83,14 @@ class KernelRidge(Regressor):
     noise_std_: float
     dof_: float
     kernel_: Kernel
-    posterior_: Posterior
-    X_fit_: Array
-    dual_coef_: Array
-    intercept_: float
+    posterior_: Annotated[Posterior, Inner(d="m")]
+    X_fit_: Annotated[Array, Axes("n d")]
+    dual_coef_: Annotated[Array, Axes("n")]
+    intercept_: Annotated[float, Finite]
     effective_parameters_: float
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"d": self.n_features_in_}, X_fit_="n d", dual_coef_="n")
-        if self.posterior_.coef.shape != (len(self.X_fit_) + 1,):
-            raise ValueError("posterior_ belongs to another table")
+    def _sizes(self) -> dict[str, int]:
+        return {"m": self.dual_coef_.size + 1}
 
     def __init__(
         self,
@@ -199,12 +195,11 @@ class KernelSpectrum(Spectrum):
     weights of the rows, as shares of their sum (zero without intercept).
     """
 
-    share: Array
-    k_mean: float
+    share: Annotated[Array, Axes("n")]
+    k_mean: Annotated[float, Finite]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"d": len(self.x_mean) - 1}, share="d", k_mean="")
+    def _sizes(self) -> dict[str, int]:
+        return {"n": self.x_mean.size - 1}
 
     def components(self, X: Any) -> tuple[Array, Array]:
         inside = self.coordinates(X)
@@ -284,7 +279,7 @@ def _eigh_beside(A: Array, u: Array) -> tuple[Array, Array]:
 def _clean(values: Array, kernel: Kernel, size: float) -> Array:
     """The eigenvalues, zero where they are rounding error of a matrix of that norm (before it was centred)."""
     least = float(values.min(initial=0.0))
-    if least < -_INDEFINITE * size:
+    if least < -1e-8 * size:
         raise NotPositiveDefiniteError(
             f"{kernel!r} is not positive semidefinite: its Gram matrix has the eigenvalue {least:.3g}; "
             "credo.kernels.check_kernel names the rows"

@@ -1,8 +1,4 @@
-"""What sums and products of covariance functions do with arrays.
-
-(k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁
-
-The algebra of kernels: sums, products and exponentials of kernels are kernels.
+"""The algebra of kernels: sums, products and exponentials of kernels are kernels.
 
     (k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁,    exp(k)  passes on W∘exp(K)
 
@@ -30,98 +26,6 @@ from credo.kernels.markov import MarkovForm, MarkovTerm, product_of, sum_of
 from credo.kernels.spectra import Term
 
 Array = NDArray[np.float64]
-
-
-class Combined(Covariance):
-    """What sums and products share."""
-
-    terms: Any  # a sequence of kernels
-
-    def _default_priors(self, spread: Array) -> Array:
-        return np.concatenate([term._default_priors(spread) for term in self.terms])
-
-    def column_scales(self, n_columns: int) -> Array:
-        return np.min([term.column_scales(n_columns) for term in self.terms], axis=0)
-
-
-class Added(Combined):
-    """The sum of its terms."""
-
-    def state_space(self) -> MarkovForm:
-        return sum_of([term.state_space() for term in self.terms])
-
-    def _cross(self, X: Array, Z: Array) -> Array:
-        return reduce(iadd, (term._cross(X, Z) for term in self.terms))
-
-    def _diagonal(self, X: Array) -> Array:
-        return np.sum([term._diagonal(X) for term in self.terms], axis=0)
-
-    def _pullback(self, X: Array, W: Array) -> Array:
-        return np.concatenate([term._pullback(X, W) for term in self.terms])
-
-    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        return np.concatenate([term._pullback_cross(X, Z, W) for term in self.terms])
-
-    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        return np.concatenate([term._pullback_diagonal(X, w) for term in self.terms])
-
-    def _pullback_inputs(self, X: Array, W: Array) -> Array:
-        return np.sum([term._pullback_inputs(X, W) for term in self.terms], axis=0)
-
-    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
-        return np.concatenate([term._pullback_blocks(X, places, W) for term in self.terms])
-
-    def _spectrum(self, center: Array) -> list[Term]:
-        return [part for term in self.terms for part in term._spectrum(center)]
-
-
-class Multiplied(Combined):
-    """The product of its terms."""
-
-    def state_space(self) -> MarkovForm:
-        return product_of([term.state_space() for term in self.terms])
-
-    def _cross(self, X: Array, Z: Array) -> Array:
-        return reduce(imul, (term._cross(X, Z) for term in self.terms))
-
-    def _diagonal(self, X: Array) -> Array:
-        return np.prod([term._diagonal(X) for term in self.terms], axis=0)
-
-    def _pullback(self, X: Array, W: Array) -> Array:
-        return np.concatenate([term._pullback(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
-
-    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
-        weights = times_others(W, [term._cross(X, Z) for term in self.terms])
-        return np.concatenate([term._pullback_cross(X, Z, own) for term, own in zip(self.terms, weights, strict=True)])
-
-    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
-        weights = times_others(w, [term._diagonal(X) for term in self.terms])
-        return np.concatenate([term._pullback_diagonal(X, own) for term, own in zip(self.terms, weights, strict=True)])
-
-    def _pullback_inputs(self, X: Array, W: Array) -> Array:
-        parts = []
-        for i, term in enumerate(self.terms):
-            weights = self._others(i, X, W)
-            parallel_rows(_jit.mirror, len(X), weights)
-            parts.append(term._pullback_inputs(X, weights))
-        return np.sum(parts, axis=0)
-
-    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
-        weights = times_others(W, [term.blocks(X, places) for term in self.terms])
-        return np.concatenate(
-            [term._pullback_blocks(X, places, own) for term, own in zip(self.terms, weights, strict=True)]
-        )
-
-    def _spectrum(self, center: Array) -> list[Term]:
-        spectra = [term._spectrum(center) for term in self.terms]
-        return [reduce(mul, parts) for parts in product(*spectra)]
-
-    def _others(self, i: int, X: Array, W: Array) -> Array:
-        """W times the triangles of every factor but one."""
-        weights = W.copy()
-        for other in self.terms[:i] + self.terms[i + 1 :]:
-            other._fill(X, weights, MULTIPLY)
-        return weights
 
 
 class Kernel(Covariance):
@@ -271,11 +175,17 @@ class _Composed(Kernel):
         named = zip(labels(self.terms), self.terms, strict=True)
         return {f"{label}.{path}": own for label, term in named for path, own in term.column_groups().items()}
 
+    def _default_priors(self, spread: Array) -> Array:
+        return np.concatenate([term._default_priors(spread) for term in self.terms])
+
+    def column_scales(self, n_columns: int) -> Array:
+        return np.min([term.column_scales(n_columns) for term in self.terms], axis=0)
+
     def _key(self) -> Any:
         return tuple(self.terms)
 
 
-class Sum(Added, _Composed):
+class Sum(_Composed):
     """k₁ + k₂ + …: functions that are sums of independent functions.
 
     Examples
@@ -288,6 +198,33 @@ class Sum(Added, _Composed):
 
     _binding, _mode = 1, ADD
 
+    def state_space(self) -> MarkovForm:
+        return sum_of([term.state_space() for term in self.terms])
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return reduce(iadd, (term._cross(X, Z) for term in self.terms))
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.sum([term._diagonal(X) for term in self.terms], axis=0)
+
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return np.concatenate([term._pullback(X, W) for term in self.terms])
+
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        return np.concatenate([term._pullback_cross(X, Z, W) for term in self.terms])
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        return np.concatenate([term._pullback_diagonal(X, w) for term in self.terms])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
+        return np.sum([term._pullback_inputs(X, W) for term in self.terms], axis=0)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        return np.concatenate([term._pullback_blocks(X, places, W) for term in self.terms])
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        return [part for term in self.terms for part in term._spectrum(center)]
+
     def _scaled(self, factor: float) -> Kernel:
         return Sum(*(term._scaled(factor) for term in self.terms))
 
@@ -295,7 +232,7 @@ class Sum(Added, _Composed):
         return " + ".join(term._wrapped(2) for term in self.terms)
 
 
-class Product(Multiplied, _Composed):
+class Product(_Composed):
     """k₁ · k₂ · …: large only where all factors are.
 
     Examples
@@ -306,6 +243,51 @@ class Product(Multiplied, _Composed):
     """
 
     _binding, _mode = 2, MULTIPLY
+
+    def state_space(self) -> MarkovForm:
+        return product_of([term.state_space() for term in self.terms])
+
+    def _cross(self, X: Array, Z: Array) -> Array:
+        return reduce(imul, (term._cross(X, Z) for term in self.terms))
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.prod([term._diagonal(X) for term in self.terms], axis=0)
+
+    def _pullback(self, X: Array, W: Array) -> Array:
+        return np.concatenate([term._pullback(X, self._others(i, X, W)) for i, term in enumerate(self.terms)])
+
+    def _pullback_cross(self, X: Array, Z: Array, W: Array) -> Array:
+        weights = times_others(W, [term._cross(X, Z) for term in self.terms])
+        return np.concatenate([term._pullback_cross(X, Z, own) for term, own in zip(self.terms, weights, strict=True)])
+
+    def _pullback_diagonal(self, X: Array, w: Array) -> Array:
+        weights = times_others(w, [term._diagonal(X) for term in self.terms])
+        return np.concatenate([term._pullback_diagonal(X, own) for term, own in zip(self.terms, weights, strict=True)])
+
+    def _pullback_inputs(self, X: Array, W: Array) -> Array:
+        parts = []
+        for i, term in enumerate(self.terms):
+            weights = self._others(i, X, W)
+            parallel_rows(_jit.mirror, len(X), weights)
+            parts.append(term._pullback_inputs(X, weights))
+        return np.sum(parts, axis=0)
+
+    def _pullback_blocks(self, X: Array, places: Places, W: Array) -> Array:
+        weights = times_others(W, [term.blocks(X, places) for term in self.terms])
+        return np.concatenate(
+            [term._pullback_blocks(X, places, own) for term, own in zip(self.terms, weights, strict=True)]
+        )
+
+    def _spectrum(self, center: Array) -> list[Term]:
+        spectra = [term._spectrum(center) for term in self.terms]
+        return [reduce(mul, parts) for parts in product(*spectra)]
+
+    def _others(self, i: int, X: Array, W: Array) -> Array:
+        """W times the triangles of every factor but one."""
+        weights = W.copy()
+        for other in self.terms[:i] + self.terms[i + 1 :]:
+            other._fill(X, weights, MULTIPLY)
+        return weights
 
     def _scaled(self, factor: float) -> Kernel:
         return Product(self.terms[0]._scaled(factor), *self.terms[1:])

@@ -163,10 +163,6 @@ def _code(column: int, X: Array) -> Array:
     return np.where(values == np.rint(values), values, scrambled)
 
 
-# A polynomial of more monomials than this is drawn as a product of random linear functions.
-_MANY_MONOMIALS = 500
-
-
 class Linear(Kernel):
     """Σ_d variance_d (x_d − c_d)(x′_d − c_d)/s_d²: linear functions that are zero at c.
 
@@ -349,7 +345,7 @@ class Polynomial(Kernel):
 
     def _spectrum(self, center: Array) -> list[Term]:
         factor = Finite(len(center) + 1, self._with_offset)
-        if math.comb(len(center) + self.degree, self.degree) > _MANY_MONOMIALS:
+        if math.comb(len(center) + self.degree, self.degree) > 500:
             return [Term(float(self.params["variance"]), maps=(factor,) * self.degree)]
         exponents = np.array(
             [np.bincount(pick, minlength=factor.size)

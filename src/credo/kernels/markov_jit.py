@@ -17,9 +17,9 @@ from credo.core.numba import njit, tuple_setitem
 
 _FAST = {"contract", "nsz"}
 # Beyond this many units of time, A is zero.
-_LONGEST = 700.0
+_MAX_TIME = 700.0
 # Up to so many, series of eight terms are exact.
-_SHORT = 0.05
+_SERIES_TIME = 0.05
 _INVERSE = np.array([0.0, *(1.0 / j for j in range(1, 32))])
 
 
@@ -36,8 +36,8 @@ def matern_transitions(matrix, rate, variance, gaps, A, Q):
 def matern_step(matrix, time, variance):
     """A and Q, as tuples in C order, after a time in units of the rate: order 1 is the exponential, 2 and 3 Matérn."""
     A, Q = matrix, matrix
-    t = min(time, _LONGEST)
-    e = _decay(t) if time < _LONGEST else 0.0
+    t = min(time, _MAX_TIME)
+    e = _decay(t) if time < _MAX_TIME else 0.0
     end = e * e
     if len(matrix) == 1:
         A = tuple_setitem(A, 0, e)
@@ -90,7 +90,7 @@ def matern_step(matrix, time, variance):
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", forceinline=True)
 def _decay(t):
     """e^(−t); for short times by a series, which takes less time than the library's."""
-    if t > _SHORT:
+    if t > _SERIES_TIME:
         return math.exp(-t)
     x = 1.0 - t * (1.0 / 8.0)
     x = 1.0 - t * (1.0 / 7.0) * x
@@ -105,7 +105,7 @@ def _decay(t):
 def _power_integral(k, t, end):
     """∫₀ᵗ uᵏe^(−2u) du for k = 2 or 4, with end = e^(−2t)."""
     x, power = 2.0 * t, t * t * t if k == 2 else t * t * t * t * t
-    if t <= _SHORT:
+    if t <= _SERIES_TIME:
         # tᵏ⁺¹ Σ (−x)ʲ/(j! (k + 1 + j))
         total = 1.0 / (40320.0 * (k + 9.0))
         total = 1.0 / (5040.0 * (k + 8.0)) - x * total

@@ -18,7 +18,7 @@ from credo.kernels._jit import _combine
 # Gauss and Legendre's rule on (0, 1), for integrals over a time that is short for the oscillator.
 _NODES, _WEIGHTS = (0.5 * (each + shift) for each, shift in zip(leggauss(8), (1.0, 0.0), strict=True))
 # Up to this square of ηt, series are exact to all digits.
-_SMALL = 0.25
+_SERIES_SQUARE = 0.25
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -38,7 +38,7 @@ def response(b, t):
 def _by_damping(b, t):
     """∂k/∂b = t³ e^(−bt) (sin y/y − cos y)/y² with y = ηt."""
     z = (1.0 - b) * (1.0 + b) * t * t
-    if abs(z) > _SMALL:
+    if abs(z) > _SERIES_SQUARE:
         c, s = response(b, t)
         return t * t * t * (s / t - c) / z
     # Σ (−z)ᵏ⁻¹ 2k/(2k + 1)!

@@ -21,11 +21,11 @@ from credo.kernels.stationary import CompiledKernel
 Array = NDArray[np.float64]
 
 # Between points less than this share of a period apart, no path is told from noise.
-_SHORTEST = 1e-12
+_MIN_LENGTHSCALE = 1e-12
 # From this length scale on, functions that average zero are sines up to rounding errors.
-_LONGEST = 1e3
-# Harmonics of the state-space form, and the share of the variance that those left out may have.
-_MOST_HARMONICS, _NEGLIGIBLE = 100, 1e-13
+_MAX_LENGTHSCALE = 1e3
+# Harmonics of the state-space form.
+_MAX_HARMONICS = 100
 
 
 class Periodic(CompiledKernel):
@@ -97,7 +97,7 @@ class Periodic(CompiledKernel):
         waves = [
             Waves(
                 partial(_angle, d, center[d], 2.0 * np.pi / period[d]),
-                self._harmonics(1.0 / max(lengthscale[d], _SHORTEST) ** 2),
+                self._harmonics(1.0 / max(lengthscale[d], _MIN_LENGTHSCALE) ** 2),
             )
             for d in range(len(center))
         ]
@@ -118,16 +118,16 @@ class Periodic(CompiledKernel):
 
     def _shares(self, lengthscale: float) -> tuple[Array, Array]:
         """The share of the variance of each harmonic, the constant first, and its derivative by the length scale."""
-        if not lengthscale**2 > 50.0 / _MOST_HARMONICS**2:
+        if not lengthscale**2 > 50.0 / _MAX_HARMONICS**2:
             raise NotPositiveDefiniteError(
-                f"a periodic kernel of length scale {lengthscale:.3g} needs more than {_MOST_HARMONICS} harmonics in "
+                f"a periodic kernel of length scale {lengthscale:.3g} needs more than {_MAX_HARMONICS} harmonics in "
                 'state-space form; use a longer length scale, or method="exact"'
             )
-        scaled = ive(np.arange(-1, _MOST_HARMONICS + 2), lengthscale**-2.0)
-        twice = np.where(np.arange(_MOST_HARMONICS + 1), 2.0, 1.0)
+        scaled = ive(np.arange(-1, _MAX_HARMONICS + 2), lengthscale**-2.0)
+        twice = np.where(np.arange(_MAX_HARMONICS + 1), 2.0, 1.0)
         shares = twice * scaled[1:-1]
         slopes = twice * (0.5 * (scaled[:-2] + scaled[2:]) - scaled[1:-1]) * -2.0 * lengthscale**-3.0
-        size = int((np.cumsum(shares[::-1])[::-1] > _NEGLIGIBLE).sum())
+        size = int((np.cumsum(shares[::-1])[::-1] > 1e-13).sum())
         return shares[:size], slopes[:size]
 
     def _arguments(self) -> str:
@@ -156,7 +156,7 @@ class ZeroMeanPeriodic(Periodic):
 
     def _mean(self) -> tuple[float, float]:
         """c, and its derivative by the length scale."""
-        lengthscale = min(max(float(np.ravel(self.params["lengthscale"])[0]), _SHORTEST), _LONGEST)
+        lengthscale = min(max(float(np.ravel(self.params["lengthscale"])[0]), _MIN_LENGTHSCALE), _MAX_LENGTHSCALE)
         kappa = 1.0 / lengthscale**2
         return float(i0e(kappa)), 2.0 * float(i0e(kappa) - i1e(kappa)) / lengthscale**3
 
@@ -186,12 +186,12 @@ class ZeroMeanPeriodic(Periodic):
         return plain._pullback_inputs(X, W) / (1.0 - self._mean()[0])
 
     def _shares(self, lengthscale: float) -> tuple[Array, Array]:
-        shares, slopes = super()._shares(min(lengthscale, _LONGEST))
+        shares, slopes = super()._shares(min(lengthscale, _MAX_LENGTHSCALE))
         rest = 1.0 - shares[0]
-        return shares / rest, (slopes + shares * slopes[0] / rest) / rest * (lengthscale < _LONGEST)
+        return shares / rest, (slopes + shares * slopes[0] / rest) / rest * (lengthscale < _MAX_LENGTHSCALE)
 
     def _harmonics(self, concentration: float) -> SpectralDistribution:
-        return harmonics(max(concentration, _LONGEST**-2), constant=False)
+        return harmonics(max(concentration, _MAX_LENGTHSCALE**-2), constant=False)
 
 
 def _angle(column: int, center: float, speed: float, X: Array) -> Array:

@@ -38,7 +38,7 @@ from scipy.special import betaincinv, gammaincinv, ive, ndtri
 from scipy.stats import qmc
 
 from credo.core.linalg import parallel_rows
-from credo.kernels import waves_jit
+from credo.kernels import _jit
 
 __all__ = ["Features", "Finite", "Term", "Waves", "random_features"]
 
@@ -47,10 +47,6 @@ Array = NDArray[np.float64]
 
 # A wave that is faster than this, in units of the length scale, is noise at any distance a double can tell.
 _MAX_FREQUENCY = 1e12
-# From this concentration on, harmonics are normal to eight digits, and are drawn as such: their list would be long.
-_CONCENTRATED = 1e8
-# harmonics that are rarer than this beside the likeliest are left out: no factor of a Gram matrix would show them.
-_NEGLIGIBLE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -87,13 +83,15 @@ def harmonics(concentration: float, *, constant: bool = True) -> SpectralDistrib
 
     Without `constant`, j = 0 has probability zero.
     """
-    if concentration > _CONCENTRATED:
+    # Harmonics are then normal to eight digits, and their list would be long.
+    if concentration > 1e8:
         return SpectralDistribution(1, partial(_rounded_normal, min(math.sqrt(concentration), _MAX_FREQUENCY)))
     most = math.ceil(9.0 * math.sqrt(concentration)) + 15
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)
     weights[most] *= constant
-    kept = weights > _NEGLIGIBLE * weights.max()
+    # No factor of a Gram matrix would show rarer harmonics.
+    kept = weights > 1e-13 * weights.max()
     orders, weights = orders[kept], weights[kept] / weights[kept].sum()
     return SpectralDistribution(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
 
@@ -232,8 +230,6 @@ def _through(first: Map, then: Map, X: Array) -> Array:
 
 # Below this many frequencies the waves of a term are poorly sampled: its finite maps are projected at random instead.
 _FEW_FREQUENCIES = 32
-# With more columns of finite maps than this for each wave, fewer frequencies are drawn, to save memory.
-_MANY_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -268,7 +264,7 @@ class Drawn:
         # Whole turns of the circle change nothing: in turns, not radians, taking them off costs no digit.
         turns = np.hstack([wave.coordinates(X) for wave in self.term.waves]) @ (self.frequencies.T / (2.0 * np.pi))
         waves = np.empty((len(X), 2 * m))
-        parallel_rows(waves_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
+        parallel_rows(_jit.cosines_and_sines, len(X), turns, self.amplitudes, waves)
         return waves
 
 
@@ -318,7 +314,8 @@ def _shares(n: int, n_terms: int) -> list[int]:
 
 def _drawn(term: Term, m: int, rng: np.random.Generator) -> Drawn:
     """m waves, or fewer where each comes with so many columns that the features would need too much memory."""
-    affordable = min(m, _power_of_two(_MANY_COLUMNS * m / term.n_columns))
+    # Fewer frequencies where finite maps have many columns, to save memory.
+    affordable = min(m, _power_of_two(8 * m / term.n_columns))
     signs = None
     if term.waves and affordable >= _FEW_FREQUENCIES:
         m = affordable

@@ -28,9 +28,6 @@ from credo.kernels.spectra import SpectralDistribution, Term, Waves, gamma_mixtu
 
 Array = NDArray[np.float64]
 
-# Groups of more columns than this aren't printed one by one.
-_FEW_COLUMNS = 8
-
 
 class CompiledKernel(Kernel):
     """variance · c(x, x′), with c(x, x) = 1, in compiled loops over all pairs or over a triangle of them."""
@@ -226,7 +223,7 @@ class Stationary(CompiledKernel):
         text = f"lengthscale={number_text(self.params['lengthscale'])}"
         if self.groups is None:
             return text
-        few = len(self.groups) <= _FEW_COLUMNS
+        few = len(self.groups) <= 8
         return f"{text}, groups={list(self.groups) if few else f'<{len(self.groups)} columns>'}"
 
 

@@ -4,7 +4,7 @@
 
 Newton's method, here the same as iteratively reweighted least squares (Bishop 4.92), has s = H⁻¹g. Its decrement λ,
 λ² = gᵀs, is the distance to the maximum in standard deviations of the Gaussian approximation at Θ, whatever the units
-of the columns.
+of the columns. A monitor follows the steps, because there is no maximum if the classes are linearly separable.
 """
 
 from __future__ import annotations
@@ -16,25 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.deadlines import check
+from credo.core.learning.separation import margin, separation
 from credo.core.linalg import EPS, Factor, factorize
 from credo.linear._softmax import MatrixFreeObjective, Objective, Point
 
 Array = NDArray[np.float64]
 
-# A step must bring this share of the increase that the gradient predicts (Armijo); differences of two values below the
-# second number, relative to the value, are rounding errors.
-_SUFFICIENT, _ROUNDING = 1e-4, 1e-12
+# Smaller differences of two values, relative to the value, are rounding errors.
+_ROUNDING = 1e-12
 # Tables with this many times more rows than parameters are first fitted to every tenth row.
 _MANY_ROWS, _EVERY = 400, 10
-_SUBSAMPLE_TOL, _SUBSAMPLE_ITER = 1.0, 10
-# A curvature is used again as long as each step takes λ² down to this share; a new one costs as much as three steps.
-_SLOW, _CURVATURE_COST = 0.1, 3
-# Columns of which the others leave less than this share of their square count as collinear.
-_COLLINEAR = 1e-9
 COLLINEAR = "the columns are collinear"
-_MAX_PRODUCTS = 500
-# Steepest ascent stops at a decrement this many times larger.
-_LOOSER = 1e3
 
 
 @dataclass(frozen=True)
@@ -142,7 +134,8 @@ def line_search(
     while length > 1e-10 * full:
         ahead = objective.evaluate(point.theta + length * step.direction, curvature=curvature and length == full)
         gain = ahead.value - point.value
-        if gain >= _SUFFICIENT * length * step.slope - rounding * abs(point.value):
+        # Armijo's rule.
+        if gain >= 1e-4 * length * step.slope - rounding * abs(point.value):
             return ahead if gain > 0 or length == full else None
         length /= 2
     return None
@@ -195,7 +188,7 @@ class _Newton:
         part = replace(
             whole, X=whole.X[::_EVERY], codes=few, weight=whole.weight[::_EVERY], penalty=whole.penalty / _EVERY
         )
-        end = newton(part, start=part.start(), tol=_SUBSAMPLE_TOL, max_iter=_SUBSAMPLE_ITER)
+        end = newton(part, start=part.start(), tol=1.0, max_iter=10)
         H = end.point.curvature
         if not end.converged or end.point.min_margin > 0 or H is None:
             return whole.start()
@@ -204,8 +197,9 @@ class _Newton:
 
     def step(self, point: Point, n_iter: int) -> Step:
         step = self._direction(point)
+        # A curvature is used again as long as each step takes λ² down to a tenth.
         if point.curvature is None and (
-            step.slope > _SLOW * self._before or (self._exact and step.slope <= self.goal)
+            step.slope > 0.1 * self._before or (self._exact and step.slope <= self.goal)
         ):  # fmt: skip
             self._before = np.inf
             step = self._direction(self._objective.evaluate(point.theta))
@@ -229,14 +223,15 @@ class _Newton:
         return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0), curvature)
 
     def _has_far_to_go(self, slope: float) -> bool:
-        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs."""
+        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs, three."""
         known = 0.0 < slope < self._before < np.inf
-        return known and bool(np.log(self.goal / slope) < _CURVATURE_COST * np.log(slope / self._before))
+        return known and bool(np.log(self.goal / slope) < 3 * np.log(slope / self._before))
 
     def _is_collinear(self, step: Step) -> bool:
         H, curvature, objective = step.point.curvature, step.curvature, self._objective
         assert H is not None and curvature is not None
-        if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < _COLLINEAR:
+        # The others leave less than 1e-9 of a column's square.
+        if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < 1e-9:
             return True
         diagonal = np.diagonal(H).reshape(objective.shape)
         mass = diagonal[:, -1:] if objective.intercept else 0.0
@@ -279,7 +274,7 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Arr
     r = b.copy()
     z = r / diagonal
     d, old = z.copy(), float(np.vdot(r, z))
-    for _ in range(_MAX_PRODUCTS):
+    for _ in range(500):
         if np.sqrt(old) <= target or old == 0.0:
             break
         Hd = times(d)
@@ -311,7 +306,7 @@ def steepest_ascent(
 
 class _SteepestAscent:
     def __init__(self, objective: Objective, tol: float) -> None:
-        self.goal = (_LOOSER * tol) ** 2 * objective.total
+        self.goal = (1e3 * tol) ** 2 * objective.total
         self._objective = objective
         first = objective.evaluate(objective.start())
         if isinstance(objective, MatrixFreeObjective):
@@ -334,3 +329,102 @@ class _SteepestAscent:
             self._length = moved / float(np.abs(step.direction).max())
             self.visited.append(ahead)
         return ahead
+
+
+CURE = "Use alpha>0, for example alpha=1, which has a maximum."
+COMPLETE = (
+    "the likelihood has no maximum, because the classes are perfectly separated: larger coefficients always fit "
+    f"better. {CURE} The coefficients define a separating boundary, but their size is arbitrary"
+)
+SEPARABLE = (
+    "the likelihood has no maximum, because the classes are linearly separable: larger coefficients always fit better. "
+    f"{CURE} The size of the coefficients is arbitrary"
+)
+TIED = (
+    "the likelihood has no maximum, because the classes are quasi-separated (with ties on the boundary): larger "
+    f"coefficients always fit better. {CURE} The size of the coefficients is arbitrary"
+)
+ENDLESS = (
+    "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
+    f"with separable classes. {CURE} The size of the coefficients is arbitrary"
+)
+# Parameters up to which a linear program decides; beyond, the curvature must have fallen to this share.
+_MAX_PARAMETERS = 400
+_VANISHED = 1e-7
+
+
+class SeparationMonitor:
+    """Follows the steps of an ascent, and says so when there is certainly no maximum.
+
+    Not `exact`: without the linear program, which needs all rows; the rows of the objective are then a sample.
+    """
+
+    def __init__(self, *, exact: bool = True) -> None:
+        self._exact, self._decided = exact, False
+        # The step at which the classes were found to be separable; the ascent goes on until it has separated them.
+        self._known: int | None = None
+
+    def __call__(self, objective: Objective, point: Point, step: Array, slope: float, n_iter: int) -> str:
+        if point.min_margin > 0:
+            return COMPLETE
+        if self._known is not None:
+            # A boundary exists, and further steps find it.
+            return SEPARABLE if n_iter >= self._known + 40 or slope < _VANISHED else ""
+        if self._decided or n_iter < 8:
+            return ""
+        moves = scores(objective, step)
+        flat = 0.25 * float(objective.weight @ np.square(moves).sum(axis=1))
+        # Steps still change scores, although the curvature has nearly vanished.
+        if np.abs(moves).max(initial=0.0) < 0.5 or slope > 1e-3 * flat:
+            return ""
+        if step.size > _MAX_PARAMETERS or not self._exact:
+            return ENDLESS if slope < _VANISHED * flat else ""
+        self._decided = True
+        constraints = _Constraints(objective)
+        found = separation(constraints.leads, constraints.at, constraints.total())
+        if found is None:
+            return ""
+        if margin(constraints.leads, constraints.at, found) > 0:
+            self._known = n_iter
+            return ""
+        return TIED
+
+
+def scores(objective: Objective, theta: Array) -> Array:
+    """Θφ for all rows, (n_samples, n_contrasts)."""
+    parts = [rows @ theta.T for rows, _ in objective.blocks((0, objective.X.shape[0]))]
+    return np.concatenate(parts)
+
+
+class _Constraints:
+    """The aᵢ of `credo.core.learning.separation`: the logit of a row's class must not be below any other."""
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self._all = (0, objective.X.shape[0])
+        squares = [np.square(rows).sum(axis=0) for rows, _ in objective.blocks(self._all)]
+        scale = np.sqrt(np.sum(squares, axis=0))
+        self._scale = np.where(scale > 0, scale, 1.0)
+        others = [[k for k in range(objective.n_classes) if k != own] for own in range(objective.n_classes)]
+        C = objective.contrasts
+        # Cᵀ(e_own − e_rival), of shape (n_samples, n_rivals, n_contrasts).
+        self._pairs = C[objective.codes][:, None, :] - C[np.array(others)[objective.codes]]
+        size = [np.sqrt(np.square(rows / self._scale).sum(axis=1)) for rows, _ in objective.blocks(self._all)]
+        length = np.concatenate(size)[:, None] * np.sqrt(np.square(self._pairs).sum(axis=2))
+        self._length = np.where(length > 0, length, 1.0)
+
+    def leads(self, d: Array) -> Array:
+        values = scores(self._objective, d.reshape(self._objective.shape) / self._scale)
+        return (np.einsum("im,irm->ir", values, self._pairs) / self._length).ravel()
+
+    def at(self, places: NDArray[np.intp]) -> Array:
+        i, r = np.unravel_index(places, self._length.shape)
+        rows = np.vstack([next(self._objective.blocks((k, k + 1)))[0] for k in i]) / self._scale
+        table = np.einsum("im,ij->imj", self._pairs[i, r], rows)
+        return table.reshape(len(i), -1) / self._length[i, r][:, None]
+
+    def total(self) -> Array:
+        table = np.zeros(self._objective.shape)
+        for rows, part in self._objective.blocks(self._all):
+            table += np.einsum("irm,ir->mi", self._pairs[part], 1.0 / self._length[part]) @ (rows / self._scale)
+        return table.ravel()

@@ -28,12 +28,8 @@ Codes = NDArray[np.intp]
 
 # Numbers in a block, which stays in a core's cache between the passes over it.
 _BLOCK_ENTRIES = 200_000
-# Rows are summed in this many parts, so that the digits are the same on every machine; below the second number threads
-# don't pay.
-_N_PARTS = 8
+# Below this many numbers threads don't pay.
 _FEW_ENTRIES = 400_000
-# Columns whose centre is more than this many standard deviations from zero, judged by so many rows, are always centred.
-_FAR, _SAMPLE = 100.0, 256
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,8 @@ class Objective:
     def _over_rows(self, sums: Callable[[tuple[int, int]], Sums]) -> Sums:
         """The total over spans of rows, which are shared among threads."""
         n_samples = self.X.shape[0]
-        n_parts = 1 if n_samples * self.shape[1] <= _FEW_ENTRIES else _N_PARTS
+        # Always eight parts, so that the digits are the same on every machine.
+        n_parts = 1 if n_samples * self.shape[1] <= _FEW_ENTRIES else 8
         spans = pairwise(n_samples * part // n_parts for part in range(n_parts + 1))
         with one_blas_thread():
             return reduce(add, parallel_map(sums, spans))
@@ -149,8 +146,8 @@ class Objective:
         """Whether all columns are so near zero that the gradient keeps its digits if rows aren't centred."""
         if is_sparse(self.X):
             return False
-        sample = self.X[:: max(1, len(self.X) // _SAMPLE)]
-        return bool((np.abs(self.center) <= _FAR * np.abs(sample - self.center).mean(axis=0)).all())
+        sample = self.X[:: max(1, len(self.X) // 256)]
+        return bool((np.abs(self.center) <= 100.0 * np.abs(sample - self.center).mean(axis=0)).all())
 
     def _sums(self, theta: Array, curvature: bool, span: tuple[int, int]) -> Sums:
         """What the rows of a span add."""

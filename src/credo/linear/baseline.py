@@ -5,7 +5,7 @@ The naive forecast: the last value, or that of the last season.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,10 @@ from credo.core.estimator import (
     Estimator,
     Regressor,
     Result,
-    check_positive,
-    check_shapes,
     nonnegative_integer,
     positive,
 )
+from credo.core.fields import Axes, Finite, Increasing, NonNegative, Positive
 from credo.core.frames import Table
 from credo.distributions import StudentT
 
@@ -134,7 +133,7 @@ class BaselineClassifier(_IgnoresColumns, Classifier):
     array([[0.6, 0.4]])
     """
 
-    probabilities_: Array
+    probabilities_: Annotated[Array, Axes("c")]
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count the classes."""
@@ -189,10 +188,10 @@ class NaiveForecast(Regressor):
     array([1.4, 2.8])
     """
 
-    times_: Array
-    values_: Array
-    step_std_: float
-    n_steps_: int
+    times_: Annotated[Array, Axes("n"), Increasing]
+    values_: Annotated[Array, Axes("n")]
+    step_std_: Annotated[float, Finite, NonNegative]
+    n_steps_: Annotated[int, Positive]
 
     def __init__(self, time: int = 0, *, period: float | None = None) -> None:
         self.time = time
@@ -206,10 +205,6 @@ class NaiveForecast(Regressor):
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_shapes(self, times_="n", values_="n", step_std_="")
-        check_positive(self, "n_steps_")
-        if len(self.times_) < 1 or not (np.diff(self.times_) > 0).all() or not self.step_std_ >= 0:
-            raise ValueError("times_ must increase, and step_std_ must not be negative")
         self._check_arguments(self.n_features_in_)
 
     def _check_arguments(self, n_features: int) -> None:

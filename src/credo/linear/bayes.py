@@ -36,6 +36,7 @@ from credo.core.learning import (
 )
 from credo.core.learning.linear_posterior import Posterior
 from credo.core.learning.spectrum import Spectrum, spectrum
+from credo.core.linalg import EPS
 from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
@@ -44,10 +45,6 @@ from credo.linear._rows import Kept, same_intercept
 from credo.linear.least_squares import PosteriorModel
 
 Array = NDArray[np.float64]
-
-_EPS = float(np.finfo(np.float64).eps)
-
-_NOISE_OPTIONS = ("integrate", "evidence", "conjugate")
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class Settings:
     noise_prior: tuple[float, float] | None
 
     def __post_init__(self) -> None:
-        if isinstance(self.noise, str) and self.noise not in _NOISE_OPTIONS:
+        if isinstance(self.noise, str) and self.noise not in ("integrate", "evidence", "conjugate"):
             raise ValueError(
                 f'noise_precision must be a positive number, "integrate", "evidence" or "conjugate"; got {self.noise!r}'
             )
@@ -218,7 +215,7 @@ def _require_finite(prior: float, noise: float, *ratios: float) -> None:
 def _evidence_terms(data: Spectrum, prior_mean: Array) -> EvidenceTerms:
     """What the evidence depends on, with residuals no smaller than the rounding error of the targets."""
     projections = (data.q - data.s * (data.V.T @ prior_mean)) ** 2
-    floor = data.weight * (256 * _EPS) ** 2 * data.y_square
+    floor = data.weight * (256 * EPS) ** 2 * data.y_square
     return EvidenceTerms(
         eigenvalues=data.s**2,
         projections=projections,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,14 +20,13 @@ from credo.core.estimator import (
     ConvergenceWarning,
     LinearClassifier,
     Result,
-    check_positive,
-    check_shapes,
     choice,
     evidence_base,
     interval_level,
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Inner, NonNegative, Positive
 from credo.core.frames import Intervals
 from credo.core.learning.spectrum import Spectrum, components
 from credo.core.linalg import one_blas_thread
@@ -36,8 +35,14 @@ from credo.core.parts import BLOCK_ENTRIES, refuse_parts
 from credo.core.seeds import generator
 from credo.distributions import Mixture, Normal
 from credo.likelihoods import bernoulli as moderated
-from credo.linear._precision import PosteriorFit, given_precision, integrated_precision, maximized_precision
-from credo.linear._variational import LogPosterior, log_posterior
+from credo.linear._variational import (
+    LogPosterior,
+    PosteriorFit,
+    given_precision,
+    integrated_precision,
+    log_posterior,
+    maximized_precision,
+)
 
 Array = NDArray[np.float64]
 
@@ -51,22 +56,18 @@ class LogitPosterior:
     the rows keep their prior variance (c,). `mode` (m, d) is where the posterior is highest at one prior precision.
     """
 
-    V: Array
-    x_mean: Array
-    weights: Array
-    mean: Array
-    root: Array
-    mode: Array
-    contrasts: Array
-    prior_variance: Array
+    V: Annotated[Array, Axes("d R")]
+    x_mean: Annotated[Array, Axes("d")]
+    weights: Annotated[Array, Axes("c"), NonNegative]
+    mean: Annotated[Array, Axes("c m p")]
+    root: Annotated[Array, Axes("c a a")]
+    mode: Annotated[Array, Axes("m p")]
+    contrasts: Annotated[Array, Axes("k m")]
+    prior_variance: Annotated[Array, Axes("c"), Positive]
     centered: bool
 
-    def _check_state(self) -> None:
-        sizes = check_shapes(self, V="d r", x_mean="d", weights="c", mean="c m p", mode="m p", contrasts="k m")
-        sizes["a"] = sizes["m"] * sizes["p"]
-        check_shapes(self, sizes, root="c a a", prior_variance="c")
-        check_positive(self, "weights", zero=True)
-        check_positive(self, "prior_variance")
+    def _sizes(self) -> dict[str, int]:
+        return {"a": self.mode.size}
 
     @classmethod
     def of(cls, found: PosteriorFit, data: Spectrum) -> LogitPosterior:
@@ -187,10 +188,6 @@ def triangular_roots(half: Array) -> Array:
     return (R * sign[..., :, None]).swapaxes(-1, -2)
 
 
-# Up to this many parameters, BLAS threads cost more than they save.
-_FEW_PARAMETERS = 2_500
-
-_PREDICTIVES = ("quadrature", "probit", "monte_carlo", "plugin")
 _MESSAGES = {
     "given": "converged; the prior precision was given",
     "integrated": "converged; the posterior is averaged over the prior precision",
@@ -285,7 +282,7 @@ class BayesianLogisticRegression(LinearClassifier):
     _accepts_sparse = True
     _title = "Bayesian logistic regression"
 
-    posterior_: LogitPosterior
+    posterior_: Annotated[LogitPosterior, Inner(d="d", k="c")]
     nodes_: Array
 
     def __init__(
@@ -318,11 +315,12 @@ class BayesianLogisticRegression(LinearClassifier):
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
         """
-        choice("predictive", self.predictive, _PREDICTIVES)
+        choice("predictive", self.predictive, ("quadrature", "probit", "monte_carlo", "plugin"))
         refuse_parts(self, X, y)
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
-        small = min(rows.shape) * len(self.classes_) <= _FEW_PARAMETERS
+        # With few parameters, BLAS threads cost more than they save.
+        small = min(rows.shape) * len(self.classes_) <= 2_500
         with one_blas_thread() if small else nullcontext():
             self._learn(*log_posterior(rows, codes, weight, n_classes=len(self.classes_), **self._intercept_settings()))
         return self._warned()

@@ -17,10 +17,6 @@ from credo.linear._rows import graded_axes, means
 
 Array = NDArray[np.float64]
 
-# Standard deviation assumed within classes that have none, relative to that of the column: small enough that the
-# distances to the class means outweigh the priors.
-_POINT = 1e-4
-
 
 class LinearDiscriminant(LinearClassifier):
     """Linear discriminant analysis: normal classes with a common covariance Σ, fitted in closed form.
@@ -231,7 +227,8 @@ def _points(X: Array, weight: Array, n_classes: int) -> tuple[Array, Array]:
             f"no column varies within a class, in {len(X)} rows of {n_classes} classes with n_features={n_features}: "
             "the covariance can't be estimated. Use more rows than classes, or another classifier"
         )
-    return np.eye(n_features)[:, varies], np.full(int(varies.sum()), _POINT)
+    # A standard deviation so small that the distances to the means outweigh the priors.
+    return np.eye(n_features)[:, varies], np.full(int(varies.sum()), 1e-4)
 
 
 def _ledoit_wolf(inner: Array, weight: Array) -> float:

@@ -6,7 +6,7 @@ Linear regression by ordinary least squares, with classical standard errors, tes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,8 @@ from scipy import stats
 from scipy.linalg import lapack
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import FitWarning, Regressor, Result, check_positive, check_shapes, interval_level, is_sparse
+from credo.core.estimator import FitWarning, Regressor, Result, interval_level, is_sparse
+from credo.core.fields import Axes, Finite, Inner, Positive
 from credo.core.frames import Intervals, Table
 from credo.core.learning.linear_posterior import Posterior, left_out
 from credo.core.learning.spectrum import spectrum
@@ -35,8 +36,8 @@ class LinearModel(Regressor):
     summary's `_title` and `_notes`.
     """
 
-    coef_: Array
-    intercept_: float
+    coef_: Annotated[Array, Axes("d")]
+    intercept_: Annotated[float, Finite]
     fit_intercept: bool
 
     _title: str
@@ -106,7 +107,7 @@ class PosteriorModel(LinearModel):
 
     coef_std_: Array
     intercept_std_: float
-    posterior_: Posterior
+    posterior_: Annotated[Posterior, Inner(d="d")]
 
     def _keep_posterior(self, posterior: Posterior) -> None:
         self.posterior_, self.coef_, self.intercept_ = posterior, posterior.coef, posterior.intercept
@@ -142,30 +143,22 @@ class PosteriorModel(LinearModel):
         return {"sd": [*([self.intercept_std_] if self.fit_intercept else []), *self.coef_std_]}
 
 
-# Reciprocal condition number above which R₁ is certainly of full rank.
-_SAFE_RCOND = 1e-10
-
-
 @dataclass(frozen=True)
 class Solution:
     """A least-squares fit: weights, the mean row, and a root A of (XᵀX)⁻¹ = AAᵀ."""
 
-    coef: Array
-    root: Array
-    x_mean: Array
-    y_mean: float
+    coef: Annotated[Array, Axes("d")]
+    root: Annotated[Array, Axes("d R")]
+    x_mean: Annotated[Array, Axes("d")]
+    y_mean: Annotated[float, Finite]
     rss: float
     tss: float
-    n_observations: float
+    n_observations: Annotated[float, Positive]
     rank: int
     centered: bool
     # Only for rank-deficient designs: an orthonormal basis of the rows divided by `scale`.
-    span: Array | None
-    scale: Array
-
-    def _check_state(self) -> None:
-        check_shapes(self, coef="d", root="d r", x_mean="d", scale="d", y_mean="")
-        check_positive(self, "n_observations")
+    span: Annotated[Array | None, Axes("d R")]
+    scale: Annotated[Array, Axes("d")]
 
     @property
     def intercept(self) -> float:
@@ -279,7 +272,7 @@ class LinearRegression(LinearModel):
 
     _title = "Linear regression by least squares"
 
-    solution_: Solution
+    solution_: Annotated[Solution, Inner(d="d")]
     coef_std_error_: Array
     intercept_std_error_: float
     r2_: float
@@ -439,7 +432,7 @@ def least_squares(summary: RowSummary, *, center: bool) -> Solution:
     flat = constant_columns(scale, x_mean, summary.weight)
     R1 = np.where(flat, 0.0, R1 / np.where(flat, 1.0, scale))
     scale = np.where(flat, np.maximum(np.abs(x_mean), 1.0), scale)
-    if triangular and not flat.any() and _rcond(R1) > _SAFE_RCOND:
+    if triangular and not flat.any() and _rcond(R1) > 1e-10:
         coef = sla.solve_triangular(R1, c, check_finite=False)
         root = sla.solve_triangular(R1, np.eye(n_features), check_finite=False)
         span, rank = None, n_features

@@ -18,9 +18,6 @@ from credo.linear._rows import collinear
 
 Array = NDArray[np.float64]
 
-# If the others explain all but this share of a column, the SVD is used.
-_SAFE = 1e-10
-
 
 class LeastSquaresClassifier(LinearClassifier):
     """Least squares on targets −1 and +1, or on one 0/1 indicator for each class (Bishop 4.1.3).
@@ -135,7 +132,7 @@ def _least_norm(R: Array, c: Array, scale: Array, n_samples: int) -> tuple[Array
     n_features = R.shape[1]
     if len(R) > n_features and np.array_equal(R, np.triu(R)):
         top = R[:n_features] / scale
-        if np.abs(np.diagonal(top)).min() > _SAFE:
+        if np.abs(np.diagonal(top)).min() > 1e-10:
             return sla.solve_triangular(top, c[:n_features], check_finite=False) / scale[:, None], n_features
     U, s, V = graded_svd(R, order=n_samples)
     return V @ ((U.T @ c) / s[:, None]), len(s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,12 @@ from credo.core.estimator import (
     Regressor,
     Result,
     center_and_scale,
-    check_positive,
-    check_shapes,
     choice,
     interval_level,
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Finite, Positive, Squarable
 from credo.core.frames import Table
 from credo.core.linalg import column_norms
 from credo.core.seeds import generator
@@ -68,15 +67,16 @@ class LMSRegression(Regressor):
     (array([ 1., -2.]), 3.0, 0.1)
     """
 
-    coef_: Array
-    intercept_: float
-    noise_std_: float
+    coef_: Annotated[Array, Axes("d")]
+    intercept_: Annotated[float, Finite]
+    # NaN after a single observation.
+    noise_std_: Annotated[float, Squarable]
     n_seen_: int
     # What a stream is resumed from: units of the columns, last and average weights in them, the level last.
-    x_mean_: Array
-    x_scale_: Array
-    last_: Array
-    average_: Array
+    x_mean_: Annotated[Array, Axes("d")]
+    x_scale_: Annotated[Array, Axes("d"), Positive]
+    last_: Annotated[Array, Axes("d+1")]
+    average_: Annotated[Array, Axes("d+1")]
     centered_: bool
 
     def __init__(
@@ -91,13 +91,6 @@ class LMSRegression(Regressor):
         self.n_epochs = n_epochs
         self.fit_intercept = fit_intercept
         self.random_state = random_state
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_shapes(self, {"d": self.n_features_in_}, x_mean_="d", x_scale_="d", last_="d+1", average_="d+1")
-        check_positive(self, "x_scale_")
-        if not np.isnan(self.noise_std_):
-            check_positive(self, "noise_std_", zero=True, square=True)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the model by `n_epochs` passes over the rows."""

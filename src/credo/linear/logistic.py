@@ -1,9 +1,14 @@
-"""Logistic regression by maximum likelihood or with an ℓ₂ penalty."""
+"""Logistic regression by maximum likelihood or with an ℓ₂ penalty, for rows in memory and for tables in parts.
+
+For a table in parts, each evaluation of the objective is a sum over the chunks, in one pass.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import add
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,20 +29,15 @@ from credo.core.estimator import (
 from credo.core.frames import Intervals
 from credo.core.linalg import EPS, column_norms
 from credo.core.notices import warn
-from credo.core.parts import Parts, in_parts, parts_of, survey_labels
-from credo.linear._ascent import COLLINEAR, Monitor, Optimum, newton, newton_cg, steepest_ascent
-from credo.linear._logistic_parts import maximize_in_parts, objective_in_parts
+from credo.core.parts import Chunk, Labels, LabelSurvey, Parts, in_parts, parts_of, survey_labels
+from credo.linear._ascent import COLLINEAR, Monitor, Optimum, SeparationMonitor, newton, newton_cg, steepest_ascent
 from credo.linear._rows import collinear, graded_axes
-from credo.linear._separable import SeparationMonitor
-from credo.linear._softmax import MatrixFreeObjective, Objective, contrasts
+from credo.linear._softmax import MatrixFreeObjective, Objective, Point, Sums, contrasts
 
 Array = NDArray[np.float64]
 
-# Parameters up to which the curvature is stored, and entries of X up to which it may be rotated.
+# Parameters up to which the curvature is stored.
 _FEW_PARAMETERS = 600
-_ROTATED_ENTRIES = 8_000_000
-# Rows from which the centre is computed; any centre near the rows gives the same fit.
-_SAMPLE = 256
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,7 @@ class LogisticRegression(LinearClassifier):
             raise ValueError(f"solver={self.solver!r} needs all rows in memory: use solver='newton'")
         found, labels = survey_labels(self, parts, self.class_weight)
         objective = objective_in_parts(
-            parts,
-            found,
-            labels,
-            penalty=float(self.alpha),
-            intercept=bool(self.fit_intercept),
-            center_of=_center,
+            parts, found, labels, penalty=float(self.alpha), intercept=bool(self.fit_intercept)
         )
         end = maximize_in_parts(objective, tol=float(self.tol), max_iter=int(self.max_iter))
         return Maximum(objective, end, objective.center)
@@ -320,7 +315,7 @@ def maximize(
 ) -> Maximum:  # fmt: skip
     """The maximum of an objective by Newton's method; see `newton` for the arguments."""
     n_samples, n_features = objective.X.shape
-    small = n_samples * n_features <= _ROTATED_ENTRIES
+    small = n_samples * n_features <= 8_000_000
     if n_samples <= n_features and small and objective.shape[0] * n_samples <= _FEW_PARAMETERS:
         return _rotated(objective, tol=tol, max_iter=max_iter, monitor=monitor)
     if isinstance(objective, MatrixFreeObjective):
@@ -357,7 +352,94 @@ def _rotated(objective: Objective, *, tol: float, max_iter: int, monitor: Monito
 def _center(X: Any) -> Array:
     if is_sparse(X):
         return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    sample = X[:: max(1, len(X) // _SAMPLE)]
+    # Any centre near the rows gives the same fit.
+    sample = X[:: max(1, len(X) // 256)]
     # The second mean corrects the rounding error of the first, which would make a constant column vary.
     center = sample.mean(axis=0)
     return center + (sample - center).mean(axis=0)
+
+
+@dataclass(frozen=True)
+class PartsObjective(Objective):
+    """L(Θ) for rows in parts; X, codes and weight are a sample of them, with the weight of all rows."""
+
+    parts: Parts = field(kw_only=True)
+    labels: Labels = field(kw_only=True)
+    row_count: int = field(kw_only=True)
+
+    @property
+    def mean_weight(self) -> float:
+        return self.total / self.row_count
+
+    def start(self) -> Array:
+        """No weights, and the intercepts at the log frequencies of the classes among all rows."""
+        theta = np.zeros(self.shape)
+        if self.intercept:
+            level = np.log(self.labels.totals / self.labels.totals.sum())
+            theta[:, -1] = level[1] - level[0] if len(level) == 2 else level @ self.contrasts
+        return theta
+
+    def evaluate(self, theta: Array, *, curvature: bool = True) -> Point:
+        """The objective at Θ, in one pass over the table."""
+        # Without penalties, which are added once for all chunks.
+        empty = Objective(
+            np.empty((0, 0)), np.empty(0, np.intp), np.empty(0), self.n_classes, self.center, 0.0, self.intercept
+        )
+        sums = self.parts.map_reduce(partial(_chunk_sums, theta, curvature, empty, self.labels), add)
+        return self._penalized(theta, sums)
+
+    @property
+    def sample(self) -> Objective:
+        """The objective of the sample alone."""
+        return Objective(self.X, self.codes, self.weight, self.n_classes, self.center, self.penalty, self.intercept)
+
+
+def _chunk_sums(theta: Array, curvature: bool, empty: Objective, labels: Labels, chunk: Chunk) -> Sums:
+    """What a chunk adds to the objective."""
+    rows, codes, weight = labels.read(chunk)
+    found = replace(empty, X=rows, codes=codes, weight=weight).evaluate(theta, curvature=curvature)
+    return Sums(found.log_likelihood, found.gradient, found.curvature, found.min_margin)
+
+
+def objective_in_parts(
+    parts: Parts, found: LabelSurvey, labels: Labels, *, penalty: float, intercept: bool
+) -> PartsObjective:
+    """The objective of the parts that were surveyed."""
+    X, codes, weight = labels.read_sample(found.sample)
+    n_classes = len(labels.classes)
+    n_parameters = contrasts(n_classes).shape[1] * (X.shape[1] + intercept)
+    if n_parameters > 5000:
+        raise ValueError(
+            f"{n_parameters} parameters are too many for a table in parts, whose curvature is stored: at most 5000. "
+            "Use fewer columns, or a sample of the rows that fits into memory"
+        )
+    return PartsObjective(
+        X,
+        codes,
+        weight * (labels.totals.sum() / weight.sum()),
+        n_classes,
+        _center(X) if intercept else np.zeros(X.shape[1]),
+        penalty,
+        intercept,
+        parts=parts,
+        labels=labels,
+        row_count=found.n_rows,
+    )
+
+
+def maximize_in_parts(objective: PartsObjective, *, tol: float, max_iter: int) -> Optimum:
+    """The maximum by Newton's method, started at that of the sample, if it has one and no class is missing."""
+    sample, start = objective.sample, objective.start()
+    if np.unique(sample.codes).size == sample.n_classes:
+        # A start needn't have many digits.
+        near = newton(sample, start=start, tol=1.0, max_iter=20)
+        if near.converged and not near.failure and near.point.min_margin <= 0:
+            start = near.point.theta
+    monitor = SeparationMonitor(exact=False) if objective.penalty == 0 else None
+    end = newton(objective, start=start, tol=tol, max_iter=max_iter, monitor=monitor)
+    if end.failure == COLLINEAR:
+        raise ValueError(
+            "the columns are collinear, so the maximum isn't unique: drop columns that repeat others or are constant, "
+            "or set alpha to a number above 0"
+        )
+    return end

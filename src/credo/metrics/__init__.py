@@ -23,9 +23,8 @@ the formulas of the single distributions (`credo.distributions`).
 """
 
 from credo.metrics._calibration import calibration_curve, coverage, pit
-from credo.metrics._classes import Forecast, accuracy, brier, calibration_error, forecast, groups
+from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, scorer
 from credo.metrics._influence import Influence, influence
-from credo.metrics._scorer import Scorer, scorer
 from credo.metrics._scores import NoDistribution, crps, final_step, log_score, point, predictive, rmse
 
 __all__ = [

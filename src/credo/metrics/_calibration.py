@@ -162,8 +162,6 @@ Vector = NDArray[np.float64]
 # The significance level of all tests; for a normal z that is |z| > 2.576.
 ALARM = 0.01
 ALARM_Z = 2.5758293035489
-# Half of all standard normal numbers, and 95 % of them, have at most this absolute value.
-_QUARTILE, _NEARLY_ALL = 0.6744897501960817, 1.959963984540054
 # Fewer rows than this can't show whether class probabilities are calibrated.
 FEW = 20
 # A calibration error below this matters little for most uses.
@@ -290,7 +288,8 @@ def uniformity(pit: Vector) -> Uniformity:
     normal = ndtri(np.clip(values, 0.25 / n, 1 - 0.25 / n))
     bias = float((values.mean() - 0.5) * np.sqrt(12 * n))
     off = np.abs(normal - (normal.mean() if abs(bias) > ALARM_Z else 0.0))
-    central = float(np.mean(off < _QUARTILE))
+    # Half of all standard normal numbers have at most this absolute value, and 95 % at most 1.96.
+    central = float(np.mean(off < 0.6744897501960817))
     return Uniformity(
         n=n,
         above=float(np.mean(values > 0.5)),
@@ -299,7 +298,7 @@ def uniformity(pit: Vector) -> Uniformity:
         middle=float((central - 0.5) * 2 * np.sqrt(n)),
         central=central,
         distance=float(kstest(values, "uniform").statistic),
-        coverage=coverage_test(off <= _NEARLY_ALL),
+        coverage=coverage_test(off <= 1.959963984540054),
         bars=pit_histogram(values, level=1 - ALARM),
     )
 

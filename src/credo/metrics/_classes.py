@@ -1,20 +1,21 @@
-"""Scores of predicted class probabilities."""
+"""Scores of predicted class probabilities.
+
+Scores of distributions as scikit-learn scorers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.metrics._scores import average, outcomes
+from credo.metrics._scores import average, crps, log_score, outcomes, predictive, rmse
 
 Vector = NDArray[np.float64]
-
-# The number of groups in a calibration error, and the fewest rows of a group.
-_GROUPS, _ROWS_A_GROUP = 10, 20
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,65 @@ def groups(predicted: Vector) -> NDArray[np.intp]:
     >>> groups(np.array([0.1, 0.1, 0.9])).tolist()
     [0, 0, 0]
     """
-    n_groups = min(_GROUPS, max(1, len(predicted) // _ROWS_A_GROUP))
+    n_groups = min(10, max(1, len(predicted) // 20))
     ends = np.quantile(predicted, np.arange(1, n_groups) / n_groups)
     return np.searchsorted(np.unique(ends), predicted, side="right")
+
+
+# The sign makes greater better.
+_SCORES = {
+    "log_score": (1.0, log_score),
+    "crps": (-1.0, crps),
+    "rmse": (-1.0, rmse),
+    "brier": (-1.0, brier),
+    "accuracy": (1.0, accuracy),
+}
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A scikit-learn scorer: `scorer(estimator, X, y)`, greater is better.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.metrics import Scorer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0.1, 0.9, 2.1, 2.9, 4.1, 4.9]
+    >>> cross_val_score(LinearRegression(), X, y, scoring=Scorer("crps"), cv=2).round(2)
+    array([-0.19, -0.19])
+    """
+
+    name: str
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The score of a fitted estimator's predictive distributions at X."""
+        sign, score = _SCORES[self.name]
+        return sign * score(y, predictive(estimator, X), sample_weight=sample_weight)
+
+
+def scorer(name: str) -> Scorer:
+    """A scikit-learn scorer, for `scoring=` in cross_val_score, GridSearchCV and similar functions.
+
+    Parameters
+    ----------
+    name : {"log_score", "crps", "rmse", "brier", "accuracy"}
+        CRPS, RMSE and Brier score are negated, so that greater is better; the last two are for classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.linear import BayesianLinearRegression
+    >>> from credo.metrics import scorer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X = np.arange(12.0)[:, None]
+    >>> y = X[:, 0] + np.tile([0.1, -0.1, 0.2], 4)
+    >>> scores = cross_val_score(BayesianLinearRegression(), X, y, scoring=scorer("log_score"), cv=3)
+    >>> scores.shape
+    (3,)
+    """
+    if name not in _SCORES:
+        nearest = get_close_matches(str(name), _SCORES, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise ValueError(f"scorer takes one of {', '.join(map(repr, _SCORES))}; got {name!r}{hint}")
+    return Scorer(name)

@@ -24,7 +24,6 @@ _TOO_MUCH = 2.0
 # predicting it is at least this part of the largest.
 _CORRELATED = 0.95
 _LARGE_PART = 0.5
-_MAX_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def influence(
     """
     names = list(dict.fromkeys(columns))
     blocks = [[i for i, column in enumerate(columns) if column == name] for name in names]
-    picked = np.random.default_rng(0).permutation(len(X))[:_MAX_ROWS]
+    picked = np.random.default_rng(0).permutation(len(X))[:500]
     # The first feature of a measured input is its value; levels have two values each.
     measured = [len(np.unique(X[:, block[0]])) > 2 for block in blocks]
     each = np.array(
@@ -191,7 +190,7 @@ def _change(new: Any, old: Any) -> Vector:
 
 # Fewer rows than this show no trend. Groups have at least so many rows, and there are at most so many groups.
 TREND_ROWS = 60
-_GROUP_ROWS, _MAX_GROUPS = 20, 12
+_GROUP_ROWS = 20
 
 
 class ResidualTrend(NamedTuple):
@@ -230,7 +229,7 @@ def residual_trend(prediction: Vector, residual: Vector) -> ResidualTrend | None
     n = len(prediction)
     if n < TREND_ROWS:
         return None
-    groups = np.array_split(np.argsort(prediction, kind="stable"), min(_MAX_GROUPS, n // _GROUP_ROWS))
+    groups = np.array_split(np.argsort(prediction, kind="stable"), min(12, n // _GROUP_ROWS))
     middle = np.array([np.median(prediction[group]) for group in groups])
     if len(np.unique(middle)) < len(middle):
         return None

@@ -57,7 +57,7 @@ from credo.core.estimator import (
 from credo.core.fields import Axes, Inner, Positive, Probabilities
 from credo.core.frames import Table
 from credo.core.learning.em import Ascent, best_ascent, distant_rows, smallest_bic, squared_distances
-from credo.core.linalg import NotPositiveDefiniteError, factorize
+from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize
 from credo.core.notices import warn
 from credo.core.seeds import generator
 
@@ -65,9 +65,6 @@ Array = NDArray[np.float64]
 
 # The gamma prior of ν where it is learned: shape 2 and rate 0.1 (Juárez & Steel 2010).
 DF_SHAPE, DF_RATE = 2.0, 0.1
-# Without a prior, what is added to the sum of squares of a component, in units of the columns' squared spread.
-_FLOOR = 1e-6
-_MEAN_COUNT = 0.01
 
 
 @dataclass(frozen=True)
@@ -182,12 +179,12 @@ class Prior:
     def weak(cls, n_components: int, n_features: int, *, full: bool) -> Prior:
         """The prior of Fraley & Raftery (2007), with the spread of each column in place of their covariance."""
         dof = n_features + 2.0 if full else 3.0
-        return cls(1.0, _MEAN_COUNT, n_components ** (-2.0 / n_features), dof + 1.0)
+        return cls(1.0, 0.01, n_components ** (-2.0 / n_features), dof + 1.0)
 
     @classmethod
     def none(cls) -> Prior:
         """Only a penalty ½ε tr Σ⁻¹ that bounds the likelihood."""
-        return cls(0.0, 0.0, _FLOOR, 0.0)
+        return cls(0.0, 0.0, 1e-6, 0.0)
 
     def log_density(self, parts: Components, *, learns_df: bool) -> float:
         """The log prior density up to `log_constant`."""
@@ -241,12 +238,6 @@ def log_df_prior(df: Array) -> Array:
     return np.asarray(DF_SHAPE * np.log(df) - DF_RATE * df)
 
 
-# Iterations of each start, of which the best is continued; passes of k-means in a start.
-_SHORT, _KMEANS = 20, 5
-_DF_RANGE, _DF_STEPS = (np.log(0.05), np.log(1e4)), 30
-_DF_START = 10.0
-
-
 @dataclass(frozen=True)
 class Fit:
     """Components, their responsibilities and squared distances (n, k), and the log posterior up to a constant."""
@@ -293,20 +284,20 @@ class Problem:
         """
         X, weight = rankdata(self.X, axis=0) / len(self.X) if ranks else self.X, self.weight
         centers = distant_rows(X, weight, self.n_components, rng)
-        for _ in range(_KMEANS):
+        for _ in range(5):
             shares = np.eye(len(centers))[squared_distances(X, centers).argmin(axis=1)]
             mass = weight @ shares
             sums = (shares * weight[:, None]).T @ X
             centers = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centers)
         mass = weight[:, None] * shares
-        df = np.full(len(centers), _DF_START if self.df is None else self.df)
+        df = np.full(len(centers), 10.0 if self.df is None else self.df)
         return self.prior.mode(self.X, mass, mass, df, full=self.full)
 
     def _best_df(self, mass: Array, q: Array) -> Array:
         """ν_k at the maximum of Σ r_ik ln t(q_ik | ν_k) plus its log prior, by bisection of the slope in ln ν."""
         d, counts = self.X.shape[1], mass.sum(axis=0)
-        low, high = (np.full(len(counts), end) for end in _DF_RANGE)
-        for _ in range(_DF_STEPS):
+        low, high = (np.full(len(counts), end) for end in (np.log(0.05), np.log(1e4)))
+        for _ in range(30):
             middle = 0.5 * (low + high)
             nu = np.exp(middle)
             rows = (nu + d) / (nu + q) * q / nu - np.log1p(q / nu)
@@ -322,11 +313,7 @@ def maximize(problem: Problem, *, n_restarts: int, max_iter: int, tol: float, rn
     heavy_tails = problem.df != np.inf
     starts = (problem.at(problem.start(rng, ranks=(i % 2 == 0) == heavy_tails)) for i in range(n_starts))
     goal = tol * float(problem.weight.sum())
-    return best_ascent(starts, problem.step, max_iter=max_iter, goal=goal, n_short=_SHORT)
-
-
-# The curvature matrix of this many parameters takes 32 MB.
-_MOST_PARAMETERS = 2000
+    return best_ascent(starts, problem.step, max_iter=max_iter, goal=goal, n_short=20)
 
 
 def n_parameters(problem: Problem) -> int:
@@ -342,7 +329,7 @@ def log_evidence(problem: Problem, fit: Fit) -> float | None:
     The components can be numbered in K! ways, each a mode of its own.
     """
     n = n_parameters(problem)
-    if n > _MOST_PARAMETERS:
+    if n > 2000:
         return None
     try:
         factor = factorize(curvature(problem, fit), jitter=0.0)
@@ -406,13 +393,6 @@ def _df_derivatives(nu: float, q: Array, d: int) -> tuple[Array, Array]:
     second = 0.5 * (polygamma(1, (nu + d) / 2) - polygamma(1, nu / 2)) + d / nu**2 + q / (nu * (nu + q))
     second = second + q * (nu * (nu + q) - (nu + d) * (2 * nu + q)) / (nu * (nu + q)) ** 2
     return 0.5 * first, 0.5 * second
-
-
-_EPS = float(np.finfo(np.float64).eps)
-# Interquartile range of a standard normal distribution.
-_NORMAL_IQR = 1.349
-# In units of the spread of a column.
-_FARTHEST = 1e140
 
 
 class DensityMixture(DensityMixin, Estimator):
@@ -557,7 +537,7 @@ class DensityMixture(DensityMixin, Estimator):
         rows = self._predict_rows(X)
         # Farther out, squares would overflow, and no component would be more probable than another.
         with np.errstate(over="ignore"):
-            standardized = np.clip((rows - self.center_) / self.scale_, -_FARTHEST, _FARTHEST)
+            standardized = np.clip((rows - self.center_) / self.scale_, -1e140, 1e140)
         return self.components_.log_terms(standardized)
 
     def _standardized(self, X: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
@@ -632,8 +612,8 @@ def _center_and_scale(rows: Array, weight: Array) -> tuple[Array, Array, NDArray
         for level in (0.25, 0.5, 0.75)
     )
     std = center_and_scale(rows, weight)[1]
-    constant = np.ptp(rows, axis=0) <= 8 * _EPS * np.abs(center)
-    return center, np.maximum((upper - lower) / _NORMAL_IQR, 1e-3 * std), constant
+    constant = np.ptp(rows, axis=0) <= 8 * EPS * np.abs(center)
+    return center, np.maximum((upper - lower) / 1.349, 1e-3 * std), constant
 
 
 def _log_likelihood(problem: Problem, path: Ascent[Fit]) -> float:

@@ -38,14 +38,8 @@ from credo.kernels.stationary import Stationary
 Array = NDArray[np.float64]
 Terms = list[list[Kernel]]
 
-# The most factors of a term.
-_MOST_FACTORS = 3
-# Periods are searched with this many frequencies for each that the data can tell apart, but no more in all.
-_OVERSAMPLING, _MOST_FREQUENCIES = 5, 50_000
 # Length scales above this share of the range of a column make a trend.
 LONG = 0.2
-# Fewer rows than this show no period.
-_FEW_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -203,7 +197,7 @@ def _short_terms(column: Column) -> Iterator[list[Kernel]]:
 
 def _new_factors(term: list[Kernel], column: Column, periods: Sequence[float]) -> Iterator[Kernel]:
     own = [factor for factor in term if column_of(factor) == column.index]
-    if len(term) >= _MOST_FACTORS:
+    if len(term) >= 3:
         return
     if not any(_is(factor, Linear) for factor in own):
         yield column.line(column.zero)
@@ -252,10 +246,11 @@ def likely_periods(x: Array, rest: Array) -> list[float]:
     """
     x, span = x - x.min(), float(np.ptp(x))
     gaps = np.diff(np.unique(x))
-    if len(gaps) + 1 < _FEW_ROWS or not rest.any():
+    if len(gaps) + 1 < 12 or not rest.any():
         return []
-    step = 1.0 / (_OVERSAMPLING * span)
-    highest = min(0.5 / float(np.median(gaps)), _MOST_FREQUENCIES * step)
+    # Five frequencies for each that the data can tell apart, and 50,000 at most.
+    step = 1.0 / (5 * span)
+    highest = min(0.5 / float(np.median(gaps)), 50_000 * step)
     frequency = np.arange(2.0 / span, highest * (1 + 1e-9), step)
     if not len(frequency):
         return []
@@ -277,12 +272,8 @@ _DAYS = {
     "quarter": 365.25 / 4, "year": 365.25,
 }  # fmt: skip
 _CYCLES = {"hourly": 1 / 24, "daily": 1.0, "weekly": 7.0, "monthly": 365.25 / 12, "yearly": 365.25}
-# A period within this share of a named one has its name.
-_SAME = 0.015
 # Numbers in this range that have no other unit are years.
 _YEARS = 1500.0, 2200.0
-# Length scales below this share of the range of the column are short-term.
-_SHORT = 0.03
 # Correlation with x from which a smooth function rises or falls.
 _MONOTONE = 0.85
 
@@ -317,7 +308,7 @@ class Axis:
         """A periodic function, by the name of its period where it has one."""
         days = period * _DAYS.get(self.unit, np.nan)
         for name, length in _CYCLES.items():
-            if abs(days / length - 1) < _SAME:
+            if abs(days / length - 1) < 0.015:
                 return f"a {name} cycle"
         return f"a cycle with a period of {self.length(period)}"
 
@@ -365,7 +356,7 @@ def _smooth_words(kernel: Stationary, axis: Axis, sense: str, growth: str) -> st
         return text if share > 1 else f"{text} that bends over {over}"
     if share > LONG:
         return f"slow {kind} variation over {over}{growth}"
-    if share < _SHORT:
+    if share < 0.03:
         return f"{kind} short-term deviations that last {over}{growth}"
     return f"{kind} variation over {over}{growth}"
 

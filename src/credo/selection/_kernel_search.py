@@ -44,9 +44,6 @@ from credo.selection._kernel_moves import (
 
 Array = NDArray[np.float64]
 
-# The most rows of the printed table of steps.
-_SHOWN = 15
-
 
 @dataclass(frozen=True)
 class Step:
@@ -143,7 +140,7 @@ class KernelSearch:
                 "penalised": [step.score for step in steps],
                 "kernel": [repr(step.kernel) for step in steps],
             },
-            most=_SHOWN,
+            most=15,
         )
 
     def decompose(self, X: ArrayLike) -> list[Normal]:
@@ -247,11 +244,6 @@ Progress = Callable[[str, float, float], None]
 _MOST_ROWS, _N_BLOCKS = 300, 6
 # Evaluations of the evidence for every kernel that is tried, and for the best few of each round.
 _TRIAL, _POLISH, _FINALISTS = 15, 50, 4
-# A round must raise the penalised evidence by this many nats.
-_MARGIN = 2.0
-# A line is added to a trend that rises or falls, unless it costs more nats than this.
-_NEGLIGIBLE = 1.0
-# The most rounds.
 _MOST_ROUNDS = 12
 
 
@@ -376,7 +368,8 @@ class _Search:
 
     def _keep(self, candidate: _Candidate) -> bool:
         """Whether a candidate is better by the margin, and the best from now on."""
-        better = candidate.score > self.best.score + _MARGIN
+        # By two nats of the penalised evidence.
+        better = candidate.score > self.best.score + 2.0
         self.best = candidate if better else self.best
         return better
 
@@ -412,7 +405,8 @@ class _Search:
             if direction(x, self._mean_of(long)):
                 with_line = self._climb([*terms, [column.line(column.middle)]], self.best.noise, _POLISH)
                 self.steps.append(self._step(self.steps[-1].round + 1, with_line))
-                if with_line.log_evidence > self.best.log_evidence - _NEGLIGIBLE:
+                # A trend that rises or falls gets a line, unless that costs more than a nat.
+                if with_line.log_evidence > self.best.log_evidence - 1.0:
                     self.best = with_line
 
     def _starts(self) -> list[Terms]:

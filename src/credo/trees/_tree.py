@@ -164,8 +164,6 @@ def shares(feature: Index, gain: Array, n_features: int) -> Array:
 # Of ln κ₀, ln(ν₀ − 2) and ln s₀² around their centres: weak, and finite where leaves say nothing.
 _PRIOR_SD = np.array([2.0, 1.0, 2.0])
 _PRIOR_CENTER = np.array([0.0, 1.0])
-# In units of the variance of y.
-_LEAST_VARIANCE = 1e-10
 # Candidates for the strength of a Dirichlet prior.
 _STRENGTHS = np.geomspace(1e-2, 1e3, 31)
 
@@ -194,7 +192,7 @@ class NormalPrior:
         weight = np.ones(len(leaves)) if weight is None else weight
         more = leaves if without is None else leaves - without
         inside = float(weight @ np.maximum(more[:, 2], 0.0) / (weight @ more[:, 0]))
-        center = np.array([*_PRIOR_CENTER, np.log(np.clip(inside, _LEAST_VARIANCE, 1.0))])
+        center = np.array([*_PRIOR_CENTER, np.log(np.clip(inside, 1e-10, 1.0))])
         if strength is not None:
             center[0] = np.log(strength)
 
@@ -289,10 +287,6 @@ def _highest(values: Array) -> float:
     return float(np.exp(refined_maximum(np.log(_STRENGTHS), values)))
 
 
-# Integers up to here are exact in float32.
-_MOST_RANKS = 2**24
-
-
 @dataclass(frozen=True)
 class Sample:
     """Training rows, merged, in an order that doesn't depend on that of the table, and their weights.
@@ -316,7 +310,8 @@ class Sample:
         ranks, values = np.empty(rows.shape, dtype=np.float32), []
         for j, column in enumerate(rows.T):
             known, code = np.unique(column, return_inverse=True)
-            step = -(-len(known) // _MOST_RANKS)
+            # Integers up to 2²⁴ are exact in float32.
+            step = -(-len(known) // 2**24)
             ranks[:, j] = np.where(np.isnan(column), np.nan, code // step)
             values.append(known[::step])
         return cls(rows, target[first], total, ranks, tuple(values), key)
@@ -367,16 +362,12 @@ class Sample:
 
 
 N_FOLDS = 5
-# Penalties relative to the risk of the root: from less than that of one row to more than any split gains.
-_N_ALPHAS = 24
-_LEAST = 0.02
-# Of more rows, as many are held out to choose the penalty.
-_MOST_HELD_OUT = 20_000
 
 
 def alphas(n_observations: float) -> Array:
     """Candidates for the penalty, in units of the root's risk; the first prunes nothing that improves the fit."""
-    return np.append(0.0, np.geomspace(_LEAST / n_observations, 1.0, _N_ALPHAS))
+    # From less than the risk of one row to more than any split gains.
+    return np.append(0.0, np.geomspace(0.02 / n_observations, 1.0, 24))
 
 
 def held_out_nodes(
@@ -411,4 +402,4 @@ def _fold_trees(
         check()
         test = np.flatnonzero(fold == k)
         if len(test) and len(test) < len(fold):
-            yield test[: _MOST_HELD_OUT // n_folds], grow(np.flatnonzero(fold != k))
+            yield test[: 20_000 // n_folds], grow(np.flatnonzero(fold != k))

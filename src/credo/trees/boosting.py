@@ -35,12 +35,8 @@ from credo.distributions import Distribution, Normal
 from credo.trees._jit import add_trees
 from credo.trees._tree import Index, Nodes, shares
 
-# One row in this many validates the number of rounds; with fewer rows than _FEW all are used, for _FEW_ROUNDS rounds.
-VALIDATION, _FEW, _FEW_ROUNDS = 5, 15, 20
-# Rounds between two looks at the validation rows, and without improvement before it ends.
-_STEP, _PATIENCE = 40, 30
-# Tables with fewer numbers are fitted in one thread: several would spend their time waiting for each other.
-_MANY_NUMBERS = 500_000
+# One row in this many validates the number of rounds, if there are 15 or more.
+VALIDATION = 5
 
 
 @dataclass(frozen=True)
@@ -128,9 +124,10 @@ def boost(
     # Of a column without any value, scikit-learn makes no bins.
     X = np.where(np.isnan(X).all(axis=0), 0.0, X)
     held = _held_out(strata, key)
-    with one_openmp_thread() if X.size < _MANY_NUMBERS else nullcontext():
+    # With fewer numbers, several threads would spend their time waiting for each other.
+    with one_openmp_thread() if X.size < 500_000 else nullcontext():
         if not held.any():
-            return Boosted(_fit(builder, X, y, weight, min(_FEW_ROUNDS, max_rounds)), np.empty(0))
+            return Boosted(_fit(builder, X, y, weight, min(20, max_rounds)), np.empty(0))
         rounds, losses = _best_rounds(builder, X, y, weight, held, loss, max_rounds)
         return Boosted(_fit(builder, X, y, weight, max(rounds, 1)), losses)
 
@@ -148,9 +145,9 @@ def _best_rounds(
     builder.set_params(warm_start=True)
     tested, target, share = X[held], y[held], weight[held]
     best, best_losses, F, done = 0, np.empty(0), None, 0
-    while done < max_rounds and done - best < _PATIENCE:
+    while done < max_rounds and done - best < 30:
         deadlines.check()
-        trees = _fit(builder, X[~held], y[~held], weight[~held], min(done + _STEP, max_rounds))
+        trees = _fit(builder, X[~held], y[~held], weight[~held], min(done + 40, max_rounds))
         if F is None:
             F = trees.first(0).predict(tested)
             best_losses = loss(target, F)
@@ -177,7 +174,7 @@ def _held_out(strata: NDArray[Any], key: Index) -> NDArray[np.bool_]:
     held = np.zeros(len(strata), dtype=bool)
     for value in np.unique(strata):
         rows = np.flatnonzero(strata == value)
-        if len(rows) >= _FEW:
+        if len(rows) >= 15:
             held[rows[np.argsort(key[rows], kind="stable")][VALIDATION - 1 :: VALIDATION]] = True
     return held
 

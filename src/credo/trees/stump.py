@@ -17,9 +17,6 @@ from credo.trees._jit import best_split, boost_stumps, vote
 from credo.trees._tree import Array, DirichletPrior, Index, Tree
 from credo.trees.trees import TreeClassifier
 
-# Entries that a compiled call visits between two checks of the deadline: about a tenth of a second.
-_VISITS = 30_000_000
-
 
 class DecisionStump(TreeClassifier):
     """A decision tree of one threshold.
@@ -172,7 +169,8 @@ def boosted_stumps(
     n, d = columns.rows.shape
     feature, label = np.zeros(n_rounds, dtype=np.intp), np.zeros((n_rounds, 2), dtype=np.intp)
     threshold, error, kept = np.zeros(n_rounds), np.zeros(n_rounds), np.zeros((n_rounds if keep else 0, n))
-    stride, done = max(1, _VISITS // (n * d)), 0
+    # About a tenth of a second between two checks of the deadline.
+    stride, done = max(1, 30_000_000 // (n * d)), 0
     while done < n_rounds:
         check()
         stop = min(n_rounds, done + stride)

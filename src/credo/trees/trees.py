@@ -129,10 +129,6 @@ def checked(model: Any) -> dict[str, Any]:
     return {"max_depth": model.max_depth, "max_features": model.max_features, "random_state": seed}
 
 
-# Of choosing the penalty given the prior, and the prior given the penalty.
-_TURNS = 3
-
-
 def _has_squares(tree: Tree) -> bool:
     return tree.value.shape[1] == 2 and bool((tree.value[:, 1] >= 0).all())
 
@@ -255,7 +251,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
         y, weight = sample.target[held], sample.weight[held]
         error = min(float(np.average((y - part[:, 1]) ** 2, weights=weight)) for part in leaves)
         prior, best = NormalPrior(0.0, 1.0, 5.0, max(error, 1e-10)), -1
-        for _ in range(_TURNS):
+        for _ in range(3):
             before, best = best, last_highest([float(weight @ prior.predictive(part).log_prob(y)) for part in leaves])
             if best == before:
                 break

@@ -6,8 +6,7 @@ from scipy import sparse
 
 from credo.core.learning.coordinate import Labels, Rows, elastic_net_path, logistic_path, polish, working_set
 from credo.core.learning.coordinate import logistic as newton
-from credo.core.learning.coordinate.rows import least_squares_gap
-from credo.core.learning.coordinate.working_sets import GramWorkingSet, SparseWorkingSet
+from credo.core.learning.coordinate.rows import GramWorkingSet, SparseWorkingSet, least_squares_gap
 
 
 def table(n=50, p=30, seed=0):

@@ -23,9 +23,6 @@ from credo.core.estimator.rows import is_sparse, numeric, with_gaps
 from credo.core.fields import Axes, Size, Sometimes
 from credo.core.frames import Table
 
-# The largest weight must be between these: a weight of k means k copies of a row.
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-15, 1e15
-
 
 class FitWarning(UserWarning):
     """The fit succeeded, but with something that the user should know about.
@@ -201,7 +198,7 @@ class Estimator(FittedState, BaseEstimator):
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")
-        if not _LEAST_WEIGHT < weight.max() <= _MOST_WEIGHT:
+        if not 1e-15 < weight.max() <= 1e15:
             raise ValueError(
                 f"the largest sample_weight is {weight.max():.3g}, but a weight of k means k copies of a row: rescale "
                 "the weights so that they sum to the number of observations"

@@ -18,10 +18,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from credo.core.estimator.base import Estimator
-from credo.core.estimator.checks import check_shapes, choice, interval_level
+from credo.core.estimator.checks import choice, interval_level
 from credo.core.estimator.dask import is_dask, over_partitions
 from credo.core.estimator.rows import check_magnitude, is_missing, numeric, unmasked
-from credo.core.fields import Axes
+from credo.core.fields import Axes, Where
 from credo.core.frames import Intervals, Table
 from credo.distributions import Bernoulli, Categorical
 
@@ -246,19 +246,15 @@ class LinearClassifier(Classifier):
     (['high', 'low'], array([ 18., -18.]))
     """
 
-    coef_: Array
-    intercept_: Array
+    classes_: Annotated[NDArray[Any], Axes("c"), Where(lambda labels: len(labels) > 1, "two labels or more")]
+    coef_: Annotated[Array, Axes("k d")]
+    intercept_: Annotated[Array, Axes("k")]
     fit_intercept: bool
 
     _title: str
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise ValueError(f"classes_ has {n_classes} labels")
-        sizes = {"k": 1 if n_classes == 2 else n_classes, "d": self.n_features_in_}
-        check_shapes(self, sizes, coef_="k d", intercept_="k")
+    def _sizes(self) -> dict[str, int]:
+        return {"k": 1 if len(self.classes_) == 2 else len(self.classes_)}
 
     def decision_function(self, X: ArrayLike) -> Array:
         """The scores: (n_samples,) for two classes, (n_samples, n_classes) for more."""

@@ -71,7 +71,7 @@ def numeric(table: Any, *, name: str = "X") -> Any:
 
 # The squares of numbers up to this size, and those of the coefficients that relate them, (y/x)², are within double
 # precision, with 1e28 to spare for sums over weighted rows.
-_LARGEST = 1e70
+_MAX_MAGNITUDE = 1e70
 
 
 def check_magnitude(table: Any, *, name: str = "X", columns: Any = None) -> None:
@@ -94,14 +94,14 @@ def check_magnitude(table: Any, *, name: str = "X", columns: Any = None) -> None
     else:
         top, bottom = np.fmax.reduce(table, axis=0), np.fmin.reduce(table, axis=0)
     size = np.atleast_1d(np.maximum(top, -bottom))
-    odd = (size > _LARGEST) | ((size > 0) & (size < 1 / _LARGEST))
+    odd = (size > _MAX_MAGNITUDE) | ((size > 0) & (size < 1 / _MAX_MAGNITUDE))
     if odd.any():
         j = int(np.argmax(odd))
         column = j if columns is None else columns[j]
         where, which = (name, name) if table.ndim == 1 else (f"column {column} of {name}", "that column")
         raise ValueError(
-            f"the largest absolute value in {where} is {size[j]:.3g}, outside the range from {1 / _LARGEST:g} to "
-            f"{_LARGEST:g}: change the unit of {which}, for example divide it by its standard deviation"
+            f"the largest absolute value in {where} is {size[j]:.3g}, outside the range from {1 / _MAX_MAGNITUDE:g} to "
+            f"{_MAX_MAGNITUDE:g}: change the unit of {which}, for example divide it by its standard deviation"
         )
 
 

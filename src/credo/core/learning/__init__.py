@@ -28,10 +28,10 @@ parameter means (params, kernels), and approximations of the posterior of latent
 
 from credo.core.learning.ascent import Peak, highest
 from credo.core.learning.integration import Integral, integrate
+from credo.core.learning.linear_posterior import Penalty as Penalty
 from credo.core.learning.linear_posterior import Posterior as Posterior
-from credo.core.learning.penalty import Penalty as Penalty
-from credo.core.learning.penalty import loo_squares as loo_squares
-from credo.core.learning.penalty import penalties, residual_noise
+from credo.core.learning.linear_posterior import loo_squares as loo_squares
+from credo.core.learning.linear_posterior import penalties, residual_noise
 from credo.core.learning.precisions import (
     EvidenceTerms,
     Gamma,

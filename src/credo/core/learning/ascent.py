@@ -25,9 +25,6 @@ from credo.core.deadlines import check
 
 Array = NDArray[np.float64]
 
-# Values with a smaller relative difference count as equal.
-_ROUNDING = 1e-10
-
 
 @dataclass(frozen=True)
 class Peak:
@@ -87,7 +84,7 @@ def highest(
         root, n_iter = tops[int(np.argmax(found))]
         return Peak(root, n_iter, "several" if len(tops) > 1 else "inner")
     best = int(np.argmax(heights))
-    if heights[best] - ends > _ROUNDING * abs(heights[best]):
+    if heights[best] - ends > 1e-10 * abs(heights[best]):
         # The derivative changes its sign more than once between grid points, so the grid point itself is the result.
         return Peak(float(grid[best]), 0, "inner")
     # The function is monotone, or constant towards the end of the range.
@@ -108,17 +105,8 @@ def refined_maximum(grid: Array, heights: Array) -> float:
 # value and gradient at a vector; value −inf where the model can't be evaluated
 Objective = Callable[[Array], tuple[float, Array]]
 
-# A gradient below this, in nats for an e-folding of a parameter, or below this share of the value, counts as zero.
-_FLAT, _FLAT_SHARE = 0.01, 1e-6
-# A search ends when this many evaluations in a row gain less than so many nats, or that share of the value.
-_PATIENCE, _GAIN, _GAIN_SHARE = 12, 1e-4, 1e-7
-# How often a run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
-_MAX_RESTARTS, RESTART_GAIN = 3, 1.0
-# No step may move a parameter further than this many e-foldings.
-_BOX = 12.0
-# A step of Fisher scoring moves no parameter further than this many e-foldings; it is accepted if it gains this share
-# of what the gradient promises, and has failed when no step of this length does.
-_LONGEST, _SUFFICIENT, _SHORTEST = 2.0, 1e-4, 1e-3
+# A run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
+RESTART_GAIN = 1.0
 
 
 @dataclass(frozen=True)
@@ -198,12 +186,13 @@ def fisher_scoring(
         promise = float(slope @ step)
         if 0.5 * promise <= tolerance * max(1.0, abs(value)):
             return Maximum(vector, value, n_evaluations, True, tuple(trace), slope, inverse=inverse)
-        length = min(1.0, _LONGEST / float(np.abs(step).max()))
-        while length >= _SHORTEST and n_evaluations < max_evaluations:
+        # No parameter moves by more than two e-foldings.
+        length = min(1.0, 2.0 / float(np.abs(step).max()))
+        while length >= 1e-3 and n_evaluations < max_evaluations:
             check()
             n_evaluations += 1
             ahead, by_ahead = objective(vector + length * step)
-            if ahead >= value + _SUFFICIENT * length * promise and np.isfinite(by_ahead).all():
+            if ahead >= value + 1e-4 * length * promise and np.isfinite(by_ahead).all():
                 break
             length *= 0.5
         else:
@@ -263,7 +252,7 @@ class Ascent:
         axes = np.eye(len(self.start)) if self.metric is None else self.metric
         options: Any = {"ftol": self.tolerance, "gtol": 1e5 * self.tolerance, "maxcor": 12}
         end: Maximum | None = None
-        for _ in range(1 + _MAX_RESTARTS):
+        for _ in range(4):
             left = self.max_evaluations - (0 if end is None else end.n_evaluations)
             cost = _Cost(objective, self.start if end is None else end.vector, axes, self.cancelled)
             try:
@@ -296,14 +285,16 @@ class _Cost:
         self._mark, self._since = -np.inf, 0
 
     def __call__(self, u: Array) -> tuple[float, Array]:
-        if np.isfinite(self._mark) and self._n_evaluations - self._since >= _PATIENCE:
+        # Twelve evaluations in a row gained next to nothing.
+        if np.isfinite(self._mark) and self._n_evaluations - self._since >= 12:
             raise _Stalled
         if self._cancelled is not None and self._cancelled.is_set():
             raise Cancelled
         check()
         self._n_evaluations += 1
         vector = self._start + self._axes @ u
-        inside = np.abs(vector - self._start).max(initial=0.0) <= _BOX
+        # A step may move a parameter by twelve e-foldings at most.
+        inside = np.abs(vector - self._start).max(initial=0.0) <= 12.0
         value, gradient = self._objective(vector) if inside else (-np.inf, np.zeros_like(vector))
         if not np.isfinite(value) or not np.isfinite(gradient).all():
             # A gradient towards the best vector so far makes the line search turn back.
@@ -313,14 +304,15 @@ class _Cost:
         if value > self._value:
             self._value, self._vector, self._slope = value, vector, gradient
             self._visited.append(vector)
-        if value > self._mark + max(_GAIN, _GAIN_SHARE * abs(value)):
+        if value > self._mark + max(1e-4, 1e-7 * abs(value)):
             self._mark, self._since = value, self._n_evaluations
         return -value, -self._axes.T @ gradient
 
     def maximum(self, status: int) -> Maximum:
         """Where the search ended with this status of L-BFGS."""
         # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
-        level = bool(np.abs(self._slope).max(initial=0.0) < max(_FLAT, _FLAT_SHARE * abs(self._value)))
+        # In nats for an e-folding of a parameter, or as a share of the value.
+        level = bool(np.abs(self._slope).max(initial=0.0) < max(0.01, 1e-6 * abs(self._value)))
         converged, limited = status == 0 or (status == 2 and level), status == 1
         trace = tuple(self._visited)
         return Maximum(self._vector, self._value, self._n_evaluations, converged, trace, self._slope, limited)

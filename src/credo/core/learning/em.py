@@ -13,9 +13,6 @@ from credo.core.deadlines import check
 
 Array = NDArray[np.float64]
 
-# `smallest_bic` stops after this many candidates that were worse than the best.
-_PATIENCE = 2
-
 
 class Iterate(Protocol):
     """Where EM is: all that the next iteration needs, and the objective there."""
@@ -92,7 +89,7 @@ def smallest_bic(candidates: Iterable[tuple[Candidate, float]]) -> tuple[Candida
     for candidate, bic in candidates:
         bics.append(bic)
         best, worse = (candidate, 0) if bic <= min(bics) else (best, worse + 1)
-        if worse == _PATIENCE:
+        if worse == 2:
             break
     assert best is not None
     return best, bics

@@ -32,18 +32,11 @@ Array = NDArray[np.float64]
 # Makes the objective of one run of the optimizer from where it starts. It may keep warm starts between evaluations.
 ObjectiveFactory = Callable[[Array], Objective]
 
-# Two results are the same maximum when their values differ by less than this.
-_SAME = 0.05
 # With many starts each is first run for this many evaluations, and only the best share of them continues. It is also
 # the limit of every subset but the first.
-_TRIAL, _CONTINUED = 30, 1 / 3
-# Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to this distance
-# where that costs less than so many nats.
-_FAR, _SMALL_LOSS = 2.5, 0.2
-# Parameters on a plateau that are tried at the origin.
-_MOST_TRIED = 20
-# Expected gains in nats for which a search is resumed: smaller ones aren't worth it, and larger ones not credible.
-_MIN_GAIN, _MAX_GAIN = 0.01, 3.0
+_TRIAL_EVALUATIONS, _CONTINUED_SHARE = 30, 1 / 3
+# Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to there.
+_PLATEAU_DISTANCE = 2.5
 
 
 @dataclass(frozen=True)
@@ -107,7 +100,9 @@ def search(
     trace = ends[0].trace
     for subset, left in subsets[1:]:
         metric, part = inverse_root(curvature, growth / left), subset(begin)
-        end = refine(part, begin, tolerance=1e-6, max_evaluations=min(_TRIAL, max_evaluations), metric=metric)
+        end = refine(
+            part, begin, tolerance=1e-6, max_evaluations=min(_TRIAL_EVALUATIONS, max_evaluations), metric=metric
+        )
         begin, trace = end.vector, trace + end.trace
     if len(subsets) > 1:
         begin = _beyond_valley(part, end, starts[0])
@@ -135,14 +130,14 @@ def try_starts(
     """
     cancelled = Event()
     tasks = [(of, start) for of, (_, starts) in enumerate(problems) for start in starts]
-    few = len(tasks) <= 1 / _CONTINUED
-    how = (tolerance, max_evaluations) if few else (1e3 * tolerance, _TRIAL)
+    few = len(tasks) <= 1 / _CONTINUED_SHARE
+    how = (tolerance, max_evaluations) if few else (1e3 * tolerance, _TRIAL_EVALUATIONS)
     each = partial(parallel_map, Ascent.run, n_jobs=None if small else 1, cancel=cancelled.set)
     with one_blas_thread() if small else nullcontext():
         ends = each([Ascent(problems[of][0], start, *how, cancelled=cancelled) for of, start in tasks])
         if not few:
             order = sorted(range(len(tasks)), key=lambda i: -ends[i].value)
-            best = order[: max(2, round(_CONTINUED * len(tasks)))]
+            best = order[: max(2, round(_CONTINUED_SHARE * len(tasks)))]
             firsts = [next(i for i in order if tasks[i][0] == of) for of in range(len(problems))]
             best += [i for i in firsts if i not in best]
             again = [(problems[tasks[i][0]][0], ends[i].vector, tolerance, max_evaluations) for i in best]
@@ -186,10 +181,11 @@ def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
     rows that would bring it back is lost in the last digits there.
     """
     vector = end.vector
-    for i in np.flatnonzero(np.abs(vector - origin) > _FAR):
+    for i in np.flatnonzero(np.abs(vector - origin) > _PLATEAU_DISTANCE):
         back = vector.copy()
-        back[i] = origin[i] + np.clip(vector[i] - origin[i], -_FAR, _FAR)
-        if objective(back)[0] > end.value - _SMALL_LOSS:
+        back[i] = origin[i] + np.clip(vector[i] - origin[i], -_PLATEAU_DISTANCE, _PLATEAU_DISTANCE)
+        # Where moving back costs less than 0.2 nats.
+        if objective(back)[0] > end.value - 0.2:
             vector = back
     return vector
 
@@ -201,7 +197,7 @@ def _beyond_valley(objective: Objective, end: Maximum, origin: Array) -> Array:
     and that maximum the objective can be lower than on both.
     """
     vector, value = end.vector, end.value
-    for i in np.flatnonzero(np.abs(vector - origin) > _FAR + 1.0)[:_MOST_TRIED]:
+    for i in np.flatnonzero(np.abs(vector - origin) > _PLATEAU_DISTANCE + 1.0)[:20]:
         back = vector.copy()
         back[i] = origin[i]
         found = objective(back)[0]
@@ -218,15 +214,21 @@ def _resumed_from(end: Maximum, origin: Array) -> Array | None:
     """
     gap = end.vector - origin
     assert end.slope is not None
-    gain = -0.5 * np.sign(gap) * end.slope * np.exp(np.minimum(2.0 * (np.abs(gap) - _FAR), 60.0))
-    stray = (np.abs(gap) > _FAR + 1.0) & (gain > _MIN_GAIN) & (gain < _MAX_GAIN)
-    return np.where(stray, origin + np.clip(gap, -_FAR, _FAR), end.vector) if stray.any() else None
+    gain = -0.5 * np.sign(gap) * end.slope * np.exp(np.minimum(2.0 * (np.abs(gap) - _PLATEAU_DISTANCE), 60.0))
+    # Smaller gains, in nats, aren't worth another search, and larger ones aren't credible.
+    stray = (np.abs(gap) > _PLATEAU_DISTANCE + 1.0) & (gain > 0.01) & (gain < 3.0)
+    return (
+        np.where(stray, origin + np.clip(gap, -_PLATEAU_DISTANCE, _PLATEAU_DISTANCE), end.vector)
+        if stray.any()
+        else None
+    )
 
 
 def _gaps(ends: Sequence[Maximum]) -> tuple[float, ...]:
     """How far below the first the others are, those that aren't the same maximum again."""
     kept = [ends[0].value]
     for end in ends[1:]:
-        if end.converged and all(abs(end.value - value) > _SAME for value in kept):
+        # Values within 0.05 nats are the same maximum.
+        if end.converged and all(abs(end.value - value) > 0.05 for value in kept):
             kept.append(end.value)
     return tuple(kept[0] - value for value in kept[1:])

@@ -16,17 +16,6 @@ from credo.core.deadlines import check
 
 Array = NDArray[np.float64]
 
-# A direction of less curvature than this is nearly flat: the points go at most so far, in e-foldings.
-_LEAST_CURVATURE = 0.3
-# How far the sides of a density are measured, in standard deviations, and the limits of their factors.
-_REACH, _FACTORS = 2.0, (0.4, 3.0)
-# Points of a smaller weight are left out.
-_NEGLIGIBLE = 1e-3
-# How much more an equation for the sum of weights counts than those for an average.
-_SUM_WEIGHT = 1e3
-# The seed that scrambles the Sobol sequence.
-_SCRAMBLING = 0
-
 
 @dataclass(frozen=True)
 class Integral:
@@ -44,11 +33,6 @@ class Integral:
     points: Array
     weights: Array
     log_value: float
-
-    @property
-    def effective_size(self) -> float:
-        """The number of equally weighted points that are worth as much: 1 / Σ weight²."""
-        return float(1.0 / (self.weights @ self.weights))
 
 
 def integrate(
@@ -83,9 +67,10 @@ def integrate(
     """
     p = len(mode)
     values, axes = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    std = 1.0 / np.sqrt(np.maximum(values, _LEAST_CURVATURE))
+    # A direction of less curvature is nearly flat: the points go at most so far, in e-foldings.
+    std = 1.0 / np.sqrt(np.maximum(values, 0.3))
     below, above = _sides(log_density, mode, axes * std) if skewed else (np.ones(p), np.ones(p))
-    u = np.clip(Sobol(p, rng=_SCRAMBLING).random(n), 1e-6, 1 - 1e-6)
+    u = np.clip(Sobol(p, rng=0).random(n), 1e-6, 1 - 1e-6)
     share = below / (below + above)
     left = u < share
     z = ndtri(np.where(left, 0.5 * u / share, 0.5 + 0.5 * (u - share) / (1 - share)))
@@ -101,7 +86,7 @@ def integrate(
     total = float(logsumexp(ratios[1:])) - math.log(n - 1)
     ratios = np.minimum(ratios, float(logsumexp(ratios)) - 0.5 * math.log(n))
     weights = np.exp(ratios - logsumexp(ratios))
-    kept = weights >= _NEGLIGIBLE
+    kept = weights >= 1e-3
     kept[0] = True
     return Integral(points[kept], weights[kept] / weights[kept].sum(), total)
 
@@ -121,7 +106,7 @@ def few_points(values: Array, weights: Array, most: int, tolerance: float) -> tu
     squares, axes = np.linalg.eigh(gaps @ gaps.T)
     # Columns with the inner products of the gaps, scaled so that the row that keeps the sum at one outweighs them.
     root = np.sqrt(np.maximum(squares, 0.0))[:, None] * axes.T
-    root /= max(float(np.abs(root).max()), 1e-300) * _SUM_WEIGHT
+    root /= max(float(np.abs(root).max()), 1e-300) * 1e3
     columns, target = np.vstack([root, np.ones(len(weights))]), np.append(np.zeros(len(weights)), 1.0)
     kept, own = [0], np.ones(1)
     while len(kept) < min(most, len(weights)) and 0.5 * float(np.sum((own @ gaps[kept]) ** 2)) > tolerance:
@@ -169,10 +154,10 @@ def _sides(log_density: Callable[[Array], float], mode: Array, roots: Array) -> 
     They are those of the normal density that decreases as much as the density does within so many of them.
     """
     top = log_density(mode)
-    factors = np.empty((2, len(mode)))
+    factors, reach = np.empty((2, len(mode))), 2.0
     for side, sign in enumerate((-1.0, 1.0)):
         for j, root in enumerate(roots.T):
             check()
-            drop = top - log_density(mode + sign * _REACH * root)
-            factors[side, j] = np.clip(_REACH / math.sqrt(2.0 * max(drop, 1e-3)), *_FACTORS)
+            drop = top - log_density(mode + sign * reach * root)
+            factors[side, j] = np.clip(reach / math.sqrt(2.0 * max(drop, 1e-3)), 0.4, 3.0)
     return factors[0], factors[1]

@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,10 +44,6 @@ Array = NDArray[np.float64]
 _REACH_UP = 23.0
 _REACH_DOWN = 72.0
 _SCAN = 160
-# A scan holds at most this many numbers at a time.
-_BLOCK = 1_000_000
-# Share of the sum of squares below which a misfit counts as zero.
-_NOISELESS = 1e-12
 
 _PRIOR_MESSAGES = {
     "inner": "converged; the precisions maximize the evidence",
@@ -144,10 +139,19 @@ class EvidenceTerms:
         shrinkage = ratio / (ratio + self.eigenvalues)
         return float(self.projections @ (shrinkage * (self.eigenvalues / (ratio + self.eigenvalues))))
 
-    def complexity(self, ratio: float) -> float:
-        """½ Σ ln(1 + λᵢ/ρ), the complexity penalty."""
-        # In logs, where λ/ρ can't overflow.
-        return 0.5 * float(np.logaddexp(0.0, np.log(self.eigenvalues) - math.log(ratio)).sum())
+    def at(self, u: Array) -> tuple[Array, Array]:
+        """D(ρ) and the complexity penalty ½ Σ ln(1 + λᵢ/ρ) at each u = ln ρ."""
+        misfit, complexity = np.empty(len(u)), np.empty(len(u))
+        log_eigenvalues = np.log(self.eigenvalues)
+        # At most a million numbers at a time.
+        step = max(1, 1_000_000 // max(1, len(self.eigenvalues)))
+        for start in range(0, len(u), step):
+            part = u[start : start + step, None]
+            ratios = np.exp(part)
+            misfit[start : start + step] = self.rss + (ratios / (ratios + self.eigenvalues)) @ self.projections
+            # In logs, where λ/ρ can't overflow.
+            complexity[start : start + step] = 0.5 * np.logaddexp(0.0, log_eigenvalues - part).sum(axis=1)
+        return misfit, complexity
 
 
 def log_evidence(terms: EvidenceTerms, *, prior: float, noise: float | Gamma) -> float:
@@ -167,13 +171,22 @@ def log_evidence(terms: EvidenceTerms, *, prior: float, noise: float | Gamma) ->
     >>> round(float(known), 3), round(float(integrated), 3)
     (-21.973, -21.878)
     """
+    ratio = prior if isinstance(noise, Gamma) else prior / noise
+    return float(_log_evidences(terms, noise, np.array([math.log(ratio)]))[0])
+
+
+def _log_evidences(
+    terms: EvidenceTerms, noise: float | Gamma | None, u: Array, *, prior: float | None = None
+) -> Array:  # fmt: skip
+    """ln p(y | ρ) at each u = ln ρ; with `prior` and without `noise`, β is α/ρ."""
+    misfit, complexity = terms.at(u)
     constant = -0.5 * terms.dof * math.log(2 * math.pi) - terms.log_weight
     if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(terms, noise, prior)
-        gamma = noise.log_constant - shape * math.log(rate) + math.lgamma(shape)
-        return constant + gamma - terms.complexity(prior)
-    ratio = prior / noise
-    return constant + 0.5 * terms.dof * math.log(noise) - terms.complexity(ratio) - 0.5 * noise * terms.misfit(ratio)
+        shape = noise.shape + 0.5 * terms.dof
+        gamma = noise.log_constant + math.lgamma(shape) - shape * np.log(noise.rate + 0.5 * misfit)
+        return constant + gamma - complexity
+    log_noise = math.log(prior or 1.0) - u if noise is None else math.log(noise)
+    return constant + 0.5 * terms.dof * log_noise - complexity - 0.5 * np.exp(log_noise) * misfit
 
 
 def log_evidence_gradient(terms: EvidenceTerms, *, prior: float, noise: float) -> tuple[float, float]:
@@ -211,21 +224,33 @@ def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: flo
     True
     """
     if prior is not None and noise is None:
-        top = highest(partial(_noise_value, terms, prior), partial(_noise_slope, terms, prior), noise_grid(terms))
+        given = prior
+        top = highest(
+            lambda v: _log_evidences(terms, None, math.log(given) - v, prior=given),
+            lambda v: log_evidence_gradient(terms, prior=given, noise=math.exp(v))[1],
+            _noise_grid(terms),
+        )
         return Precisions(prior, math.exp(top.place), top.n_iter, _NOISE_MESSAGES[top.kind])
+    # The best β at a ratio is the mean of its posterior under dβ/β.
+    unknown = Gamma(0.0, 0.0) if noise is None else noise
+
+    def slope(u: float) -> float:
+        """The derivative of the log evidence by ln ρ: ½ (γ − β dD/d ln ρ)."""
+        beta = _mean_noise(terms, unknown, math.exp(u)) if isinstance(unknown, Gamma) else unknown
+        return log_evidence_gradient(terms, prior=math.exp(u) * beta, noise=beta)[0]
+
     if prior is not None:
         ratio = prior if isinstance(noise, Gamma) else math.nan
         n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
-        top = highest(partial(_ratio_value, terms, noise), partial(_ratio_slope, terms, noise), ratio_grid(terms))
+        top = highest(lambda u: _log_evidences(terms, unknown, u), slope, _ratio_grid(terms))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)
     noiseless = unbounded and (kind == "low" or _is_noiseless(terms, ratio))
     message = _PRIOR_MESSAGES["low"] if noiseless else message
     if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(terms, noise, ratio)
-        return Precisions(ratio, shape / rate, n_iter, message, noiseless)
+        return Precisions(ratio, _mean_noise(terms, noise, ratio), n_iter, message, noiseless)
     if noise is None:
         noise = terms.dof / terms.misfit(ratio)
     return Precisions(ratio * noise if prior is None else prior, noise, n_iter, message, noiseless)
@@ -252,32 +277,15 @@ def _is_noiseless(terms: EvidenceTerms, ratio: float) -> bool:
     Without residuals the evidence rises to a plateau, where rounding errors of the targets decide on the maximum.
     """
     total = terms.rss + float(terms.projections.sum())
-    return terms.dof <= len(terms.eigenvalues) and terms.misfit(ratio) < _NOISELESS * total
+    return terms.dof <= len(terms.eigenvalues) and terms.misfit(ratio) < 1e-12 * total
 
 
-def _ratio_value(terms: EvidenceTerms, noise: float | Gamma | None, u: Array) -> Array:
-    """The log evidence along u = ln ρ, up to a constant, for many u at once."""
-    misfit, complexity = scan_terms(terms, u)
-    if isinstance(noise, Gamma):
-        return -(noise.shape + 0.5 * terms.dof) * np.log(2 * noise.rate + misfit) - complexity
-    if noise is not None:
-        return -0.5 * noise * misfit - complexity
-    return -0.5 * terms.dof * np.log(misfit) - complexity
+def _mean_noise(terms: EvidenceTerms, prior: Gamma, ratio: float) -> float:
+    shape, rate = gamma_posterior(terms, prior, ratio)
+    return shape / rate
 
 
-def _ratio_slope(terms: EvidenceTerms, noise: float | Gamma | None, u: float) -> float:
-    """The derivative of `_ratio_value`: ½ (γ − β dD/d ln ρ)."""
-    ratio = math.exp(u)
-    share = terms.eigenvalues / (ratio + terms.eigenvalues)
-    if isinstance(noise, Gamma):
-        shape, rate = gamma_posterior(terms, noise, ratio)
-        beta = shape / rate
-    else:
-        beta = noise if noise is not None else terms.dof / terms.misfit(ratio)
-    return 0.5 * float(share.sum()) - 0.5 * beta * terms.misfit_slope(ratio)
-
-
-def ratio_grid(terms: EvidenceTerms) -> Array:
+def _ratio_grid(terms: EvidenceTerms) -> Array:
     """Values of ln ρ from far below the eigenvalues to far above."""
     if not len(terms.eigenvalues):
         return np.zeros(1)
@@ -285,45 +293,12 @@ def ratio_grid(terms: EvidenceTerms) -> Array:
     return np.linspace(low - _REACH_DOWN, high + _REACH_UP, _SCAN)
 
 
-def _noise_value(terms: EvidenceTerms, prior: float, v: Array) -> Array:
-    """The log evidence along v = ln β with α given, up to a constant."""
-    misfit, complexity = scan_terms(terms, math.log(prior) - v)
-    return 0.5 * terms.dof * v - complexity - 0.5 * np.exp(v) * misfit
-
-
-def _noise_slope(terms: EvidenceTerms, prior: float, v: float) -> float:
-    return log_evidence_gradient(terms, prior=prior, noise=math.exp(v))[1]
-
-
-def noise_grid(terms: EvidenceTerms) -> Array:
+def _noise_grid(terms: EvidenceTerms) -> Array:
     """From the smallest noise variance that the data allow to the whole variance of the target."""
     total = terms.rss + float(terms.projections.sum())
     smallest = max(terms.rss, total * 1e-20, np.finfo(float).tiny)
     low, high = math.log(terms.dof / max(total, smallest)), math.log(terms.dof / smallest)
     return np.linspace(low - _REACH_UP, high + _REACH_UP, _SCAN)
-
-
-def scan_terms(terms: EvidenceTerms, u: Array) -> tuple[Array, Array]:
-    """D(ρ) and ½Σ ln(1+λ/ρ) at each u = ln ρ."""
-    misfit, complexity = np.empty(len(u)), np.empty(len(u))
-    log_eigenvalues = np.log(terms.eigenvalues)
-    step = max(1, _BLOCK // max(1, len(terms.eigenvalues)))
-    for start in range(0, len(u), step):
-        part = u[start : start + step, None]
-        ratios = np.exp(part)
-        misfit[start : start + step] = terms.rss + (ratios / (ratios + terms.eigenvalues)) @ terms.projections
-        complexity[start : start + step] = 0.5 * np.logaddexp(0.0, log_eigenvalues - part).sum(axis=1)
-    return misfit, complexity
-
-
-# The numbers of nodes that are tried, and the relative error of the posterior variances at which fewer suffice.
-_NODES = (1, 3, 5, 7, 9)
-_TOLERANCE = 1e-3
-# Parts of the range where the density is less than e^-_DEPTH of the largest are left out.
-_DEPTH = 32.0
-# Relative accuracy of the integral, and the most halvings of the grid spacing.
-_ACCURACY = 1e-8
-_HALVINGS = 20
 
 
 @dataclass(frozen=True)
@@ -381,6 +356,7 @@ def integrate_precisions(
     >>> round(found.noise_variance, 2), round(found.log_evidence, 2)
     (1.3, -22.75)
     """
+    given = _Given(terms, prior, noise, null_space)
     log_center = math.log(row_square) if row_square > 0 else -math.inf
 
     def log_density(u: Array) -> Array:
@@ -388,20 +364,20 @@ def integrate_precisions(
         log_prior = -np.logaddexp(0.0, gap)
         if prior is None:
             log_prior = log_prior + gap - np.logaddexp(0.0, gap)
-        return _log_evidence(terms, prior, noise, u) + log_prior
+        return _log_evidences(terms, noise, u, prior=prior) + log_prior
 
     if len(terms.eigenvalues) or prior is not None:
-        u, mass, log_value = _mass(log_density, _grid(terms, prior), _curvature(terms, noise))
+        u, mass, log_value = _mass(log_density, given.grid(), given.curvature())
     else:
         # No column varies, and the ratio means nothing.
         u, mass = np.zeros(1), np.ones(1)
-        log_value = float(_log_evidence(terms, prior, noise, u)[0])
-    variances, df = _noise_variances(terms, prior, noise, u)
-    nodes, weights = _few_nodes(terms, prior, noise, u, mass, null_space=null_space)
+        log_value = float(_log_evidences(terms, noise, u, prior=prior)[0])
+    variances, df = given.noise_variances(u)
+    nodes, weights = given.few_nodes(u, mass)
     return PrecisionMixture(
         ratios=np.exp(nodes),
         weights=weights,
-        noise_variances=_noise_variances(terms, prior, noise, nodes)[0],
+        noise_variances=given.noise_variances(nodes)[0],
         df=df,
         noise_variance=float(mass @ variances),
         prior_variance=float(mass @ (variances / np.exp(u))),
@@ -409,42 +385,68 @@ def integrate_precisions(
     )
 
 
-def _log_evidence(terms: EvidenceTerms, prior: float | None, noise: float | Gamma | None, u: Array) -> Array:
-    """ln p(y | ρ) at each u = ln ρ, as `log_evidence` has it."""
-    misfit, complexity = scan_terms(terms, u)
-    constant = -0.5 * terms.dof * math.log(2 * math.pi) - terms.log_weight
-    if isinstance(noise, Gamma):
-        shape = noise.shape + 0.5 * terms.dof
-        gamma = noise.log_constant + math.lgamma(shape) - shape * np.log(noise.rate + 0.5 * misfit)
-        return constant + gamma - complexity
-    log_noise = math.log(noise) if prior is None and noise is not None else math.log(prior or 1.0) - u
-    return constant + 0.5 * terms.dof * log_noise - complexity - 0.5 * np.exp(log_noise) * misfit
+@dataclass(frozen=True)
+class _Given:
+    """What is known of α and β, as in `integrate_precisions`."""
 
+    terms: EvidenceTerms
+    prior: float | None
+    noise: float | Gamma | None
+    null_space: bool
 
-def _noise_variances(
-    terms: EvidenceTerms, prior: float | None, noise: float | Gamma | None, u: Array
-) -> tuple[Array, float]:  # fmt: skip
-    """The noise variance at each u (or the squared scale of its Student-t), and the degrees of freedom."""
-    if isinstance(noise, Gamma):
-        shape = noise.shape + 0.5 * terms.dof
-        return (noise.rate + 0.5 * scan_terms(terms, u)[0]) / shape, 2 * shape
-    return np.full(len(u), 1.0 / noise) if noise is not None else np.exp(u) / (prior or 1.0), math.inf
+    def noise_variances(self, u: Array) -> tuple[Array, float]:
+        """The noise variance at each u (or the squared scale of its Student-t), and the degrees of freedom."""
+        if isinstance(self.noise, Gamma):
+            shape = self.noise.shape + 0.5 * self.terms.dof
+            return (self.noise.rate + 0.5 * self.terms.at(u)[0]) / shape, 2 * shape
+        if self.noise is None:
+            return np.exp(u) / (self.prior or 1.0), math.inf
+        return np.full(len(u), 1.0 / self.noise), math.inf
 
+    def grid(self) -> Array:
+        """Values of ln ρ beyond which the density is negligible."""
+        grid = _ratio_grid(self.terms)
+        if self.prior is None:
+            return grid
+        by_noise = math.log(self.prior) - _noise_grid(self.terms)
+        ends = [*(grid[[0, -1]] if len(grid) > 1 else ()), by_noise[0], by_noise[-1]]
+        return np.linspace(min(ends), max(ends), 2 * len(by_noise))
 
-def _grid(terms: EvidenceTerms, prior: float | None) -> Array:
-    grid = ratio_grid(terms)
-    if prior is None:
-        return grid
-    by_noise = math.log(prior) - noise_grid(terms)
-    ends = [*(grid[[0, -1]] if len(grid) > 1 else ()), by_noise[0], by_noise[-1]]
-    return np.linspace(min(ends), max(ends), 2 * len(by_noise))
+    def curvature(self) -> float:
+        """A bound of the second derivative of the log density, where it isn't negligible."""
+        terms = self.terms
+        total = terms.rss + float(terms.projections.sum())
+        given = self.noise * total if isinstance(self.noise, float) else 0.0
+        return 0.5 + (terms.dof + len(terms.eigenvalues) + given) / 8 * (4.0 if self.noise is None else 1.0)
 
+    def few_nodes(self, u: Array, mass: Array) -> tuple[Array, Array]:
+        """The least number of Gauss nodes for which the posterior moments of every direction are accurate."""
+        if len(u) == 1:
+            return u, mass
+        mean, variance = self._moments(u, mass)
+        # All that depends on u levels off at both ends, so that polynomials of tanh approximate it better than of u.
+        center = float(mass @ u)
+        width = 2 * max(1.0, math.sqrt(float(mass @ (u - center) ** 2)))
+        for n in (1, 3, 5, 7, 9):
+            places, weights = gauss_nodes(np.tanh((u - center) / width), mass, n)
+            nodes = center + width * np.arctanh(places)
+            few_mean, few_variance = self._moments(nodes, weights)
+            # To 0.1 % of the variances, and of a standard deviation.
+            close = np.abs(few_variance - variance) <= 1e-3 * variance
+            if close.all() and ((few_mean - mean) ** 2 <= 1e-6 * variance[: len(mean)]).all():
+                break
+        return nodes, weights
 
-def _curvature(terms: EvidenceTerms, noise: float | Gamma | None) -> float:
-    """A bound of the second derivative of the log density, where it isn't negligible."""
-    total = terms.rss + float(terms.projections.sum())
-    given = noise * total if isinstance(noise, float) else 0.0
-    return 0.5 + (terms.dof + len(terms.eigenvalues) + given) / 8 * (4.0 if noise is None else 1.0)
+    def _moments(self, u: Array, mass: Array) -> tuple[Array, Array]:
+        """Posterior means of the weights along each direction, and their variances, followed by those of the noise."""
+        unit, _ = self.noise_variances(u)
+        ratios = np.exp(u)[:, None]
+        shrunk = 1.0 / (ratios + self.terms.eigenvalues)
+        places = shrunk * np.sqrt(self.terms.eigenvalues * self.terms.projections)
+        mean = mass @ places
+        variance = (mass * unit) @ shrunk + mass @ (places - mean) ** 2
+        rest = [mass @ unit, mass @ (unit / ratios[:, 0])] if self.null_space else [mass @ unit]
+        return mean, np.append(variance, rest)
 
 
 def _mass(log_density: Callable[[Array], Array], grid: Array, curvature: float) -> tuple[Array, Array, float]:
@@ -455,68 +457,17 @@ def _mass(log_density: Callable[[Array], Array], grid: Array, curvature: float) 
     """
     u, f, spacing = grid, log_density(grid), float(grid[1] - grid[0])
     coarse = math.nan
-    for _ in range(_HALVINGS):
-        used = np.flatnonzero(f > f.max() - _DEPTH - curvature * spacing**2 / 8)
+    for _ in range(20):
+        # Where the density is less than e⁻³² of the largest, it is left out.
+        used = np.flatnonzero(f > f.max() - 32.0 - curvature * spacing**2 / 8)
         ends = slice(max(used[0] - 1, 0), used[-1] + 2)
         u, f = u[ends], f[ends]
         fine = float(logsumexp(f)) + math.log(spacing)
-        if abs(fine - coarse) < _ACCURACY:
+        if abs(fine - coarse) < 1e-8:
             break
         coarse, spacing = fine, spacing / 2
         between = 0.5 * (u[1:] + u[:-1])
-        u, f = _interleaved(u, between), _interleaved(f, log_density(between))
+        places = np.arange(1, len(u))
+        u, f = np.insert(u, places, between), np.insert(f, places, log_density(between))
     mass = np.exp(f - f.max())
     return u, mass / mass.sum(), fine
-
-
-def _interleaved(outer: Array, inner: Array) -> Array:
-    found = np.empty(len(outer) + len(inner))
-    found[::2], found[1::2] = outer, inner
-    return found
-
-
-def _few_nodes(
-    terms: EvidenceTerms,
-    prior: float | None,
-    noise: float | Gamma | None,
-    u: Array,
-    mass: Array,
-    *,
-    null_space: bool,
-) -> tuple[Array, Array]:
-    """The least number of Gauss nodes for which the posterior moments of every direction are accurate."""
-    if len(u) == 1:
-        return u, mass
-    moments = _moments(terms, prior, noise, u, mass, null_space=null_space)
-    # All that depends on u levels off at both ends, so that polynomials of tanh approximate it better than those of u.
-    center = float(mass @ u)
-    width = 2 * max(1.0, math.sqrt(float(mass @ (u - center) ** 2)))
-    for n in _NODES:
-        places, weights = gauss_nodes(np.tanh((u - center) / width), mass, n)
-        nodes = center + width * np.arctanh(places)
-        found = _moments(terms, prior, noise, nodes, weights, null_space=null_space)
-        (mean, variance), (few_mean, few_variance) = moments, found
-        close = np.abs(few_variance - variance) <= _TOLERANCE * variance
-        if close.all() and ((few_mean - mean) ** 2 <= _TOLERANCE**2 * variance[: len(mean)]).all():
-            break
-    return nodes, weights
-
-
-def _moments(
-    terms: EvidenceTerms,
-    prior: float | None,
-    noise: float | Gamma | None,
-    u: Array,
-    mass: Array,
-    *,
-    null_space: bool,
-) -> tuple[Array, Array]:
-    """Posterior means of the weights along each direction, and their variances, followed by those of the noise."""
-    unit, _ = _noise_variances(terms, prior, noise, u)
-    ratios = np.exp(u)[:, None]
-    shrunk = 1.0 / (ratios + terms.eigenvalues)
-    places = shrunk * np.sqrt(terms.eigenvalues * terms.projections)
-    mean = mass @ places
-    variance = (mass * unit) @ shrunk + mass @ (places - mean) ** 2
-    rest = [mass @ unit, mass @ (unit / ratios[:, 0])] if null_space else [mass @ unit]
-    return mean, np.append(variance, rest)

@@ -42,10 +42,6 @@ Array = NDArray[np.float64]
 
 # Limits of Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), section 4.
 _R_HAT = 1.01
-_ESS_PER_CHAIN = 100
-# The acceptable share of divergent steps: their bias is then far below the Monte-Carlo error of 400 effective draws,
-# which is 5 % of a standard deviation.
-_DIVERGENT_SHARE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +146,7 @@ class Draws:
             )
         ess = np.fmin(self.ess_bulk, self.ess_tail)
         ess = np.where(np.isnan(ess), 0.0, ess)
-        least, wanted = int(np.argmin(ess)), _ESS_PER_CHAIN * self.n_chains
+        least, wanted = int(np.argmin(ess)), 100 * self.n_chains
         # The effective size means nothing while the chains disagree.
         if ess[least] < wanted and not found:
             longer = 50 * math.ceil(self.n_draws * wanted / max(ess[least], 1.0) / 50)
@@ -158,7 +154,8 @@ class Draws:
                 f"the effective sample size of {self.names[least]} is {ess[least]:.0f} (should be {wanted}): "
                 f"set n_draws to about {longer}"
             )
-        allowed = _DIVERGENT_SHARE * self.divergent.size
+        # The bias of 0.5 % is far below the Monte-Carlo error of 400 effective draws.
+        allowed = 0.005 * self.divergent.size
         if self.n_divergent > allowed:
             found.append(
                 f"{self.n_divergent} of {self.divergent.size} steps diverged (at most {allowed:.0f} are acceptable): "
@@ -184,14 +181,6 @@ def _variables(names: Sequence[str], values: Array) -> tuple[dict[str, Array], d
             data[owner] = values[:, :, list(entries.values())]
             dims[owner], coords[f"{owner}_entry"] = [f"{owner}_entry"], list(entries)
     return data, dims, coords
-
-
-# Standard deviation of the starting points in units of the posterior's: overdispersed, as R-hat requires.
-_SPREAD = 2.0
-# 2⁸ − 1 evaluations are the most that one draw may cost; in good coordinates it takes 3 to 15.
-_MAX_DEPTH = 8
-# In u, in which the posterior has standard deviations of about one.
-_LEAST_SLOPE = 0.1
 
 
 def scatter(
@@ -228,7 +217,8 @@ def scatter(
     """
     maxima = np.atleast_2d(np.asarray(modes, dtype=np.float64))
     root = _root(metric, maxima.shape[1])
-    steps = _SPREAD * generator(random_state).normal(size=(n_chains, maxima.shape[1])) @ root.T
+    # Overdispersed, as R-hat requires.
+    steps = 2.0 * generator(random_state).normal(size=(n_chains, maxima.shape[1])) @ root.T
     starts = np.empty_like(steps)
     for chain, step in enumerate(steps):
         maximum = maxima[chain % len(maxima)]
@@ -292,7 +282,8 @@ def sample(
         raise ValueError(f"target_accept must be between 0 and 1; got {target_accept!r}")
     root = _root(metric, points.shape[1])
     nutpie = extra("nutpie", "sampling hyperparameters")
-    settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": _MAX_DEPTH}
+    # At most 2⁸ − 1 evaluations for a draw; in good coordinates it takes 3 to 15.
+    settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": 8}
     seeds = generator(random_state).integers(2**63, size=len(points)).tolist()
     chains = [_Chain(objective, point, root) for point in points]
     # Even one job is a thread: in the main thread, nutpie would take an interrupt from the keyboard as the wish to keep
@@ -349,7 +340,7 @@ class _Chain:
         slope = self.root.T @ gradient
         if not u.any():
             # nutpie takes its first scales from the gradient at the start, where a zero would make one infinite.
-            slope = np.copysign(np.maximum(np.abs(slope), _LEAST_SLOPE), slope)
+            slope = np.copysign(np.maximum(np.abs(slope), 0.1), slope)
         return value, slope
 
 

@@ -12,7 +12,6 @@ separates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +25,10 @@ _ZERO = 1e-7
 _N_ADDED, _MAX_ROUNDS = 200, 60
 
 
-@dataclass(frozen=True)
-class Separation:
-    """A separating direction, or None if there is provably none; `decided` is False if the solver failed."""
-
-    direction: Array | None
-    decided: bool
-
-
 def separation(
     margins: Callable[[Array], Array], constraints: Callable[[NDArray[np.intp]], Array], total: Array
-) -> Separation:
-    """Decide whether a direction separates.
+) -> Array | None:
+    """A separating direction; None if there is none, or if the solver fails.
 
     Parameters
     ----------
@@ -55,20 +46,20 @@ def separation(
         values = margins(direction)
         if values.min(initial=0.0) >= -_ZERO:
             # If all are zero, the direction has no effect on any row.
-            return Separation(direction if values.max(initial=0.0) > _ZERO else None, True)
+            return direction if values.max(initial=0.0) > _ZERO else None
         worst = np.argpartition(values, min(_N_ADDED, len(values) - 1))[:_N_ADDED]
         new = np.setdiff1d(worst[values[worst] < -_ZERO], held)
         if not len(new):
-            return Separation(None, False)
+            return None
         held = np.union1d(held, new)
         A = constraints(held)
         found = linprog(-unit, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1.0, 1.0), method="highs")
         if found.status != 0 or found.x is None:
-            return Separation(None, False)
+            return None
         if float(unit @ found.x) <= _ZERO * np.abs(unit).sum():
-            return Separation(None, True)
+            return None
         direction = found.x
-    return Separation(None, False)
+    return None
 
 
 def margin(

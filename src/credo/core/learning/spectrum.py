@@ -8,29 +8,19 @@ Given V, s, q and rss, every ridge penalty, prior precision and evidence costs O
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg as sla
 from scipy import sparse as sp
 
-from credo.core.estimator import check_positive, check_shapes, is_sparse
+from credo.core.estimator import is_sparse
+from credo.core.fields import Axes, Finite, NonNegative, Positive
 from credo.core.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.core.parts import RowSummary, reduced, row_summary
 
 Array = NDArray[np.float64]
-
-# Eigenvalues of a Gram matrix have an absolute error near eps·λ_max: below _NOISE they may be rounding errors, and
-# below _TRUSTED they have lost so many digits that the SVD is worth its price.
-_NOISE = 1e-13
-_TRUSTED = 1e-6
-# Columns that differ more than this in size lose digits to one another in an ordinary SVD.
-_GRADED = 1e5
-# Sparse rows up to this many entries are made dense where that saves digits.
-_DENSE_ENTRIES = 8_000_000
-# Singular vectors of this many entries need 3.2 GB.
-_MAX_ENTRIES = 400_000_000
 
 
 @dataclass(frozen=True)
@@ -41,20 +31,17 @@ class Spectrum:
     mean square of the raw targets, for the size of their rounding errors.
     """
 
-    V: Array
-    s: Array
-    q: Array
-    rss: float
-    weight: float
-    x_mean: Array
-    y_mean: float
-    y_square: float
+    V: Annotated[Array, Axes("d R")]
+    s: Annotated[Array, Axes("R")]
+    q: Annotated[Array, Axes("R")]
+    rss: Annotated[float, Finite, NonNegative]
+    weight: Annotated[float, Finite, Positive]
+    x_mean: Annotated[Array, Axes("d")]
+    y_mean: Annotated[float, Finite]
+    y_square: Annotated[float, Finite, NonNegative]
     centered: bool
 
     def _check_state(self) -> None:
-        check_shapes(self, V="d r", s="r", q="r", x_mean="d", y_mean="", y_square="", rss="", weight="")
-        check_positive(self, "weight")
-        check_positive(self, "rss", "y_square", zero=True)
         # Parts of the targets: their sum of squares is no smaller.
         parts = [*np.abs(self.q), self.rss**0.5, abs(self.y_mean) * self.weight**0.5]
         if max(parts) > 1.001 * (self.weight * self.y_square) ** 0.5 + 1e-150:
@@ -124,7 +111,8 @@ def components(X: Any, V: Array, x_mean: Array, *, rest: bool = False) -> tuple[
 def spectrum(X: Any, y: Array, weight: Array | None = None, *, center: bool) -> Spectrum:
     """The spectrum of rows X (dense or CSR) with targets y and weights."""
     n_samples, n_features = X.shape
-    if n_features * min(n_samples, n_features) > _MAX_ENTRIES:
+    # More than 3.2 GB.
+    if n_features * min(n_samples, n_features) > 400_000_000:
         raise ValueError(
             f"X has {n_samples} rows and {n_features} columns, whose singular vectors would fill "
             f"{8e-9 * n_features * min(n_samples, n_features):.0f} GB. Use fewer columns, or "
@@ -183,7 +171,7 @@ def _of_sparse(X: Any, y: Array, weight: Array | None, center: bool) -> Spectrum
         s = np.sqrt(values)
         V = (rows.T @ U - np.outer(x_mean, root @ U)) / s
         q = U.T @ target
-    if not trusted and n_samples * n_features <= _DENSE_ENTRIES:
+    if not trusted and n_samples * n_features <= 8_000_000:
         return Spectrum.of(row_summary(X.toarray(), y, weight), center=center)
     w = V @ (q / s)
     residual = target - (rows @ w - root * float(x_mean @ w))
@@ -198,8 +186,9 @@ def _eigh(gram: Array, *, n_null: int) -> tuple[Array, Array, bool]:
     """
     values, vectors = sla.eigh(gram, check_finite=False, driver="evd")
     largest = max(float(values[-1]), 0.0)
-    trusted = bool((values[n_null:] > _TRUSTED * largest).all())
-    keep = values > _NOISE * largest
+    trusted = bool((values[n_null:] > 1e-6 * largest).all())
+    # The absolute error is near eps·λ_max: smaller values may be rounding errors, and those below 1e-6 lose digits.
+    keep = values > 1e-13 * largest
     keep[:n_null] = False
     return values[keep][::-1], vectors[:, keep][:, ::-1], trusted
 
@@ -208,7 +197,7 @@ def _svd(rows: Array, target: Array, *, order: int = 0) -> _Parts:
     """Thin SVD of the rows with directions at the rounding level dropped."""
     norms = column_norms(rows)
     used = norms[norms > 0]
-    if len(used) and used.max() > _GRADED * used.min():
+    if len(used) and used.max() > 1e5 * used.min():
         U, s, V = graded_svd(rows, order=order)
     else:
         U, s, Vt = sla.svd(rows, full_matrices=False, check_finite=False)

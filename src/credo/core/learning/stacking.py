@@ -8,10 +8,6 @@ from scipy.optimize import nnls
 
 Array = NDArray[np.float64]
 
-# Stop when no weights could raise the mean log score by more than this.
-_TOLERANCE = 1e-10
-_MAX_ITER = 500
-
 
 def stacking_weights(log_scores: Array, sample_weight: Array | None = None) -> Array:
     """The weights p ≥ 0, Σ_k p_k = 1, that maximize the weighted mean of ln Σ_k p_k exp(log_scores[i, k]) over i.
@@ -46,10 +42,11 @@ def stacking_weights(log_scores: Array, sample_weight: Array | None = None) -> A
     if not len(A):
         return p
     share = share / share.sum()
-    for _ in range(_MAX_ITER):
+    for _ in range(500):
         density = A @ p
         gradient = A.T @ (share / density)
-        if gradient.max() - 1.0 <= _TOLERANCE:
+        # No weights could raise the mean log score by more than this.
+        if gradient.max() - 1.0 <= 1e-10:
             break
         p = _uphill(A, share, p)
     return p

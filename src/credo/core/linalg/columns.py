@@ -10,9 +10,6 @@ from scipy.linalg import lapack
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
-# The `joba` of LAPACK's dgejsv for A = B D with any diagonal D.
-_COLUMNS = 0
-_MIN_PRIORITY = 1e-4
 
 
 def constant_columns(norms: Array, x_mean: Array, total: float) -> NDArray[np.bool_]:
@@ -67,7 +64,7 @@ def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
     if largest == 0:
         return np.empty((len(A), 0)), np.empty(0), np.empty((A.shape[1], 0))
     # Columns keep a little of their scale, so that large ones are chosen as pivots first and T stays small.
-    priority = np.clip(norms / largest, _MIN_PRIORITY**4, 1.0) ** 0.25
+    priority = np.clip(norms / largest, 1e-4**4, 1.0) ** 0.25
     unit = np.where(norms > 0, norms, 1.0) / priority
     Q, R, pivots = sla.qr(A / unit, mode="economic", pivoting=True, check_finite=False)
     priority, unit = priority[pivots], unit[pivots]
@@ -80,7 +77,8 @@ def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
     # Largest rows first, which makes Householder's QR accurate row by row.
     falling = np.argsort(-np.abs(M).max(axis=1), kind="stable")
     W, Lt = sla.qr(M[falling], mode="economic", check_finite=False)
-    s, Y, Z, work, _, info = lapack.dgejsv((R[:rank, :rank] * unit[:rank]) @ Lt.T, joba=_COLUMNS)
+    # joba = 0 is for A = B D with any diagonal D.
+    s, Y, Z, work, _, info = lapack.dgejsv((R[:rank, :rank] * unit[:rank]) @ Lt.T, joba=0)
     if info != 0:
         raise np.linalg.LinAlgError(f"Jacobi's method did not converge on columns of norm {norms.min():.3g} and up")
     V = np.zeros((A.shape[1], rank))

@@ -141,8 +141,6 @@ def _set_threads(numbers: list[int]) -> None:
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-# Below this many rows a thread costs more than it saves.
-_FEW_ROWS = 200
 # Parts are handed out one by one, so that a thread which the system holds up does fewer. Their number is fixed: sums
 # over parts have the same digits on every machine.
 _N_PARTS = 32
@@ -211,7 +209,8 @@ def parallel_rows(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> lis
     >>> sum(parallel_rows(total, 5, np.arange(5.0)))
     10.0
     """
-    if n_rows <= _FEW_ROWS:
+    # A thread would cost more than it saves.
+    if n_rows <= 200:
         return [loop(0, 1, *arguments)]
     if _busy.get():
         return [loop(part, _N_PARTS, *arguments) for part in range(_N_PARTS)]

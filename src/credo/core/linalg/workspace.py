@@ -103,9 +103,6 @@ class Workspace:
 
 Index = NDArray[np.intp]
 
-# Rows that are proposed at a time.
-_PROPOSALS = 64
-
 
 def pivoted_factor(A: Array, tolerance: float) -> tuple[Index, Factor]:
     """Rows of a positive semidefinite matrix that are linearly independent of each other, and their factor.
@@ -164,7 +161,7 @@ def random_pivots(
     F = np.empty((len(diagonal), n), order="F")
     while len(chosen) < n and left.max() > floor:
         k = len(chosen)
-        drawn = rng.choice(len(left), _PROPOSALS, p=left / left.sum())
+        drawn = rng.choice(len(left), 64, p=left / left.sum())
         proposed = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
         rest = columns(proposed) - F[:, :k] @ F[proposed, :k].T
         kept = _kept(rest[proposed], floor, rng)[: n - k]

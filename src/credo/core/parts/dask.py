@@ -18,8 +18,8 @@ from credo.core.estimator import dask_module, example_rows, interval_level, is_d
 from credo.core.notices import on_one_line
 from credo.core.parts.parts import Chunk, LocalParts, Mapped, PartError, Parts, joined
 
-# Values that are merged in one task, and partitions that are computed at a time to find one that fails.
-_FAN_IN, _GROUP = 8, 32
+# Partitions that are computed at a time to find one that fails.
+_GROUP = 32
 _TASK = "credo-partition"
 
 
@@ -65,7 +65,7 @@ class DaskParts(Parts):
         ]
         level = leaves
         while len(level) > 1:
-            level = [fold(merge, list(group)) for group in _groups(level, _FAN_IN)]
+            level = [fold(merge, list(group)) for group in _groups(level, 8)]
         try:
             (found,) = dask.compute(level[0])
         except PartError:

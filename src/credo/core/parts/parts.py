@@ -197,8 +197,8 @@ class LocalParts(Parts):
 
 Array = NDArray[np.float64]
 
-# A sample has at most so many rows, or numbers if that is fewer rows, but at least the last number of rows.
-_MOST_ROWS, _MOST_ENTRIES, _LEAST_ROWS = 20_000, 4_000_000, 1000
+# The rows of a sample: at most so many, and in a wide table at least so many.
+_MOST_ROWS, _LEAST_ROWS = 20_000, 1000
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class RowSample:
         return RowSample(np.concatenate([self.rows, other.rows]), extra, keys)._smallest()
 
     def _smallest(self) -> RowSample:
-        most = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_ENTRIES // self.rows.shape[1]))
+        most = max(_LEAST_ROWS, min(_MOST_ROWS, 4_000_000 // self.rows.shape[1]))
         if len(self.keys) <= most:
             return self
         chosen = np.argpartition(self.keys, most)[:most]

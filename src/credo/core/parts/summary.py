@@ -114,16 +114,6 @@ def qr_factor(A: Array) -> Array:
     return np.triu(factor[:width])
 
 
-# From this many numbers on, the Gram matrix is tried first: it takes a third of the time of QR. Below, the threads that
-# a product of matrices wakes cost more than they save.
-_MANY_ENTRIES = 400_000
-# Its Cholesky factor is used if the columns, scaled to one length, have a reciprocal condition number above the first
-# number, and the residuals more than the second share of the sum of squares. Ten digits are then certain.
-_SAFE_RCOND, _SAFE_RESIDUAL = 1e-3, 1e-6
-# Sparse columns are not shifted before they are centred: the square of their mean may be this many variances.
-_FAR = 1e3
-
-
 @dataclass(frozen=True)
 class RowSummary:
     """What linear regression, ridge regression, the lasso or a choice of columns needs to know of a table.
@@ -294,7 +284,8 @@ def row_summary(X: Any, y: Array, weight: Array | None) -> RowSummary:
     """
     n_samples, n_features = X.shape
     total = float(n_samples if weight is None else weight.sum())
-    worth = n_samples > n_features and (is_sparse(X) or X.size >= _MANY_ENTRIES)
+    # The Gram matrix takes a third of the time of QR; for small tables its threads cost more than they save.
+    worth = n_samples > n_features and (is_sparse(X) or X.size >= 400_000)
     found = _by_gram(X, y, weight) if worth else None
     if found is not None:
         return RowSummary(*found, total, n_samples)
@@ -340,7 +331,8 @@ def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Arra
         gram, mean, rest = (_sparse_moments if is_sparse(X) else _moments)(X, y, weight)
         scale = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
         total = len(y) if weight is None else weight.sum()
-        if is_sparse(X) and (total * np.square(mean) > _FAR * np.square(scale)).any():
+        # Sparse columns are not shifted before they are centred.
+        if is_sparse(X) and (total * np.square(mean) > 1e3 * np.square(scale)).any():
             return None
         if not (np.isfinite(scale) & (scale > 0)).all():
             return None
@@ -351,7 +343,8 @@ def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Arra
     except NotPositiveDefiniteError:
         return None
     rcond, _ = lapack.dtrcon(L[:-1, :-1], norm="1", uplo="L")
-    if rcond < _SAFE_RCOND or L[-1, -1] ** 2 < _SAFE_RESIDUAL:
+    # Ten digits are certain otherwise.
+    if rcond < 1e-3 or L[-1, -1] ** 2 < 1e-6:
         return None
     return L.T * scale, mean, rest
 

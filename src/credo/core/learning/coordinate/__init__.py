@@ -13,8 +13,7 @@ estimators, the choice of a penalty, and penalties that aren't convex.
 
 from credo.core.learning.coordinate.descent import Solution, elastic_net_path, polish
 from credo.core.learning.coordinate.logistic import Labels, LogisticSolution, logistic_path
-from credo.core.learning.coordinate.rows import Rows, blas_threads_for
-from credo.core.learning.coordinate.working_sets import WorkingSet, working_set
+from credo.core.learning.coordinate.rows import Rows, WorkingSet, blas_threads_for, working_set
 
 __all__ = [
     "Labels",

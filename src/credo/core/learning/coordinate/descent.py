@@ -22,19 +22,22 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from credo.core.deadlines import check
 from credo.core.estimator import is_sparse
-from credo.core.learning.coordinate.rows import Gap, ResidualProducts, Rows, blas_threads_for, least_squares_gap
-from credo.core.learning.coordinate.working_sets import WorkingSet
-from credo.core.linalg import NotPositiveDefiniteError, factorize
+from credo.core.learning.coordinate.rows import (
+    Gap,
+    ResidualProducts,
+    Rows,
+    WorkingSet,
+    blas_threads_for,
+    least_squares_gap,
+)
+from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize
 
 Array = NDArray[np.float64]
 
-_EPS = float(np.finfo(np.float64).eps)
 # Sparse tables with more entries (64 MB) are not made dense.
 _DENSE_ENTRIES = 8_000_000
 # With a larger support, a factorization costs more than passes of coordinate descent.
 LARGEST_SUPPORT = 2000
-# Newton steps of a smaller relative size are rounding errors.
-_SMALL_STEP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Ridge:
     @cached_property
     def _svd(self) -> tuple[Array, Array, Array]:
         U, s, Vt = np.linalg.svd(self._columns, full_matrices=False)
-        keep = s > _EPS * max(self._columns.shape) * s.max(initial=0.0)
+        keep = s > EPS * max(self._columns.shape) * s.max(initial=0.0)
         return U[:, keep], s[keep], Vt[keep].T
 
     @cached_property
@@ -68,7 +71,7 @@ class Ridge:
         varies = self.rows.squares > 0.0
         length = np.sqrt(self.rows.squares[varies])
         U, s, Vt = np.linalg.svd(self._columns[:, varies] / length, full_matrices=False)
-        if not len(s) or len(s) < len(length) or s[-1] <= _EPS * max(self._columns.shape) * s[0]:
+        if not len(s) or len(s) < len(length) or s[-1] <= EPS * max(self._columns.shape) * s[0]:
             return self._svd
         V = np.zeros((len(varies), len(s)))
         V[varies] = Vt.T / length[:, None]
@@ -114,11 +117,11 @@ def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int
         crossing = old * (old + step) < 0
         length = float(np.min(-old[crossing] / step[crossing], initial=1.0))
         new = old + length * step
-        new[crossing & (np.abs(new) <= 4 * _EPS * np.abs(old))] = 0.0
+        new[crossing & (np.abs(new) <= 4 * EPS * np.abs(old))] = 0.0
         w[active] = new
         kept = new != 0.0
         # Jitter makes a step too short along the directions of the smallest eigenvalues, which the next one corrects.
-        exact = not factor.jitter or np.abs(step).max() <= _SMALL_STEP * np.abs(old).max()
+        exact = not factor.jitter or np.abs(step).max() <= 1e-12 * np.abs(old).max()
         if (length == 1.0 and exact) or (length < 1.0 and kept.all()) or not kept.any():
             break
         if not kept.all():
@@ -126,16 +129,8 @@ def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int
     return w
 
 
-# The fewest columns that may be added to the working set at once.
-_FEW = 32
-# The gap over the working set is brought this far below the target for all columns.
-_INNER = 0.95
-# If a gap this much smaller over the working set doesn't do, only rounding errors are left.
-_FINEST = 1e-6
 # After this many passes the columns are strongly correlated, and Newton steps are faster.
-_SLOW = 300
-# Each round of `polish` either removes a coefficient or reduces the rounding error of the round before.
-_POLISH_ROUNDS = 8
+_SLOW_PASSES = 300
 
 
 @dataclass(frozen=True)
@@ -174,15 +169,16 @@ def _solve(
 ) -> tuple[Solution, ResidualProducts]:
     rows = working_set.rows
     candidates = rows.squares > 0.0
-    inner, passes, taken, first = _INNER * target, 0, 0, True
+    # The gap over the working set must be a little below that over all columns.
+    inner, passes, taken, first = 0.95 * target, 0, 0, True
     working_set.begin()
     # A round takes at least one pass, unless nothing but rounding errors is left to reduce.
     for rounds in range(max_passes + 1):
         check()
         gap = least_squares_gap(working_set.w, products, rows.squares, l1, l2)
         met = gap.value <= target
-        # Negated, so that NaN ends the loop too.
-        if not gap.value > target or max(passes, rounds) >= max_passes or inner < _FINEST * target:
+        # Negated, so that NaN ends the loop too. With an inner gap this small, only rounding errors are left.
+        if not gap.value > target or max(passes, rounds) >= max_passes or inner < 1e-6 * target:
             break
         candidates &= ~gap.screened
         violating = _violating(working_set, gap, candidates, l1)
@@ -190,13 +186,13 @@ def _solve(
         stalled = not first and not len(violating)
         if stalled:
             # Slow descent still gains by Newton steps on changing supports.
-            inner *= 0.5 if taken >= _SLOW else 0.1
+            inner *= 0.5 if taken >= _SLOW_PASSES else 0.1
             working_set.refresh()
         first = False
-        limit = min(_SLOW, max_passes - passes)
+        limit = min(_SLOW_PASSES, max_passes - passes)
         taken = working_set.descend(l1=l1, l2=l2, target=inner, max_passes=limit)
         passes += taken
-        if taken >= _SLOW or stalled:
+        if taken >= _SLOW_PASSES or stalled:
             working_set.w[:] = newton_on_support(rows, working_set.w, l1=l1, l2=l2)
             working_set.refresh()
         products = working_set.residual_products()
@@ -210,7 +206,7 @@ def _violating(
     outside = candidates & (gap.abs_gradient > l1)
     outside[working_set.members()] = False
     found = np.flatnonzero(outside)
-    most = max(_FEW, int(np.count_nonzero(working_set.w)) // 2)
+    most = max(32, int(np.count_nonzero(working_set.w)) // 2)
     if len(found) > most:
         found = found[np.argpartition(-gap.abs_gradient[found], most)[:most]]
     return found
@@ -225,7 +221,8 @@ def polish(rows: Rows, solution: Solution, *, l1: float, l2: float) -> Solution:
     best, active = solution, np.flatnonzero(solution.w)
     if l1 == 0.0 or not solution.converged or len(active) > LARGEST_SUPPORT:
         return solution
-    for _ in range(_POLISH_ROUNDS):
+    # Each round removes a coefficient, or reduces the rounding error of the round before.
+    for _ in range(8):
         if not len(active):
             break
         w = _solved_on_support(rows, best.w, active, l1, l2)

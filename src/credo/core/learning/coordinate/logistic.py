@@ -30,13 +30,10 @@ from scipy.special import entr
 from credo.core.deadlines import check
 from credo.core.estimator import is_sparse
 from credo.core.learning.coordinate._jit import gram_descent, log_loss
-from credo.core.learning.coordinate.rows import Gap, Rows, blas_threads_for
-from credo.core.learning.coordinate.working_sets import GramWorkingSet, SparseWorkingSet
+from credo.core.learning.coordinate.rows import Gap, GramWorkingSet, Rows, SparseWorkingSet, blas_threads_for
+from credo.core.linalg import EPS
 
 Array = NDArray[np.float64]
-
-_MAX_NEWTON_STEPS = 100
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class Labels:
         At the optimum the residuals of each class sum to zero, which a feasible dual point requires.
         """
         change, total = np.zeros(self.Y.shape[1]), float(self.weight.sum())
-        for _ in range(_MAX_NEWTON_STEPS):
+        for _ in range(100):
             slope = self.weight @ (self.Y - current.p)
             # Negated, so that NaN ends the loop too.
             if not np.abs(slope).max() > 1e-13 * total:
@@ -120,7 +117,7 @@ class Labels:
         abs_gradient = self._abs_gradient(rows, p)
         # The largest value that the sum could have, by Cauchy and Schwarz: √Σωx² √Σω(y − p)².
         bound = np.sqrt(np.outer(self.weight @ np.square(self.Y - p), rows.squares))
-        abs_gradient[abs_gradient <= 16 * _EPS * bound] = 0.0
+        abs_gradient[abs_gradient <= 16 * EPS * bound] = 0.0
         return float(abs_gradient.max(initial=0.0))
 
     def _abs_gradient(self, rows: Rows, p: Array) -> Array:
@@ -132,19 +129,17 @@ class Labels:
 
 Indices = NDArray[np.intp]
 
-# Added to the curvature p(1 − p), relative to the residual and absolute: rows that are predicted wrongly with certainty
-# have none of their own.
-_RELATIVE_FLOOR, _FLOOR = 1e-6, 1e-16
 # The most passes of coordinate descent in one step.
-_PASSES = 1000
-# The largest common Gram matrix of several classes, and the most entries of the matrix that it is made from.
-_PAIRS, _ENTRIES = 1000, 20_000_000
+_MAX_PASSES = 1000
+# The order of the largest common Gram matrix of several classes.
+_PAIRS = 1000
 
 
 def groups(n_scores: int, shape: tuple[int, int]) -> list[Indices]:
     """The classes in groups that take a step together: all of them if memory allows."""
     n_samples, n_features = shape
-    together = min(_PAIRS, _ENTRIES // n_samples) // max(n_features, 1)
+    # The Gram matrix is made from a matrix of at most 160 MB.
+    together = min(_PAIRS, 20_000_000 // n_samples) // max(n_features, 1)
     return np.array_split(np.arange(n_scores), -(-n_scores // max(together, 1)))
 
 
@@ -165,12 +160,13 @@ def minimum(
     sparse = is_sparse(X) and len(w) ** 2 > 16 * (X.nnz + len(p))
     working_set = SparseWorkingSet(rows, w) if sparse else GramWorkingSet(rows, w, whole=True)
     working_set.add(np.arange(len(w)))
-    working_set.descend(l1=l1, l2=0.0, target=target, max_passes=_PASSES)
+    working_set.descend(l1=l1, l2=0.0, target=target, max_passes=_MAX_PASSES)
     return w[None], np.array([rows.intercept(w) if intercept else 0.0])
 
 
 def _floor(residual: Array) -> Array:
-    return _RELATIVE_FLOOR * np.abs(residual).max(axis=1) + _FLOOR
+    """Added to p(1 − p): rows that are predicted wrongly with certainty have no curvature of their own."""
+    return 1e-6 * np.abs(residual).max(axis=1) + 1e-16
 
 
 def _several(
@@ -193,7 +189,7 @@ def _several(
         c -= U @ solved[:, 0]
         yy -= float(v @ solved[:, 0])
         g = c - K @ w
-    gram_descent(K, len(w), c, w, g, l1, 0.0, yy, target, _PASSES)
+    gram_descent(K, len(w), c, w, g, l1, 0.0, yy, target, _MAX_PASSES)
     if intercept:
         b_step = solved[:, 0] - solved[:, 1:] @ w
     return w.reshape(old.shape), b_step
@@ -237,14 +233,8 @@ def _decrements(p: Array, residual: Array, floor: Array) -> Array:
     return np.where((rest > -1e-12) & (exact < flat), exact, flat)
 
 
-# The fewest columns that may be added to the working set at once.
-_FEW = 32
-# Working sets with this few entries are faster as dense arrays, however sparse they are.
-_DENSE = 10_000
-# The quadratic model is solved to this fraction of the current gap at first, and at the finest.
-_INNER, _FINEST = 0.01, 1e-10
-# After this many rounds without a smaller gap only rounding errors are left.
-_STALLED = 30
+# The quadratic model is solved to at least this fraction of the current gap.
+_FINEST_SHARE = 1e-10
 
 
 @dataclass
@@ -297,7 +287,7 @@ class _Solver:
         """Newton steps until the gap is at most `target`; returns the gap and the number of steps."""
         candidates = self.rows.squares > 0.0
         working = self._support()
-        inner, before, least, since = _INNER, np.inf, np.inf, 0
+        inner, before, least, since = 0.01, np.inf, np.inf, 0
         for step in range(max_steps + 1):
             check()
             if self.intercept:
@@ -305,19 +295,19 @@ class _Solver:
                 self.b += change
             gap = self.labels.gap(self.rows, self.W, self.current, l1)
             least, since = (gap.value, 0) if gap.value < least else (least, since + 1)
-            # Negated, so that NaN ends the loop too.
-            if not gap.value > target or step == max_steps or since == _STALLED:
+            # Negated, so that NaN ends the loop too. After 30 rounds without a smaller gap only rounding is left.
+            if not gap.value > target or step == max_steps or since == 30:
                 break
             candidates &= ~gap.screened.all(axis=0)
             known, working = working, self._working(gap, candidates, working, l1)
             if gap.value > 0.5 * before and len(working) <= len(known):
                 # The gap hardly decreases, though the working set hasn't grown: solve the quadratic models better.
-                inner = max(0.1 * inner, _FINEST)
+                inner = max(0.1 * inner, _FINEST_SHARE)
             before = gap.value
             if not self._newton_step(working, l1, inner * gap.value):
-                if inner == _FINEST:
+                if inner == _FINEST_SHARE:
                     break
-                inner = _FINEST
+                inner = _FINEST_SHARE
         return gap.value, step
 
     def _support(self) -> Indices:
@@ -329,7 +319,7 @@ class _Solver:
         outside = candidates & (abs_gradient > l1)
         outside[working] = False
         found = np.flatnonzero(outside)
-        most = max(_FEW, 2 * len(support))
+        most = max(32, 2 * len(support))
         if len(found) > most:
             found = found[np.argpartition(-abs_gradient[found], most)[:most]]
         return np.unique(np.concatenate([working[candidates[working]], support, found]))
@@ -338,7 +328,7 @@ class _Solver:
         """One Newton step for each group of classes, on the working set; returns whether any lowered the objective."""
         X, moved = self.rows.X[:, working], False
         # Dense where sparse storage doesn't pay.
-        if is_sparse(X) and X.shape[0] * X.shape[1] <= _DENSE + 10 * X.nnz:
+        if is_sparse(X) and X.shape[0] * X.shape[1] <= 10_000 + 10 * X.nnz:
             X = X.toarray()
         for group in groups(len(self.W), X.shape):
             index = np.ix_(group, working)
