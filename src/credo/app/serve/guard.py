@@ -20,11 +20,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
-from credo.app.serve.app import Metrics
+if TYPE_CHECKING:
+    from credo.app.serve.app import Metrics
 
 logger = logging.getLogger("credo.app.serve")
 
