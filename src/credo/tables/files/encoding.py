@@ -30,7 +30,7 @@ from credo.tables.files.classes import Serializable, class_name, class_named, fi
 MAX_DEPTH = 100
 # Kinds of array that .npy holds without pickle: bool, int, unsigned, float, text, dates, spans of time.
 ARRAY_KINDS = "biufUMm"
-SPARSE = ("csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix", "coo_matrix")
+SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
 # Types that appear as values, as in `dtype=float`.
 TYPES: dict[str, type] = {
     "bool": bool, "int": int, "float": float, "str": str, "object": object,
@@ -46,7 +46,7 @@ class Encoder:
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
         self._numbers: dict[int, int] = {}
-        self._open: list[int] = []
+        self._depth = 0
 
     def encode(self, value: Any, *, where: str) -> Any:
         """The JSON node of a value; `where` is how error messages call it."""
@@ -67,21 +67,15 @@ class Encoder:
             return {"dtype": _plain_dtype(value, where=where).str}
         if isinstance(value, type):
             return {"type": _type_name(value, where=where)}
-        return self._nested(value, where=where)
-
-    def _nested(self, value: Any, *, where: str) -> Any:
-        """The node of a value that holds others."""
-        if id(value) in self._open:
-            raise ModelFileError(f"{where} contains itself; model files hold trees, not cycles")
-        if len(self._open) >= MAX_DEPTH:
-            raise ModelFileError(f"{where} is nested more than {MAX_DEPTH} levels deep")
-        self._open.append(id(value))
-        try:
-            return self._container(value, where=where)
-        finally:
-            self._open.pop()
+        if self._depth >= MAX_DEPTH:
+            raise ModelFileError(f"{where:.200} is nested more than {MAX_DEPTH} levels deep, or contains itself")
+        self._depth += 1
+        node = self._container(value, where=where)
+        self._depth -= 1
+        return node
 
     def _container(self, value: Any, *, where: str) -> Any:
+        """The node of a value that holds others."""
         kind = type(value)
         if kind is list:
             return [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]
@@ -130,11 +124,8 @@ class Encoder:
         return {name: self.encode(member, where=f"{where}.{name}") for name, member in members.items()}
 
     def _sparse(self, value: Any, *, where: str) -> Any:
-        index = value.coords if value.format == "coo" else (value.indices, value.indptr)
-        shape = [int(length) for length in value.shape]
-        return {
-            "sparse": [type(value).__name__, shape, [self._array(part, where=where) for part in (value.data, *index)]]
-        }
+        arrays = [self._array(part, where=where) for part in (value.data, value.indices, value.indptr)]
+        return {"sparse": [type(value).__name__, [int(length) for length in value.shape], arrays]}
 
     def _array(self, value: NDArray[Any], *, where: str) -> Any:
         if value.dtype == object:
@@ -216,9 +207,9 @@ def _reason(value: Any) -> str:
 
 
 class Decoder:
-    """Turns JSON nodes into values; `member` gives the bytes of an array by its number."""
+    """Turns JSON nodes into values; `member` gives the bytes of an array by its name in the file."""
 
-    def __init__(self, member: Callable[[int], bytes]) -> None:
+    def __init__(self, member: Callable[[str], bytes]) -> None:
         self._member = member
         self._arrays: dict[int, NDArray[Any]] = {}
         self._depth = 0
@@ -285,7 +276,8 @@ class Decoder:
         if type(content) is not int or not 0 <= content < 10**6:
             raise ModelFileError(f"its state is damaged (array number {content!r})")
         if content not in self._arrays:
-            self._arrays[content] = from_npy(self._member(content), name=f"arrays/{content}.npy")
+            name = f"arrays/{content}.npy"
+            self._arrays[content] = from_npy(self._member(name), name=name)
         return self._arrays[content]
 
     def _objects(self, content: list[Any]) -> NDArray[Any]:
@@ -300,13 +292,16 @@ class Decoder:
         name, shape, nodes = content
         if name not in SPARSE:
             raise ModelFileError(f"its state is damaged (unknown sparse format {name!r})")
-        shape = _shape(shape)
-        data, *index = (self.decode(node) for node in _list(nodes))
-        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, *index)):
+        data, indices, indptr = (self.decode(node) for node in _list(nodes))
+        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr)):
             raise ModelFileError("its state is damaged (a sparse matrix without its arrays)")
-        if not all(part.dtype.kind in "iu" for part in index):
+        if not all(part.dtype.kind in "iu" for part in (indices, indptr)):
             raise ModelFileError("its state is damaged (a sparse matrix whose indices aren't whole numbers)")
-        return _sparse_matrix(name, shape, data, index)
+        made = getattr(sparse, name)((data, indices, indptr), shape=_shape(shape))
+        # Compiled code doesn't check these indices: a wrong one would read other memory.
+        made.check_format(full_check=True)
+        made.indices, made.indptr = indices, indptr
+        return made
 
     def _value(self, content: list[Any]) -> Any:
         name, members = content
@@ -376,20 +371,6 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         return flat.reshape(shape, order=order).copy(order="K")
     except (ValueError, MemoryError) as error:
         raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
-
-
-def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index: list[NDArray[Any]]) -> Any:
-    kind = getattr(sparse, name)
-    if name.startswith("coo"):
-        made = kind((data, tuple(index)), shape=shape)
-        made.coords = tuple(index)
-        return made
-    indices, indptr = index
-    made = kind((data, indices, indptr), shape=shape)
-    # Compiled code doesn't check these indices: a wrong one would read other memory.
-    made.check_format(full_check=True)
-    made.indices, made.indptr = indices, indptr
-    return made
 
 
 def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
