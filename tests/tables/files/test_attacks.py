@@ -251,7 +251,7 @@ def header(text, payload=b""):
 
 
 BAD_ARRAYS = [
-    (npy(np.array([Payload()], dtype=object), allow_pickle=True), "has the data type object, which Credo never writes"),
+    (npy(np.array([Payload()], dtype=object), allow_pickle=True), "has the data type object, which model files can"),
     (npy(np.zeros(2, dtype="i4,f8")), "has the data type"),
     (npy(np.zeros(2, dtype=complex)), "has the data type complex128"),
     (pickle.dumps(Payload()), "is not an array"),
