@@ -140,7 +140,6 @@ def _cell(value: Any) -> str:
 
 # The longest row, in characters. Nested lists take up to thirty bytes of memory for each.
 _LONGEST = 2**24
-_BLANKS = re.compile(r"[ \t\r\n]*")
 _FLAT = re.compile(r'\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
@@ -159,8 +158,10 @@ def read_json(text: str, *, max_cells: int) -> Any:
             if isinstance(value, dict | list):
                 nested = "list" if isinstance(value, list) else "nested object"
                 raise TableError(f"{place}: {key!r} holds a {nested}; only flat objects make a table")
-            _check_text(key, place)
-            _check_text(value, place)
+            # Half of a surrogate pair is valid JSON, but no character, and can't be written to any file.
+            if half := _SURROGATE.search(key) or (isinstance(value, str) and _SURROGATE.search(value)):
+                advice = "write the character itself, or both escapes"
+                raise TableError(f"{place} holds {half[0]!a}, half of a surrogate pair; {advice}")
             column = columns.setdefault(key, [])
             if len(column) < n_rows:
                 column.extend([None] * (n_rows - len(column)))
@@ -173,14 +174,6 @@ def read_json(text: str, *, max_cells: int) -> Any:
     for column in columns.values():
         column.extend([None] * (n_rows - len(column)))
     return pandas().DataFrame(columns)
-
-
-def _check_text(value: Any, place: str) -> None:
-    """Half of a surrogate pair is valid JSON, but no character, and can't be written to any file."""
-    if isinstance(value, str) and not value.isascii() and (found := _SURROGATE.search(value)):
-        raise TableError(
-            f"{place} holds {found[0]!a}, half of a surrogate pair; write the character itself, or both escapes"
-        )
 
 
 def _records(text: str) -> Iterator[tuple[str, Any]]:
@@ -197,20 +190,14 @@ def _records(text: str) -> Iterator[tuple[str, Any]]:
 
 def _listed(text: str) -> Iterator[tuple[str, Any]]:
     """The records of a list, one after another: nested lists of all its text would take far more memory."""
-    at, number = _BLANKS.match(text, text.index("[") + 1).end(), 0  # type: ignore[union-attr]
-    while text[at : at + 1] != "]":
-        number += 1
-        flat = _FLAT.match(text, at)
-        # A record that isn't flat raises an error, and its beginning is enough for the message.
-        record, length = _decoded(flat[0] if flat else text[at : at + _LONGEST], f"record {number}")
-        yield f"record {number}", record
-        at = _BLANKS.match(text, at + length).end()  # type: ignore[union-attr]
-        if text[at : at + 1] == ",":
-            at = _BLANKS.match(text, at + 1).end()  # type: ignore[union-attr]
-        elif text[at : at + 1] != "]":
-            raise TableError(f"record {number} isn't followed by a comma or the end of the list")
-    if text[at + 1 :].strip():
-        raise TableError("the list is followed by more text; use one list, or one object on each line")
+    at, number = text.index("[") + 1, 0
+    for number, record in enumerate(_FLAT.finditer(text, at), start=1):
+        if text[at : record.start()].strip() != "," * (number > 1):
+            raise TableError(f'record {number} is not a flat object such as {{"x": 1}}, after a comma')
+        yield f"record {number}", _decoded(record[0], f"record {number}")[0]
+        at = record.end()
+    if text[at:].strip() != "]":
+        raise TableError(f"the list doesn't end after record {number}, its last flat object")
 
 
 def _decoded(text: str, place: str) -> tuple[Any, int]:

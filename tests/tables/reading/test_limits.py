@@ -155,8 +155,8 @@ def test_a_whole_surrogate_pair(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" + "[]," * 3_000_000 + "[]]", "record 1 holds list"),
-        ('[{"a":[' + "[]," * 3_000_000 + "[]]}]", "record 1 isn't valid JSON"),
+        ("[" + "[]," * 3_000_000 + "[]]", "the list doesn't end after record 0"),
+        ('[{"a":[' + "[]," * 3_000_000 + "[]]}]", "the list doesn't end after record 0"),
         ('{"a":[' + "[]," * 3_000_000 + "[]]}", "line 1 is longer than 1,048,576 characters"),
     ],
     ids=["records", "within a record", "within a line"],
@@ -173,10 +173,13 @@ def test_nested_lists_without_end(text, message, peak, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"a": 1} {"a": 2}]', "record 1 isn't followed by a comma or the end of the list"),
-        ('[{"a": 1}', "record 1 isn't followed by a comma"),
-        ('[{"a": 1}] 3', "the list is followed by more text"),
-        ('[{"a": "}]', "record 1 isn't valid JSON"),
+        ('[{"a": 1} {"a": 2}]', "record 2 is not a flat object such as .*, after a comma"),
+        ('[{"a": 1}', "the list doesn't end after record 1"),
+        ('[{"a": 1}] 3', "the list doesn't end after record 1"),
+        ('[{"a": "}]', "the list doesn't end after record 0"),
+        ('[{"a": 1}, {"a": {"b": 2}}]', "record 2 is not a flat object"),
+        ('[{"a": 1}, 3, {"a": 2}]', "record 2 is not a flat object"),
+        ('[{"a": }]', "record 1 isn't valid JSON"),
     ],
 )
 def test_lists_that_are_no_json(text, message, tmp_path):
