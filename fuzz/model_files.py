@@ -64,7 +64,7 @@ def loaded(forged: Saved | bytes, path: Path, *, through_a_file: bool = True) ->
 
     if isinstance(forged, Saved):
         if not through_a_file:
-            decoder = Decoder(lambda number: forged.members[f"arrays/{number}.npy"])
+            decoder = Decoder(forged.members.__getitem__)
             # Only arrays that were changed are read from their bytes.
             decoder._arrays |= {
                 number: forged.arrays[number].copy() for number in forged.arrays.keys() - forged.changed

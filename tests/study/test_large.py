@@ -32,7 +32,7 @@ def table(n=6000, seed=0):
 def path(tmp_path, monkeypatch):
     monkeypatch.setattr(_large, "MAX_BYTES", 1000)
     monkeypatch.setattr(_large, "_SAMPLE_ROWS", 1000)
-    monkeypatch.setattr(parquet, "_ROWS", 2500)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 2500)
     path = tmp_path / "big.parquet"
     table().to_parquet(path, row_group_size=1500)
     return path

@@ -19,9 +19,8 @@ from credo.core.parts import DaskParts, LocalParts, Parts
 from credo.study._catalogue import CARDS
 from credo.study._size import Size, memory
 from credo.tables import TableModel
-from credo.tables.errors import TableError
+from credo.tables.errors import MAX_BYTES, TableError
 from credo.tables.formats import LargeTable
-from credo.tables.source import MAX_BYTES
 from credo.tables.target import part_target
 
 ENGINES = ("local", "dask")

@@ -61,13 +61,16 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
     """The numbers of a column of words, missing ones None or NaN; None if they aren't numbers."""
     missing = np.array([not isinstance(word, str) for word in words], dtype=bool)
     texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
-    distinct = sorted(set(texts))
-    for form in _forms(distinct, decimal=decimal):
+    for form in _forms(sorted(set(texts)), decimal=decimal):
         odd = [text for text in texts if text in form.odd]
-        if _are_slips(odd, total=len(texts)):
-            values = np.full(len(words), np.nan)
-            values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
-            return Reading(values, tuple(_sentences(name, form.notes, odd)), form.sign)
+        strange = sum(text.casefold() not in SUSPECT_WORDS for text in odd)
+        if strange and (len(texts) < _SLIP_ROWS or strange > _SLIPS * len(texts)):
+            continue
+        values = np.full(len(words), np.nan)
+        values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
+        notes = [f"Column {name!r} was read as numbers {' and '.join(form.notes)}."] if form.notes else []
+        notes += [f"Column {name!r}: {not_numbers(len(odd), sorted(set(odd)))} treated as missing."] if odd else []
+        return Reading(values, tuple(notes), form.sign)
     return None
 
 
@@ -118,10 +121,16 @@ def _form(distinct: list[str], *, decimal: str) -> _Form | None:
             groups |= {group} - {""}
     if not numbers or len(affixes) > 1 or len(groups) > 1:
         return None
-    if groups and any(_is_ungrouped(text, decimal=decimal) for text in numbers):
+    # With four digits in a row before the decimal sign, other entries aren't grouped numbers.
+    ungrouped = re.compile(rf"(?<!\d|{re.escape(decimal)})\d{{4,}}", re.ASCII)
+    if groups and any(map(ungrouped.search, numbers)):
         return None
     (sign,) = (before or after for before, after in affixes)
-    return _Form(numbers, set(distinct) - numbers.keys(), _written(groups, sign), sign, bool(groups))
+    names = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
+    notes = [f"with {names.get(group, 'spaces')} between thousands" for group in groups]
+    if sign:
+        notes.append(f"without the sign {sign!r}" + (" (12 % is 12)" if sign == "%" else ""))
+    return _Form(numbers, set(distinct) - numbers.keys(), notes, sign, bool(groups))
 
 
 def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
@@ -134,31 +143,6 @@ def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
     if text.lower().lstrip("+-") in ("inf", "infinity"):
         return float(text), ""
     return None
-
-
-def _is_ungrouped(text: str, *, decimal: str) -> bool:
-    """Whether there are four digits in a row before the decimal sign: then other entries aren't grouped numbers."""
-    return re.search(rf"(?<!\d|{re.escape(decimal)})\d{{4,}}", text, re.ASCII) is not None
-
-
-def _are_slips(odd: list[str], *, total: int) -> bool:
-    strange = sum(text.casefold() not in SUSPECT_WORDS for text in odd)
-    return strange == 0 or (total >= _SLIP_ROWS and strange <= _SLIPS * total)
-
-
-def _written(groups: set[str], sign: str) -> list[str]:
-    names = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
-    notes = [f"with {names.get(group, 'spaces')} between thousands" for group in groups]
-    if sign:
-        notes.append(f"without the sign {sign!r}" + (" (12 % is 12)" if sign == "%" else ""))
-    return notes
-
-
-def _sentences(name: str, notes: list[str], odd: list[str]) -> list[str]:
-    found = [f"Column {name!r} was read as numbers {' and '.join(notes)}."] if notes else []
-    if odd:
-        found.append(f"Column {name!r}: {not_numbers(len(odd), sorted(set(odd)))} treated as missing.")
-    return found
 
 
 # Whole numbers beyond this are not all floats.

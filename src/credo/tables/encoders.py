@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Annotated, Any
 
 import numpy as np
@@ -411,14 +410,15 @@ class Numbers(_Measured):
             raise ColumnError(f"{not_a_number(column, unknown)}; the model expects a number there")
         return values
 
-    def changed_sign(self, sign: str | None, column: Any) -> str | None:
+    def changed_sign(self, signs: Mapping[str, str] | None, table: Any) -> str | None:
         """The sentence about numbers that are written in another way than the training data, or None.
 
-        `sign` is empty for a column of a file without one, and None where nothing is known.
+        `signs` are those of the table's file, and None where nothing is known.
         """
-        if self.sign is None or self.sign == sign:
+        sign = None if signs is None else signs.get(self.name, "")
+        if self.sign in (None, sign) or self.words is not None:
             return None
-        values = self.values(column)
+        values = self.values(table[self.name])
         known = np.abs(values[np.isfinite(values)])
         largest = max(abs(self.low), abs(self.high))
         if self.sign == "%" and not sign and len(known) and known.max() <= 1.0 < largest:
@@ -513,28 +513,3 @@ class Texts:
 
 # Each has a name, `names()` of the columns it makes, their numbers `matrix(column)`, and rows `outside(column)`.
 Encoder = Numbers | Days | Levels | Texts
-
-
-def runs(encoders: list[Encoder]) -> list[list[Encoder]]:
-    """The encoders of each block: one for every text column, adjacent columns of other kinds together."""
-    runs: list[list[Encoder]] = []
-    for is_text, group in groupby(encoders, key=lambda encoder: isinstance(encoder, Texts)):
-        run = list(group)
-        runs += [[encoder] for encoder in run] if is_text else [run]
-    return runs
-
-
-def side_by_side(
-    encoders: list[Encoder], table: Any, unchanged: Mapping[str, Array], read: Mapping[str, Array]
-) -> Array:
-    """The numbers of dense encoders in one block: columns that are used unchanged, or were read, or are read here."""
-    widths = [len(encoder.names()) for encoder in encoders]
-    block = np.empty((len(table), sum(widths)), order="F")
-    for encoder, start, width in zip(encoders, np.cumsum([0, *widths]), widths, strict=False):
-        if encoder.name in unchanged:
-            block[:, start] = unchanged[encoder.name]
-        elif isinstance(encoder, _Measured) and encoder.name in read:
-            block[:, start : start + width] = encoder.filled(read[encoder.name])
-        else:
-            block[:, start : start + width] = encoder.matrix(table[encoder.name])
-    return block

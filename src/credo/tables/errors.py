@@ -1,4 +1,4 @@
-"""Errors and warnings about tables and model files.
+"""Errors and warnings about tables and model files, and the limits of what is read.
 
 The optional libraries of this package, imported when first needed; an error says how to install them.
 """
@@ -11,6 +11,14 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+
+MAX_BYTES = 2**30
+# The least memory of a cell of a frame, in bytes. A short or compressed text may hold many cells.
+CELL = 8
+# A table with a value in fewer than one of so many cells takes time and memory out of proportion to its file, unless it
+# has few cells.
+_SPARSEST, _FEW_CELLS = 100, 1_000_000
 
 
 class TableError(ValueError):
@@ -84,6 +92,25 @@ class TableWarning(UserWarning):
     """
 
 
+def too_large(name: str, size: str) -> TableError:
+    """The error about a file or a table that takes more memory than is allowed."""
+    return TableError(f"{name!r} holds {size}; raise the limit with max_bytes= in Python, or use part of the rows")
+
+
+def check_cells(place: str, cells: int, max_cells: int, written: int | None = None) -> None:
+    """Raise a TableError if a table has too many cells, or too many for the values and rows that the file writes."""
+    if cells > max_cells:
+        raise TableError(
+            f"{place} has more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows ({CELL} bytes "
+            "each); raise the limit in Python, or use part of the rows"
+        )
+    if written is not None and cells > max(_FEW_CELLS, _SPARSEST * written):
+        raise TableError(
+            f"{place} has a value in fewer than one of {_SPARSEST} cells ({cells:,} in all); delete cells far from the "
+            "others, and write keys that differ from row to row as the values of a column"
+        )
+
+
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:
     """The candidates most similar to the name, best first, regardless of case."""
     by_fold: dict[str, str] = {}
@@ -116,14 +143,9 @@ def pandas() -> Any:
     return _library("pandas", "reading and preparing tables needs pandas: pip install 'credo[cli]'")
 
 
-def parquet() -> Any:
-    """pyarrow's module for Parquet files."""
-    return _library("pyarrow.parquet", "reading Parquet files needs pyarrow: pip install 'credo[parquet]'")
-
-
 def arrow() -> Any:
-    """The pyarrow library, with its functions of arrays."""
-    parquet()
+    """The pyarrow library, with its modules for Parquet files and functions of arrays."""
+    _library("pyarrow.parquet", "reading Parquet files needs pyarrow: pip install 'credo[parquet]'")
     import_module("pyarrow.compute")
     return import_module("pyarrow")
 

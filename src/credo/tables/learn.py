@@ -28,7 +28,6 @@ from credo.tables.kinds import (
     is_number,
     kind_of,
     profile,
-    timestamps,
     truth_pair,
     truth_values,
 )
@@ -93,34 +92,24 @@ class Learner:
         if form.kind == "text":
             texts, detail = self._texts(found)
             return texts, form, detail
-        reason = {"constant": "it has only one value", "empty": "it has no values"}.get(
-            form.kind, "it identifies the rows"
-        )
+        reasons = {"constant": "it has only one value", "empty": "it has no values"}
+        reason = reasons.get(form.kind, "it identifies the rows") + (f" ({detail})" if detail else "")
         if form.kind == "identifier" and found.unit is not None:
             reason, detail = _with_unit(found), f"numbers with the unit {found.unit}"
-            self.notes.append(f"Left out column {found.name!r}: {reason}.")
-        else:
-            self.notes.append(f"Left out column {found.name!r}: {reason}{f' ({detail})' if detail else ''}.")
+        self.notes.append(f"Left out column {found.name!r}: {reason}.")
         return None, form, detail
 
     def _numbers(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
         pair = form.pair or (None if found.is_typed_number else truth_pair(found.distinct))
-        absent = self._absent(found, form) if pair is None else ()
-        if pair is not None:
-            truths, detail = truth_values(pair), f"{pair[0]} = 1, {pair[1]} = 0"
-            values = self._truths(found, truths)
-            if set(pair) != {"true", "false"}:
-                self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
-        else:
-            truths, values, detail = None, self._values(found), ""
-        encoder = Numbers(**self._measured(found.name, values), words=truths, absent=absent)
-        return encoder, Form("numeric", pair=pair, absent=absent), detail
-
-    def _truths(self, found: Profile, truths: dict[str, float]) -> NDArray[np.float64]:
-        unknown = [word for word in found.distinct if word.casefold() not in truths]
-        if unknown:
-            raise ColumnError(f"column {found.name!r} holds {quoted(unknown)} besides {quoted(truths)}")
-        return np.array([np.nan if word is None else truths[word.casefold()] for word in found.words])
+        if pair is None:
+            absent, values = self._absent(found, form), self._values(found)
+            encoder = Numbers(**self._measured(found.name, values), absent=absent)
+            return encoder, Form("numeric", absent=absent), ""
+        if set(pair) != {"true", "false"}:
+            self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
+        encoder = Numbers(name=found.name, fill=0.0, words=truth_values(pair))
+        encoder = replace(encoder, **self._measured(found.name, encoder.values(found.column)))
+        return encoder, Form("numeric", pair=pair), f"{pair[0]} = 1, {pair[1]} = 0"
 
     def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
         """The words that are treated as missing: those of the form, and the words among the numbers of these rows."""
@@ -147,21 +136,17 @@ class Learner:
             raise ColumnError(
                 f"column {found.name!r} can't be read as dates: {found.distinct[0]!r} has no known date format"
             )
-        stamps = timestamps(found.column, found.present, style)
-        lost = np.flatnonzero(found.present & np.isnat(stamps))
-        if len(lost):
-            raise ColumnError(f"column {found.name!r}, row {lost[0] + 1}: {found.words[lost[0]]!r} is not a date")
-        known = stamps[found.present]
-        origin = str(known.min().astype("datetime64[D]"))
+        encoder = Days(name=found.name, fill=0.0, style=style, origin="1970-01-01")
+        stamps = encoder.timestamps(found.column)
+        known = stamps[found.present].astype("datetime64[D]")
         if style != form.style and is_ambiguous(found.distinct, style):
             self.notes.append(
                 f"Column {found.name!r}: dates like {found.distinct[0]!r} were read with the month first; "
                 "write them as 2024-12-31 if that is wrong."
             )
-        days = days_since(stamps, np.datetime64(origin, "us"))
-        last = str(known.max().astype("datetime64[D]"))
-        encoder = Days(**self._measured(found.name, days), style=style, origin=origin)
-        return encoder, Form("date", style=style), f"{origin} to {last}"
+        days = days_since(stamps, known.min().astype("datetime64[us]"))
+        encoder = replace(encoder, **self._measured(found.name, days), origin=str(known.min()))
+        return encoder, Form("date", style=style), f"{encoder.origin} to {known.max()}"
 
     def _levels(self, found: Profile) -> Levels:
         counts: Counter[str] = Counter()
@@ -185,22 +170,12 @@ class Learner:
         order, ordered = in_order(ranked, found.column.dtype)
         if found.unit is not None and not ordered:
             self.notes.append(f"Column {found.name!r} was treated as categorical: {_with_unit(found)}.")
-        kept = [level for level in order if level != reference]
-        missing = marked and shared is None
+        kept = tuple(level for level in order if level != reference)
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
         shares += [sum(counts[level] for level in pooled)] * bool(pooled)
-        total = sum(shares)
-        return Levels(
-            found.name,
-            tuple(kept),
-            reference,
-            tuple(pooled),
-            missing,
-            bool(found.n_missing),
-            shares=tuple(float(share / total) for share in shares),
-            order=tuple(order),
-            ordered=ordered,
-        )
+        frequencies = tuple(float(share / sum(shares)) for share in shares)
+        missing = marked and shared is None, bool(found.n_missing)
+        return Levels(found.name, kept, reference, tuple(pooled), *missing, frequencies, tuple(order), ordered)
 
     def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
         texts = [word or "" for word in found.words]
@@ -237,19 +212,13 @@ class Learner:
         shared = self._shared(name, missing) if marked else None
         if n_missing:
             indicator = f"'{name} is missing'" if shared is None else f"{shared!r} (the same rows)"
-            count = f"{n_missing:,} of {plural(len(values), 'value')} {_are(n_missing)} missing"
+            count = f"{n_missing:,} of {plural(len(values), 'value')} {'is' if n_missing == 1 else 'are'} missing"
             replaced = f"replaced by the median {shown(fill)}" + (f", and marked in {indicator}" if marked else "")
             one_value = f"the others are all {shown(known[0])}, so only {indicator} is used"
             self.notes.append(f"Column {name!r}: {count}; {replaced if value else one_value}.")
-        return {
-            "name": name,
-            "fill": fill,
-            "value": value,
-            "indicator": marked and shared is None,
-            "had_missing": n_missing > 0,
-            "low": float(known.min()),
-            "high": float(known.max()),
-        }
+        span = {"low": float(known.min()), "high": float(known.max())}
+        columns = {"value": value, "indicator": marked and shared is None, "had_missing": n_missing > 0}
+        return {"name": name, "fill": fill, **columns, **span}
 
     def _many(self, missing: NDArray[np.bool_]) -> bool:
         """Whether enough values are missing for an indicator; a row of weight 3 counts as three."""
@@ -281,10 +250,6 @@ def _with_unit(found: Profile) -> str:
         f"its values look like numbers with a unit, such as {example!r}; to use them as numbers, convert them to one "
         f"unit and remove {found.unit!r} from the cells"
     )
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def learned_columns(

@@ -1,4 +1,4 @@
-"""Means and standard deviations of prepared columns, without overflow.
+"""`Preparation`: a scikit-learn transformer of frames.
 
 Predictions for rows whose levels are unknown: averages over the levels of the training data.
 
@@ -6,14 +6,13 @@ Predictions for rows whose levels are unknown: averages over the levels of the t
 
 For one unknown column, w are the training frequencies of its levels. Where several columns of a row are unknown,
 their levels are replaced together by combinations that occur in the training data. There are at most 30 terms.
-
-`Preparation`: a scikit-learn transformer of frames.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -23,14 +22,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted
 
-from credo.core.estimator import FittedState, is_sparse, named_by, positive_integer
-from credo.core.estimator import center_and_scale as dense_scale
+from credo.core.estimator import FittedState, center_and_scale, named_by, positive_integer
 from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
 from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
-from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts, runs, side_by_side
+from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning
 from credo.tables.kinds import KINDS, Column, Form
 from credo.tables.learn import Learner, learned_columns
@@ -43,100 +41,37 @@ Array = NDArray[np.float64]
 _TAILS, _MARGIN = (0.001, 0.999), 8.0
 
 
-def scaled(blocks: list[Any], center: Array, scale: Array) -> list[Any]:
-    """(block − center)/scale, sparse blocks without the centre; infinite where that is too large for a number."""
+def _bounds(dense: Array, exempt: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The lowest and highest value that each column may have; infinite for exempt columns."""
+    low, high = np.quantile(dense, _TAILS, axis=0)
+    # Halves, because the difference of two huge numbers may overflow.
+    margin = np.maximum(high / 2 - low / 2, _MARGIN * center_and_scale(dense)[1] / 2)
+    # In a column of two values, the rare one is not an outlier.
+    least, most = dense.min(axis=0), dense.max(axis=0)
+    two = ((dense == least) | (dense == most)).all(axis=0)
+    low, high = np.where(two, least, low), np.where(two, most, high)
+    margin = np.where(two, np.where(least < most, _MARGIN * (most / 2 - least / 2), np.inf), margin)
     with np.errstate(over="ignore"):
-        return [
-            block @ sparse.diags_array(1.0 / scale[own]) if is_sparse(block) else (block - center[own]) / scale[own]
-            for block, own in _places(blocks)
-        ]
+        return np.where(exempt, -np.inf, low - 2 * margin), np.where(exempt, np.inf, high + 2 * margin)
 
 
-def refuse_infinite(blocks: list[Any], results: list[Any], names: list[str], index: Any) -> None:
-    """Raise if scaling made a value infinite, naming the first."""
-    for (block, own), result in zip(_places(blocks), results, strict=True):
-        if is_sparse(block) or np.isfinite(result).all():
-            continue
-        row, column = np.argwhere(~np.isfinite(result))[0].tolist()
-        raise ColumnError(
-            f"column {names[own.start + column]!r}, row {_place(index[row])}: {shown(block[row, column])} is too far "
-            "from the training data to compute with; correct it, or leave the field empty"
-        )
-
-
-def clipped(blocks: list[Any], lower: Array, upper: Array) -> list[Any]:
-    """The blocks with values between the bounds; sparse ones as they are."""
-    return [block if is_sparse(block) else np.clip(block, lower[own], upper[own]) for block, own in _places(blocks)]
-
-
-def clip_notes(blocks: list[Any], lower: Array, upper: Array, names: list[str], index: Any) -> list[str]:
+def _clip_notes(dense: Array, lower: Array, upper: Array, names: list[str], index: Any) -> list[str]:
     """A sentence for each column with values that are set to a bound."""
     notes = []
-    for block, own in _places(blocks):
-        if is_sparse(block):
-            continue
-        far = (block < lower[own]) | (block > upper[own])
-        for j in np.flatnonzero(far.any(axis=0)):
-            rows, k = np.flatnonzero(far[:, j]), own.start + j
-            place = _place(index[rows[0]])
-            value = block[rows[0], j]
-            notes.append(
-                f"Column {names[k]!r}: {plural(len(rows), 'value')} far outside the others (row {place}: "
-                f"{shown(value)}) counted as {shown(upper[k] if value > upper[k] else lower[k])}."
-            )
+    far = (dense < lower) | (dense > upper)
+    for j in np.flatnonzero(far.any(axis=0)):
+        rows = np.flatnonzero(far[:, j])
+        value = dense[rows[0], j]
+        notes.append(
+            f"Column {names[j]!r}: {plural(len(rows), 'value')} far outside the others (row {_place(index[rows[0]])}: "
+            f"{shown(value)}) counted as {shown(upper[j] if value > upper[j] else lower[j])}."
+        )
     return notes
 
 
 def _place(label: Any) -> Any:
     """The number of a row, counted from 1, or its label."""
     return int(label) + 1 if isinstance(label, int | np.integer) else label
-
-
-def _places(blocks: list[Any]) -> Iterator[tuple[Any, slice]]:
-    """Each block with the places of its columns."""
-    start = 0
-    for block in blocks:
-        yield block, slice(start, start + block.shape[1])
-        start += block.shape[1]
-
-
-def center_and_scale(blocks: list[Any], weight: Array) -> tuple[Array, Array]:
-    """What to subtract from each column and what to divide it by, for rows with these weights.
-
-    Sparse columns are not centred, and a column without spread is divided by one.
-    """
-    centers, scales = zip(
-        *(_sparse(block, weight) if is_sparse(block) else dense_scale(block, weight) for block in blocks), strict=True
-    )
-    return np.concatenate(centers), np.concatenate(scales)
-
-
-def bounds(blocks: list[Any], exempt: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """The lowest and highest value that each column may have; infinite for sparse and exempt columns."""
-    lows, highs = zip(*map(_bounds, blocks), strict=True)
-    return np.where(exempt, -np.inf, np.concatenate(lows)), np.where(exempt, np.inf, np.concatenate(highs))
-
-
-def _bounds(block: Any) -> tuple[Array, Array]:
-    if is_sparse(block):
-        return np.full(block.shape[1], -np.inf), np.full(block.shape[1], np.inf)
-    low, high = np.quantile(block, _TAILS, axis=0)
-    # Halves, because the difference of two huge numbers may overflow.
-    margin = np.maximum(high / 2 - low / 2, _MARGIN * dense_scale(block)[1] / 2)
-    # In a column of two values, the rare one is not an outlier.
-    least, most = block.min(axis=0), block.max(axis=0)
-    two = ((block == least) | (block == most)).all(axis=0)
-    low, high = np.where(two, least, low), np.where(two, most, high)
-    margin = np.where(two, np.where(least < most, _MARGIN * (most / 2 - least / 2), np.inf), margin)
-    with np.errstate(over="ignore"):
-        return low - 2 * margin, high + 2 * margin
-
-
-def _sparse(block: Any, weight: Array) -> tuple[Array, Array]:
-    """Columns of zeros and ones: sd² = m(1 − m) for the mean m."""
-    mean = np.asarray(weight @ block) / weight.sum()
-    spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
-    return np.zeros(len(mean)), np.where(spread > 0, spread, 1.0)
 
 
 Codes = NDArray[np.intp]
@@ -175,14 +110,6 @@ class Alternatives:
         result[self.rows] = total
         return result
 
-    def vote(self, base: NDArray[Any], classes: NDArray[Any], parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
-        """Predicted labels, those of rows with unknown levels by a weighted vote of the terms."""
-        every = np.zeros((len(base), len(classes)))
-        votes = self.average(every, (np.asarray(labels)[:, None] == classes for labels in parts))
-        result = np.array(base)
-        result[self.rows] = classes[votes[self.rows].argmax(axis=1)]
-        return result
-
     def mixture(self, base: Distribution, parts: Iterable[Distribution]) -> Distribution:
         """The predictive distribution of all rows, a mixture in rows with unknown levels."""
         components = list(parts)
@@ -217,12 +144,6 @@ def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
         picked, counts = np.unique(taken, return_counts=True)
         first, share = first[picked], counts / MAX_TERMS
     return np.column_stack([column[first] for column in codes]), np.asarray(share)
-
-
-def term_blocks(n_rows: int, n_terms: int) -> list[range]:
-    """The terms that are predicted in one call each."""
-    each = max(1, _ROWS // n_rows)
-    return [range(start, min(start + each, n_terms)) for start in range(0, n_terms, each)]
 
 
 def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weights: Array) -> tuple[list[Codes], Array]:
@@ -390,6 +311,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             weight=weight,
         )
         columns, encoders, forms = learned_columns(table, learner, forced)
+        # Columns of words, which are sparse, stand behind all others.
+        encoders.sort(key=lambda encoder: isinstance(encoder, Texts))
         _mark_times(encoders, table, learner.values)
         if not encoders:
             left_out = " ".join(learner.notes)
@@ -401,15 +324,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             categories = self._categories()
             codes = [encoder.codes(table[encoder.name]) for encoder in categories]
             self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
-            blocks = self._blocks(table, learner.values) if self.clip or self.standardize else []
-            if self.clip:
-                dated = [isinstance(encoder, Days) for encoder in self.encoders_ for _ in encoder.names()]
-                self.lower_, self.upper_ = bounds(blocks, np.array(dated, dtype=bool))
-                names = self.get_feature_names_out().tolist()
-                self.notes_ += clip_notes(blocks, self.lower_, self.upper_, names, table.index)
-                blocks = clipped(blocks, self.lower_, self.upper_)
-            if self.standardize:
-                self.center_, self.scale_ = center_and_scale(blocks, weight)
+            if self.clip or self.standardize:
+                self._learn_scales(self._dense(table, learner.values), self._words(table), weight, table.index)
         return learner.values
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
@@ -437,7 +353,10 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if extra:
             sentence = f"ignored columns that are not in the training data: {quoted(extra)}"
             warn(TableWarning(sentence), stacklevel=2)
-        self._warn_of_changed_signs(table)
+        signs = signs_of(table)
+        for encoder in self.encoders_:
+            if isinstance(encoder, Numbers) and (sentence := encoder.changed_sign(signs, table)) is not None:
+                warn(TableWarning(sentence), stacklevel=2)
         return self._matrix(table)
 
     def with_dates(self, X: Any) -> Any:
@@ -561,64 +480,92 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             raise ColumnError(missing_columns(missing, table.columns.tolist()))
         return table
 
-    def _warn_of_changed_signs(self, table: Any) -> None:
-        signs = signs_of(table)
-        for encoder in self.encoders_:
-            if isinstance(encoder, Numbers) and encoder.sign is not None and encoder.words is None:
-                sign = None if signs is None else signs.get(encoder.name, "")
-                sentence = None if encoder.sign == sign else encoder.changed_sign(sign, table[encoder.name])
-                if sentence is not None:
-                    warn(TableWarning(sentence), stacklevel=3)
-
     def _categories(self) -> list[Levels]:
         return [encoder for encoder in self.encoders_ if isinstance(encoder, Levels)]
+
+    def _learn_scales(self, dense: Array, words: Any, weight: Array, index: Any) -> None:
+        """Learn bounds, means and standard deviations; columns of words, which are 0 or 1, have no bounds."""
+        n_words = 0 if words is None else words.shape[1]
+        if self.clip:
+            exempt = np.array([isinstance(encoder, Days) for encoder, own in self._places() for _ in range(*own)])
+            lower, upper = _bounds(dense, exempt)
+            self.notes_ += _clip_notes(dense, lower, upper, self.get_feature_names_out().tolist(), index)
+            dense = np.clip(dense, lower, upper)
+            self.lower_ = np.pad(lower, (0, n_words), constant_values=-np.inf)
+            self.upper_ = np.pad(upper, (0, n_words), constant_values=np.inf)
+        if self.standardize:
+            center, scale = center_and_scale(dense, weight)
+            mean = np.zeros(0) if words is None else np.asarray(weight @ words) / weight.sum()
+            # Of zeros and ones: sd² = m(1 − m) for the mean m.
+            spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
+            self.center_ = np.pad(center, (0, n_words))
+            self.scale_ = np.concatenate([scale, np.where(spread > 0, spread, 1.0)])
+
+    def _places(self) -> list[tuple[Encoder, tuple[int, int]]]:
+        """The encoders of dense columns, with the first of their columns and the one behind their last."""
+        dense = [encoder for encoder in self.encoders_ if not isinstance(encoder, Texts)]
+        ends = np.cumsum([0, *(len(encoder.names()) for encoder in dense)]).tolist()
+        return list(zip(dense, pairwise(ends), strict=True))
+
+    def _dense(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> Array:
+        """The columns that aren't words: used unchanged, read before, or read here."""
+        places = self._places()
+        plain = {encoder.name for encoder, _ in places if isinstance(encoder, Numbers) and encoder.is_plain}
+        names, values = finite_columns(table, plain)
+        unchanged = dict(zip(names, values.T, strict=True))
+        block = np.empty((len(table), places[-1][1][1] if places else 0), order="F")
+        for encoder, (start, end) in places:
+            name = encoder.name
+            if name in unchanged:
+                block[:, start] = unchanged[name]
+            elif isinstance(encoder, Numbers | Days) and name in read:
+                block[:, start:end] = encoder.filled(read[name])
+            else:
+                block[:, start:end] = encoder.matrix(table[name])
+        return block
+
+    def _words(self, table: Any) -> Any:
+        """The columns of words as a CSR array; None if no column is text."""
+        texts = [encoder.matrix(table[encoder.name]) for encoder in self.encoders_ if isinstance(encoder, Texts)]
+        return sparse.csr_array(sparse.hstack(texts, format="csr")) if texts else None
 
     def _alternative_rows(self, table: Any, codes: list[NDArray[np.intp]]) -> Iterator[Any]:
         """The prepared rows with the codes of one term after another in their categorical columns, several at once."""
         with collected():
-            blocks = self._blocks(table)
-        for together in term_blocks(*codes[0].shape):
-            count, chosen = len(together), iter(codes)
-            fresh = [
-                sparse.vstack([block] * count, format="csr") if is_sparse(block) else np.tile(block, (count, 1))
-                for block in blocks
-            ]
-            for block, run in zip(fresh, runs(self.encoders_), strict=True):
-                start = 0
-                for encoder in run:
-                    width = len(encoder.names())
-                    if isinstance(encoder, Levels):
-                        block[:, start : start + width] = encoder.coding()[next(chosen)[:, together].T.ravel()]
-                    start += width
-            yield self._joined(fresh, np.tile(table.index, count))
-
-    def _blocks(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> list[Any]:
-        """The columns' numbers, those of neighbours that aren't text in one block; some columns may have been read."""
-        plain = [encoder for encoder in self.encoders_ if isinstance(encoder, Numbers) and encoder.is_plain]
-        names, values = finite_columns(table, {encoder.name for encoder in plain})
-        unchanged = dict(zip(names, values.T, strict=True))
-        blocks: list[Any] = []
-        for run in runs(self.encoders_):
-            if isinstance(run[0], Texts):
-                blocks.append(run[0].matrix(table[run[0].name]))
-            else:
-                blocks.append(side_by_side(run, table, unchanged, read))
-        return blocks
+            dense, words = self._dense(table), self._words(table)
+        n_rows, n_terms = codes[0].shape
+        places = [(encoder, slice(*own)) for encoder, own in self._places() if isinstance(encoder, Levels)]
+        for start in range(0, n_terms, step := max(1, _ROWS // n_rows)):
+            together = slice(start, min(start + step, n_terms))
+            count = together.stop - start
+            block = np.tile(dense, (count, 1))
+            for (encoder, own), chosen in zip(places, codes, strict=True):
+                block[:, own] = encoder.coding()[chosen[:, together].T.ravel()]
+            repeated = None if words is None else sparse.vstack([words] * count, format="csr")
+            yield self._scaled(block, repeated, np.tile(table.index, count))
 
     def _matrix(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> Any:
-        return self._joined(self._blocks(table, read), table.index)
+        return self._scaled(self._dense(table, read), self._words(table), table.index)
 
-    def _joined(self, blocks: list[Any], index: Any) -> Any:
+    def _scaled(self, dense: Array, words: Any, index: Any) -> Any:
+        """All columns, clipped and standardized; columns of words are not centred, which keeps them sparse."""
+        width = dense.shape[1]
         if self.clip:
-            blocks = clipped(blocks, self.lower_, self.upper_)
+            dense = np.clip(dense, self.lower_[:width], self.upper_[:width])
         if self.standardize:
-            results = scaled(blocks, self.center_, self.scale_)
-            refuse_infinite(blocks, results, self.get_feature_names_out().tolist(), index)
-            blocks = results
-        if any(is_sparse(block) for block in blocks):
-            together = sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr")
-            return named_by(sparse.csr_array(together), self)
-        return named_by(np.ascontiguousarray(np.hstack(blocks)), self)
+            with np.errstate(over="ignore"):
+                result = (dense - self.center_[:width]) / self.scale_[:width]
+            if not np.isfinite(result).all():
+                row, column = np.argwhere(~np.isfinite(result))[0].tolist()
+                raise ColumnError(
+                    f"column {self.get_feature_names_out()[column]!r}, row {_place(index[row])}: "
+                    f"{shown(dense[row, column])} is too far from the training data to compute with; correct it, or "
+                    "leave the field empty"
+                )
+            dense, words = result, words if words is None else words @ sparse.diags_array(1.0 / self.scale_[width:])
+        if words is None:
+            return named_by(np.ascontiguousarray(dense), self)
+        return named_by(sparse.csr_array(sparse.hstack([sparse.csr_array(dense), words], format="csr")), self)
 
 
 def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:

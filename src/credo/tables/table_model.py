@@ -323,10 +323,8 @@ class TableModel(FittedState, BaseEstimator):
         if not _predicts_classes(self):
             return unknown.average(base, unknown.parts(self.estimator_.predict))
         if hasattr(self.estimator_, "predict_proba"):
-            base = np.array(base)
             base[unknown.rows] = self.classes_[self._probabilities(rows, unknown)[unknown.rows].argmax(axis=1)]
-            return base
-        return unknown.vote(base, self.classes_, unknown.parts(self.estimator_.predict))
+        return base
 
     def predict_dist(self, X: Any) -> Distribution:
         """The predictive distribution of a new observation at each row.

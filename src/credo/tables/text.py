@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,8 +21,7 @@ from numpy.typing import NDArray
 
 from credo.core.wording import plural, quoted
 from credo.tables.columns import NA_WORDS, SUSPECT_WORDS, read_numbers, unique_names
-from credo.tables.errors import TableError, pandas
-from credo.tables.source import CELL, too_many_cells
+from credo.tables.errors import CELL, TableError, check_cells, pandas
 
 # The first of these wins a tie: commas and spaces are more likely to occur inside fields.
 SEPARATORS = ("\t", ";", "|", ",", " ")
@@ -141,8 +141,7 @@ def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect
         if len(row) != width:
             raise TableError(_ragged(len(row), width, line=line, dialect=dialect))
         cells += width
-        if cells > max_cells:
-            raise TableError(too_many_cells(f"line {line}", max_cells))
+        check_cells(f"line {line}", cells, max_cells)
         if cells - width < _CODE_FIELDS:
             codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.rstrip()))
     return frozenset(codes)
@@ -233,8 +232,8 @@ def _is_missing(field: str) -> bool:
 
 # Where a frame keeps the sign that the numbers of a column were written with.
 _SIGNS = "signs"
-# Cells that pandas reads at a time, and the fewest rows: it spends as long on a column as on a hundred of its cells.
-_PART_CELLS, _PART_ROWS = 1_000_000, 100
+# Cells that are looked at together.
+_PART_CELLS = 1_000_000
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _EMPTY_ROW = "".join(SEPARATORS)
 # Numbers that often code missing values.
@@ -266,8 +265,7 @@ def parse(
     if len(names) == 1:
         # Only in such a table is a blank line a row.
         text = text.rstrip("\n")
-        if text.count("\n") > max_bytes // CELL:
-            raise TableError(too_many_cells("it", max_bytes // CELL))
+        check_cells("it", text.count("\n"), max_bytes // CELL)
     frame = _frame(text, dialect, names=names, codes=codes, na_words=na_words)
     notes += [*dialect.notes, *renamed]
     if len(names) == 1 and frame[names[0]].isna().any() and _BLANK_LINE.search(text):
@@ -318,41 +316,40 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
 
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
-    """The rows, read part by part, because pandas keeps the position of every cell in memory while it reads."""
+    """The rows; columns that look like numbers only in some of the parts that pandas reads are read again as text."""
     pd = pandas()
     # Since 3.1, pandas reads floats exactly by default, and warns about the option.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact = {} if version >= (3, 1) else {"float_precision": "round_trip"}
+
+    def read(words: list[str]) -> Any:
+        return pd.read_csv(
+            _Reader(text),
+            sep=r"\s+" if dialect.separator == " " else dialect.separator,
+            decimal=dialect.decimal,
+            header=0 if dialect.header else None,
+            names=names,
+            index_col=False,
+            dtype=dict.fromkeys(words, str),
+            na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
+            keep_default_na=False,
+            skipinitialspace=True,
+            skip_blank_lines=len(names) > 1,
+            **exact,
+        )
+
     try:
-
-        def parts(words: list[str]) -> list[Any]:
-            reader = pd.read_csv(
-                _Reader(text),
-                sep=r"\s+" if dialect.separator == " " else dialect.separator,
-                decimal=dialect.decimal,
-                header=0 if dialect.header else None,
-                names=names,
-                index_col=False,
-                dtype=dict.fromkeys(words, str),
-                na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
-                keep_default_na=False,
-                skipinitialspace=True,
-                skip_blank_lines=len(names) > 1,
-                low_memory=False,
-                chunksize=max(_PART_ROWS, _PART_CELLS // len(names)),
-                **exact,
-            )
-            with reader:
-                return list(reader)
-
-        found = parts(codes)
-        mixed = _mixed(found, names) if len(found) > 1 else []
-        if mixed:
-            found = parts([*codes, *mixed])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            frame = read(codes)
+            objects = [name for name, dtype in frame.dtypes.items() if dtype == object]
+            mixed = [name for name in objects if pd.api.types.infer_dtype(frame[name]).startswith("mixed")]
+            if mixed:
+                frame = read([*codes, *mixed])
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
         raise TableError(f"it isn't a table ({str(error).strip()[:200]})") from None
     # The copy joins columns of one type into one array, without which every access takes a time for each column.
-    return found[0].copy() if len(found) == 1 else pd.concat(found, ignore_index=True)
+    return frame.copy()
 
 
 class _Reader:
@@ -368,19 +365,6 @@ class _Reader:
     def __iter__(self) -> _Reader:
         # pandas takes an object for a file if it has this.
         return self
-
-
-def _mixed(parts: list[Any], names: list[str]) -> list[str]:
-    """The columns that look like numbers in some parts only; they are read again as text in all parts."""
-    kinds = {"i": "number", "f": "number", "b": "truth", "u": "large"}
-    found = []
-    # A wide table has thousands of columns, and pandas is slow to access each: types first, all at once.
-    seen = [[kinds.get(dtype.kind, "word") for dtype in part.dtypes] for part in parts]
-    for name, those in zip(names, zip(*seen, strict=True), strict=True):
-        if len(set(those)) > 1:
-            held = {kind for kind, part in zip(those, parts, strict=True) if part[name].notna().any()}
-            found += [name] if len(held) > 1 else []
-    return found
 
 
 def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:

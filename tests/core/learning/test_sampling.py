@@ -232,8 +232,8 @@ def test_the_next_arviz_gets_a_data_tree(draws, monkeypatch):
 def test_files_carry_draws_bit_for_bit(draws):
     encoder = Encoder()
     node = encoder.encode(draws, where="draws")
-    payloads = [npy(array) for array in encoder.arrays]
-    back = Decoder(lambda number: payloads[number]).decode(node)
+    payloads = {f"arrays/{number}.npy": npy(array) for number, array in enumerate(encoder.arrays)}
+    back = Decoder(payloads.__getitem__).decode(node)
     assert isinstance(back, Draws) and back.message == draws.message
     for field in fields(Draws):
         np.testing.assert_array_equal(getattr(back, field.name), getattr(draws, field.name))

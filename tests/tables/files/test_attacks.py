@@ -251,7 +251,7 @@ def header(text, payload=b""):
 
 
 BAD_ARRAYS = [
-    (npy(np.array([Payload()], dtype=object), allow_pickle=True), "has the data type object, which Credo never writes"),
+    (npy(np.array([Payload()], dtype=object), allow_pickle=True), "has the data type object, which model files can"),
     (npy(np.zeros(2, dtype="i4,f8")), "has the data type"),
     (npy(np.zeros(2, dtype=complex)), "has the data type complex128"),
     (pickle.dumps(Payload()), "is not an array"),
@@ -350,10 +350,10 @@ def test_hostile_states(state, message, good, path):
 @pytest.mark.parametrize(
     ("indices", "indptr"), [([0, 9], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 5, 2]), ([9, 1], [0, 1, 99])]
 )
-@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array"])
+@pytest.mark.parametrize("kind", ["csr_array", "csc_matrix"])
 def test_sparse_indices_that_point_outside(kind, indices, indptr, good, path):
     """Compiled code would follow them into foreign memory."""
-    index = [np.array(indices), np.array(indptr[:2] if kind == "coo_array" else indptr)]
+    index = [np.array(indices), np.array(indptr)]
     parts = {f"arrays/{i}.npy": npy(part) for i, part in enumerate([np.ones(2), *index])}
     state = {"sparse": [kind, [2, 2], [{"array": 0}, {"array": 1}, {"array": 2}]]}
     kept = {"manifest.json": members(good)["manifest.json"]}

@@ -33,7 +33,7 @@ REFUSED = [
     (Pipeline([("f", Custom(lambda X: X))]), r"Pipeline\.steps\[0\]\[1\]\.function can't .*<lambda>"),
     (FunctionTransformer(np.log), r"FunctionTransformer\.func can't .* function log"),
     (SVR(), r"can't hold sklearn\.svm\._classes\.SVR: they hold Credo's classes and these of scikit-learn: "),
-    (Pipeline([("s", StandardScaler())], memory="cache"), r"Pipeline\.memory can't .* belongs to one machine"),
+    (Pipeline([("s", StandardScaler())], memory="cache"), r"Pipeline can't .* memory .* belongs to one machine"),
     (holding(np.random.default_rng(0)), r"value_ can't .* random generator.*give a whole number as random_state"),
     (holding(np.random.RandomState(0)), r"value_ can't .* random generator"),
     (holding(1j), r"StandardScaler\.value_ can't be saved in a model file: it is a builtins\.complex"),
@@ -45,7 +45,7 @@ REFUSED = [
     (holding(np.ma.masked_array([1.0], [True])), r"MaskedArray"),
     (holding([{"deep": (1, print)}]), r"value_\[0\]\['deep'\]\[1\] can't .* function print"),
     (holding(SVR), r"it is the class SVR itself"),
-    (holding(CYCLE), r"contains itself; model files hold trees"),
+    (holding(CYCLE), r"nested more than 100 levels deep, or contains itself"),
     (holding(nest(MAX_DEPTH + 1)), r"nested more than 100 levels deep"),
 ]
 
@@ -78,10 +78,10 @@ def test_a_state_that_load_refuses_is_not_saved(tmp_path):
     save(model, path)
     before = path.read_bytes()
     object.__setattr__(model.posterior_, "noise_variances", np.array([-1.0]))
-    with pytest.raises(ModelFileError, match=r"posterior_ can't be saved, because .* loaded: .*noise"):
+    with pytest.raises(ModelFileError, match=r"posterior_ can't be saved in a model file: .* loaded: .*noise"):
         save(model, path)
     model = LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.0])
     model.coef_ = np.array([np.nan])
-    with pytest.raises(ModelFileError, match=r"LinearRegression can't be saved, .*: coef_ must be finite"):
+    with pytest.raises(ModelFileError, match=r"LinearRegression can't be saved .*: coef_ must be finite"):
         save(model, path)
     assert path.read_bytes() == before

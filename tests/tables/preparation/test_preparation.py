@@ -503,7 +503,7 @@ def test_inputs_are_columns_and_the_words_of_a_text_one_by_one():
     found = Preparation(kinds={"said": "text"}).fit(table)
     names, sources, inputs = found.get_feature_names_out().tolist(), found.sources(), found.inputs()
     words = [name for name, source in zip(names, sources, strict=True) if source == "said"]
-    assert len(words) > 1 and inputs == [*words, "soil", "soil", "age", "age"]
+    assert len(words) > 1 and inputs == ["soil", "soil", "age", "age", *words]
     with pytest.raises(NotFittedError):
         Preparation().inputs()
 

@@ -210,7 +210,7 @@ def test_forms_make_parts_of_a_table_be_read_alike(tmp_path):
 
 def test_forms_that_do_not_fit_are_refused_in_words():
     forms = Preparation().fit(pd.DataFrame({"answer": ["yes", "no", "yes"]})).forms_
-    with pytest.raises(ColumnError, match="column 'answer' holds 'maybe' besides"):
+    with pytest.raises(ColumnError, match="column 'answer', row 2: 'maybe' is not one of"):
         Preparation(kinds=forms).fit(pd.DataFrame({"answer": ["yes", "maybe"]}))
 
 

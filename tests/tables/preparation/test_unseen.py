@@ -6,7 +6,7 @@ import pytest
 
 from credo.core.notices import collected
 from credo.distributions import Mixture
-from credo.linear import BayesianLinearRegression, LinearRegression, LogisticRegression, Perceptron
+from credo.linear import BayesianLinearRegression, LinearRegression, LogisticRegression
 from credo.tables import Preparation, TableModel, TableWarning, load, save
 
 
@@ -83,14 +83,6 @@ def test_probabilities_average_over_the_levels(n_classes):
     assert quiet(model.predict, new)[0].tolist() == [model.classes_[probs[0].argmax()]]
     dist, _ = quiet(model.predict_dist, new)
     assert np.exp(dist.log_prob([frame["y"][0]])) == pytest.approx(probs[0][model.classes_ == frame["y"][0]])
-
-
-def test_labels_without_probabilities_are_a_vote():
-    frame = pd.DataFrame({"site": ["a"] * 30 + ["b"] * 20, "x": np.tile([0.0, 1.0], 25)})
-    frame["y"] = np.where(frame["site"] == "a", "red", "blue")
-    model = fitted(frame, Perceptron(random_state=0))
-    new = pd.DataFrame({"site": ["a", "b", "c"], "x": [0.0, 0.0, 0.0]})
-    assert quiet(model.predict, new)[0].tolist() == ["red", "blue", "red"]
 
 
 def test_columns_that_are_unknown_together_take_combinations_of_the_training_data():

@@ -67,13 +67,13 @@ def test_a_word_that_parquet_repeats_counts_as_often_as_it_occurs(peak, tmp_path
     assert read_table(path).frame.shape == (100, 2)
 
 
-@pytest.mark.parametrize("kind", ["decimal", "date", "fixed", "number"])
+@pytest.mark.parametrize("kind", ["decimal", "date", "number"])
 def test_runs_of_one_value_count_as_often_as_they_occur(kind, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    types = {"decimal": pa.decimal128(5), "date": pa.date32(), "fixed": pa.binary(1000), "number": pa.int8()}
+    types = {"decimal": pa.decimal128(5), "date": pa.date32(), "number": pa.int8()}
     path = tmp_path / "bomb.parquet"
-    value = {"decimal": Decimal(1), "date": date(2020, 1, 2), "fixed": b"a" * 1000, "number": 1}[kind]
+    value = {"decimal": Decimal(1), "date": date(2020, 1, 2), "number": 1}[kind]
     pq.write_table(pa.table({"x": pa.array([value] * 20_000, types[kind])}), path)
     with pytest.raises(TableError, match="raise the limit with max_bytes="):
         read_table(path, max_bytes=20_000 * 8 - 1)
@@ -155,8 +155,8 @@ def test_a_whole_surrogate_pair(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" + "[]," * 3_000_000 + "[]]", "record 1 holds list"),
-        ('[{"a":[' + "[]," * 3_000_000 + "[]]}]", "record 1 isn't valid JSON"),
+        ("[" + "[]," * 3_000_000 + "[]]", "the list doesn't end after record 0"),
+        ('[{"a":[' + "[]," * 3_000_000 + "[]]}]", "the list doesn't end after record 0"),
         ('{"a":[' + "[]," * 3_000_000 + "[]]}", "line 1 is longer than 1,048,576 characters"),
     ],
     ids=["records", "within a record", "within a line"],
@@ -173,10 +173,13 @@ def test_nested_lists_without_end(text, message, peak, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[{"a": 1} {"a": 2}]', "record 1 isn't followed by a comma or the end of the list"),
-        ('[{"a": 1}', "record 1 isn't followed by a comma"),
-        ('[{"a": 1}] 3', "the list is followed by more text"),
-        ('[{"a": "}]', "record 1 isn't valid JSON"),
+        ('[{"a": 1} {"a": 2}]', "record 2 is not a flat object such as .*, after a comma"),
+        ('[{"a": 1}', "the list doesn't end after record 1"),
+        ('[{"a": 1}] 3', "the list doesn't end after record 1"),
+        ('[{"a": "}]', "the list doesn't end after record 0"),
+        ('[{"a": 1}, {"a": {"b": 2}}]', "record 2 is not a flat object"),
+        ('[{"a": 1}, 3, {"a": 2}]', "record 2 is not a flat object"),
+        ('[{"a": }]', "record 1 isn't valid JSON"),
     ],
 )
 def test_lists_that_are_no_json(text, message, tmp_path):
@@ -230,7 +233,7 @@ def test_a_sheet_that_says_it_is_larger_than_it_is(tmp_path):
 )
 def test_cells_that_a_sheet_leaves_out_count(rows, tmp_path):
     path = forged_workbook(tmp_path / "book.xlsx", f"<sheetData>{rows}</sheetData>")
-    with pytest.raises(TableError, match="more cells than the 1,250,000"):
+    with pytest.raises(TableError, match="more cells than the 1,250,000|fewer than one of 100 cells"):
         read_table(path, max_bytes=10_000_000)
 
 
@@ -336,14 +339,13 @@ def test_binary_and_nested_columns_are_left_out_and_said(tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "table.parquet"
-    columns = {"picture": [b"\xff\xd8", b"b"], "text": [b"a", b"b"], "x": [1, 2], "list": [[1], [2, 3]]}
+    columns = {"picture": [b"\xff\xd8", b"b"], "text": ["a", "b"], "x": [1, 2], "list": [[1], [2, 3]]}
     pq.write_table(pa.table(columns), path)
     sheet = read_table(path)
     assert sheet.frame.to_dict("list") == {"text": ["a", "b"], "x": [1, 2]}
-    assert "Left out columns of lists or structures: 'list'." in sheet.notes
-    assert "Left out columns of binary data: 'picture'." in sheet.notes
+    assert sheet.notes == ("Left out columns of lists, structures or bytes: 'picture', 'list'.",)
     pq.write_table(pa.table({"picture": columns["picture"]}), path)
-    with pytest.raises(TableError, match=r"no columns to read\. Left out columns of binary data: 'picture'"):
+    with pytest.raises(TableError, match=r"no columns to read\. Left out columns of .* bytes: 'picture'"):
         read_table(path)
 
 
@@ -357,15 +359,12 @@ def test_text_of_parquet_that_is_no_utf_8(tmp_path):
         read_table(path)
 
 
-def test_parts_of_a_long_table_are_read_alike(tmp_path, monkeypatch):
+def test_parts_of_a_long_table_are_read_alike(tmp_path):
+    """pandas reads 512 rows of a wide table at a time."""
     path = tmp_path / "table.csv"
-    words = ["1", "2.0", "3", "007x", "True", "", "1e3"]
-    path.write_text(
-        "w,x,b,e\n" + "".join(f"{word},{i},{i % 2 == 0},{'' if i < 5 else 'z'}\n" for i, word in enumerate(words))
-    )
-    whole = read_table(path).frame
-    monkeypatch.setattr("credo.tables.text._PART_CELLS", 8)
-    monkeypatch.setattr("credo.tables.text._PART_ROWS", 1)
-    parts = read_table(path).frame
-    pd.testing.assert_frame_equal(parts, whole)
-    assert parts["w"].tolist()[:5] == words[:5] and parts["b"].dtype == bool
+    rows = [f"{i if i < 540 else '007x'},{i % 2 == 0},{'' if i < 540 else 'z'},{i}" + ",1" * 2000 for i in range(600)]
+    path.write_text("w,b,e,x" + "".join(f",c{j}" for j in range(2000)) + "\n" + "\n".join(rows) + "\n")
+    frame = read_table(path).frame
+    assert frame["w"].tolist()[:3] == ["0", "1", "2"] and frame["w"].tolist()[-1] == "007x"
+    assert frame["b"].dtype == bool and frame["x"].tolist() == list(range(600))
+    assert frame["e"].isna().sum() == 540 and frame["e"].tolist()[-1] == "z"

@@ -25,14 +25,8 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from credo.core.wording import plural
 from credo.tables.errors import ModelFileError
 
-try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
-except ImportError:
-    # Windows doesn't let a file be removed that a process has open.
-    flock = None  # type: ignore[assignment]
-
-# A temporary file that was not written to for this many seconds may be left from a process that was killed.
-_OLD = 60.0
+# A temporary file that was not written to for a day is left from a process that was killed.
+_ABANDONED_SECONDS = 86_400.0
 
 
 @contextmanager
@@ -41,8 +35,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes are written to a temporary file in the same folder, synced to disk, and then renamed in one step.
     After an error or Ctrl-C the old file is unchanged, and the temporary one is removed; what a killed process left
-    of the same name is removed by the next one. A device or a pipe, such as /dev/null, is written to and never
-    replaced.
+    of the same name is removed a day later. A device or a pipe, such as /dev/null, is written to and never replaced.
 
     Examples
     --------
@@ -56,7 +49,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     'whole'
     """
     # Before links are resolved: what /dev/stdout points to may have no name.
-    if _is_special(Path(path)):
+    if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         with open(path, "wb") as handle:
             yield handle
         return
@@ -70,7 +63,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     part = final.with_name(f".{final.name[:100]}.{token_hex(8)}.part")
     # O_EXCL never follows an existing link; mode 0666 leaves the permissions to the umask.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    lock = _locked(descriptor)
     try:
         with os.fdopen(descriptor, "wb") as handle:
             yield handle
@@ -82,60 +74,22 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    finally:
-        if lock is not None:
-            os.close(lock)
-    _sync_folder(final.parent)
-
-
-def _locked(descriptor: int) -> int | None:
-    """A second descriptor that locks the file until it is closed or the process ends, where the system has locks."""
-    if flock is None:
-        return None
+    # Where the system lets a folder be synced, the new name is durable too.
     with suppress(OSError):
-        flock(descriptor, LOCK_EX | LOCK_NB)
-    return os.dup(descriptor)
-
-
-def _remove_abandoned(final: Path) -> None:
-    """Remove temporary files of this name that are this user's, old, and locked by no process."""
-    own = re.compile(re.escape(f".{final.name[:100]}.") + r"[0-9a-f]{16}\.part")
-    with suppress(OSError), os.scandir(final.parent) as entries:
-        for entry in entries:
-            if own.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):
-                    _remove_if_abandoned(entry)
-
-
-def _remove_if_abandoned(entry: os.DirEntry[str]) -> None:
-    found = entry.stat(follow_symlinks=False)
-    if time.time() - found.st_mtime < _OLD or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
-        return
-    if flock is None:
-        os.unlink(entry.path)
-        return
-    descriptor = os.open(entry.path, os.O_WRONLY | os.O_NOFOLLOW)
-    try:
-        # Raises an error where a running process holds the lock.
-        flock(descriptor, LOCK_EX | LOCK_NB)
-        os.unlink(entry.path)
-    finally:
-        os.close(descriptor)
-
-
-def _is_special(path: Path) -> bool:
-    """Whether the path is there and neither a file nor a folder."""
-    return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable, where the system lets a folder be synced."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(final.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _remove_abandoned(final: Path) -> None:
+    """Remove temporary files of this name that no process writes to any more."""
+    own = re.compile(re.escape(f".{final.name[:100]}.") + r"[0-9a-f]{16}\.part")
+    with suppress(OSError):
+        for part in final.parent.iterdir():
+            if own.fullmatch(part.name) and time.time() - part.lstat().st_mtime > _ABANDONED_SECONDS:
+                part.unlink()
 
 
 MANIFEST, STATE = "manifest.json", "state.json"
@@ -178,30 +132,16 @@ class ArchiveWriter:
 class ArchiveReader:
     """The members of a model file, each checked against the bounds and, once known, its digest."""
 
-    def __init__(self, path: Path, *, max_bytes: int) -> None:
-        self._handle = path.open("rb")
+    def __init__(self, handle: BinaryIO, *, max_bytes: int) -> None:
         try:
-            _check_ends(self._handle, max_bytes=max_bytes)
-            self._zip = ZipFile(self._handle)
+            _check_ends(handle, max_bytes=max_bytes)
+            self._zip = ZipFile(handle)
             self._infos = _directory(self._zip, max_bytes=max_bytes)
-        except BaseException as error:
-            self._handle.close()
-            known = isinstance(error, BadZipFile | struct.error | NotImplementedError | ValueError)
-            if not known or isinstance(error, ModelFileError):
-                raise
+        except ModelFileError:
+            raise
+        except (BadZipFile, struct.error, NotImplementedError, ValueError) as error:
             raise ModelFileError(f"it is damaged or truncated ({error})") from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._zip.close()
-        self._handle.close()
-
-    @property
-    def names(self) -> set[str]:
-        """The members' names."""
-        return set(self._infos)
+        self.names = set(self._infos)
 
     def read(self, name: str, *, entry: tuple[str, int] | None = None) -> bytes:
         """The bytes of one member, whose digest and size must be those of the manifest's entry."""

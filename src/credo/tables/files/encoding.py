@@ -14,7 +14,6 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from io import BytesIO
 from math import prod
-from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +29,7 @@ from credo.tables.files.classes import Serializable, class_name, class_named, fi
 MAX_DEPTH = 100
 # Kinds of array that .npy holds without pickle: bool, int, unsigned, float, text, dates, spans of time.
 ARRAY_KINDS = "biufUMm"
-SPARSE = ("csr_array", "csc_array", "coo_array", "csr_matrix", "csc_matrix", "coo_matrix")
+SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
 # Types that appear as values, as in `dtype=float`.
 TYPES: dict[str, type] = {
     "bool": bool, "int": int, "float": float, "str": str, "object": object,
@@ -40,16 +39,26 @@ TYPES: dict[str, type] = {
 _SAFE_INTEGER = 2**53
 
 
+class _Unsavable(Exception):
+    """Why a value can't be saved."""
+
+
 class Encoder:
     """Turns values into JSON nodes and collects their arrays."""
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[Any]] = []
         self._numbers: dict[int, int] = {}
-        self._open: list[int] = []
+        self._depth = 0
 
     def encode(self, value: Any, *, where: str) -> Any:
         """The JSON node of a value; `where` is how error messages call it."""
+        try:
+            return self._node(value, where)
+        except _Unsavable as error:
+            raise ModelFileError(f"{where} can't be saved in a model file: {error}") from None
+
+    def _node(self, value: Any, where: str) -> Any:
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -60,86 +69,78 @@ class Encoder:
         if kind is np.str_:
             return {"text": str(value)}
         if isinstance(value, np.generic):
-            return _scalar(value, where=where)
+            # Byte by byte, so that NaNs keep their payload.
+            dtype = _plain(value.dtype, _Unsavable).newbyteorder("<")
+            return {"scalar": [dtype.str, np.asarray(value, dtype=dtype).tobytes().hex()]}
         if kind is np.ndarray or kind is np.memmap:
-            return self._array(value, where=where)
+            return self._array(value)
         if isinstance(value, np.dtype):
-            return {"dtype": _plain_dtype(value, where=where).str}
+            return {"dtype": _plain(value, _Unsavable).str}
         if isinstance(value, type):
-            return {"type": _type_name(value, where=where)}
-        return self._nested(value, where=where)
+            if value not in TYPES.values():
+                raise _Unsavable(f"it is the class {value.__qualname__} itself")
+            return {"type": next(name for name, known in TYPES.items() if known is value)}
+        if self._depth >= MAX_DEPTH:
+            raise _Unsavable(f"it is nested more than {MAX_DEPTH} levels deep, or contains itself")
+        self._depth += 1
+        node = self._container(value, where)
+        self._depth -= 1
+        return node
 
-    def _nested(self, value: Any, *, where: str) -> Any:
+    def _container(self, value: Any, where: str) -> Any:
         """The node of a value that holds others."""
-        if id(value) in self._open:
-            raise ModelFileError(f"{where} contains itself; model files hold trees, not cycles")
-        if len(self._open) >= MAX_DEPTH:
-            raise ModelFileError(f"{where} is nested more than {MAX_DEPTH} levels deep")
-        self._open.append(id(value))
-        try:
-            return self._container(value, where=where)
-        finally:
-            self._open.pop()
-
-    def _container(self, value: Any, *, where: str) -> Any:
         kind = type(value)
-        if kind is list:
-            return [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]
-        if kind is tuple:
-            return {"tuple": [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]}
+        if kind is list or kind is tuple:
+            items = [self.encode(item, where=f"{where}[{i}]") for i, item in enumerate(value)]
+            return items if kind is list else {"tuple": items}
         if kind is slice:
             return {"slice": [self.encode(item, where=where) for item in (value.start, value.stop, value.step)]}
         if kind is dict:
-            return self._dict(value, where=where)
+            items = [self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()]
+            if all(type(key) is str for key in value):
+                return {"dict": dict(zip(value, items, strict=True))}
+            keys = [self.encode(key, where=f"a key of {where}") for key in value]
+            return {"pairs": [list(pair) for pair in zip(keys, items, strict=True)]}
         if kind.__name__ in SPARSE and kind is getattr(sparse, kind.__name__):
-            return self._sparse(value, where=where)
+            arrays = [self._array(part) for part in (value.data, value.indices, value.indptr)]
+            return {"sparse": [kind.__name__, [int(length) for length in value.shape], arrays]}
         if isinstance(value, BaseEstimator):
-            return self._estimator(value, where=where)
+            return self._estimator(value, where)
         if is_dataclass(kind):
             # Defaults are left out: a wide table has thousands of columns, each with several values.
             members = {f.name: held for f in fields(value) if not _is_same(held := getattr(value, f.name), f.default)}
-            return self._value(value, members, where=where)
-        if isinstance(value, Serializable):
-            return self._value(value, value.to_fields(), where=where)
-        raise ModelFileError(f"{where} can't be saved in a model file: {_reason(value)}")
+        elif isinstance(value, Serializable):
+            members = value.to_fields()
+        else:
+            raise _Unsavable(_reason(value))
+        node = {"value": [_class_name(value), self._members(members, where)]}
+        _check(value)
+        return node
 
-    def _dict(self, value: dict[Any, Any], *, where: str) -> Any:
-        if all(type(key) is str for key in value):
-            return {"dict": {key: self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()}}
-        keys = [self.encode(key, where=f"a key of {where}") for key in value]
-        items = [self.encode(item, where=f"{where}[{key!r}]") for key, item in value.items()]
-        return {"pairs": [list(pair) for pair in zip(keys, items, strict=True)]}
-
-    def _estimator(self, value: BaseEstimator, *, where: str) -> Any:
-        name = _class_name(value, where=where)
-        parameters = value.get_params(deep=False)
+    def _estimator(self, value: BaseEstimator, where: str) -> Any:
+        name, parameters = _class_name(value), value.get_params(deep=False)
         if parameters.get("memory") is not None:
-            raise ModelFileError(f"{where}.memory can't be saved in a model file: a cache belongs to one machine")
+            raise _Unsavable("its memory is a cache, which belongs to one machine")
         state = fitted_state(value, parameters=parameters)
-        node = {"estimator": [name, self._members(parameters, where=where), self._members(state, where=where)]}
+        node = {"estimator": [name, self._members(parameters, where), self._members(state, where)]}
         if state:
-            _check(value, where=where)
+            _check(value)
         return node
 
-    def _value(self, value: Any, members: dict[str, Any], *, where: str) -> Any:
-        node = {"value": [_class_name(value, where=where), self._members(members, where=where)]}
-        _check(value, where=where)
-        return node
-
-    def _members(self, members: dict[str, Any], *, where: str) -> dict[str, Any]:
+    def _members(self, members: dict[str, Any], where: str) -> dict[str, Any]:
         return {name: self.encode(member, where=f"{where}.{name}") for name, member in members.items()}
 
-    def _sparse(self, value: Any, *, where: str) -> Any:
-        index = value.coords if value.format == "coo" else (value.indices, value.indptr)
-        shape = [int(length) for length in value.shape]
-        return {
-            "sparse": [type(value).__name__, shape, [self._array(part, where=where) for part in (value.data, *index)]]
-        }
-
-    def _array(self, value: NDArray[Any], *, where: str) -> Any:
+    def _array(self, value: NDArray[Any]) -> Any:
         if value.dtype == object:
-            return {"objects": [list(value.shape), [_object(item, where=where) for item in value.ravel().tolist()]]}
-        _plain_dtype(value.dtype, where=where)
+            items = value.ravel().tolist()
+            for item in items:
+                if not (item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str)):
+                    raise _Unsavable(
+                        f"it is an array of objects, one of them a {type(item).__name__}; such an array may hold only "
+                        "text, numbers and None"
+                    )
+            return {"objects": [list(value.shape), [self._node(item, "") for item in items]]}
+        _plain(value.dtype, _Unsavable)
         # The list keeps every array alive, so that an id stays the name of one array.
         number = self._numbers.setdefault(id(value), len(self.arrays))
         if number == len(self.arrays):
@@ -147,12 +148,19 @@ class Encoder:
         return {"array": number}
 
 
-def _check(value: Any, *, where: str) -> None:
+def _check(value: Any) -> None:
     """Raise an error for a state that `load` would refuse."""
     try:
         check(value)
     except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{where} can't be saved, because its file could not be loaded: {error}") from None
+        raise _Unsavable(f"its file could not be loaded: {error}") from None
+
+
+def _class_name(value: Any) -> str:
+    try:
+        return class_name(type(value))
+    except ModelFileError as error:
+        raise _Unsavable(str(error)) from None
 
 
 def _is_same(value: Any, default: Any) -> bool:
@@ -168,57 +176,20 @@ def npy(array: NDArray[Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _class_name(value: Any, *, where: str) -> str:
-    try:
-        return class_name(type(value))
-    except ModelFileError as error:
-        raise ModelFileError(f"{where} can't be saved in a model file: {error}") from None
-
-
-def _scalar(value: Any, *, where: str) -> Any:
-    """Byte by byte, so that NaNs keep their payload."""
-    dtype = _plain_dtype(value.dtype, where=where).newbyteorder("<")
-    return {"scalar": [dtype.str, np.asarray(value, dtype=dtype).tobytes().hex()]}
-
-
-def _object(item: Any, *, where: str) -> Any:
-    if item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str):
-        return Encoder().encode(item, where=where)
-    raise ModelFileError(
-        f"{where} can't be saved in a model file: it is an array of objects, one of them a "
-        f"{type(item).__name__}; such an array may hold only text, numbers and None"
-    )
-
-
-def _plain_dtype(dtype: np.dtype[Any], *, where: str) -> np.dtype[Any]:
-    if dtype.kind in ARRAY_KINDS and dtype.fields is None and not dtype.hasobject:
-        return dtype
-    raise ModelFileError(f"{where} can't be saved in a model file: it has the data type {dtype}")
-
-
-def _type_name(kind: type, *, where: str) -> str:
-    name = next((name for name, known in TYPES.items() if known is kind), None)
-    if name is not None:
-        return name
-    raise ModelFileError(f"{where} can't be saved in a model file: it is the class {kind.__qualname__} itself")
-
-
 def _reason(value: Any) -> str:
     """The reason why a value can't be saved."""
-    if isinstance(value, FunctionType | BuiltinFunctionType | MethodType | np.ufunc) or (
-        isinstance(value, Callable) and not hasattr(value, "get_params")  # type: ignore[arg-type]
-    ):
-        name = getattr(value, "__qualname__", type(value).__name__)
-        return f"it is the function {name}, and model files hold data only, never code"
     if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
         return "it is a random generator, whose state moves with every draw; give a whole number as random_state"
+    if callable(value) and not hasattr(value, "get_params"):
+        name = getattr(value, "__qualname__", type(value).__name__)
+        return f"it is the function {name}, and model files hold data only, never code"
     return f"it is a {type(value).__module__}.{type(value).__qualname__}"
 
 
 class Decoder:
-    """Turns JSON nodes into values; `member` gives the bytes of an array by its number."""
+    """Turns JSON nodes into values; `member` gives the bytes of an array by its name in the file."""
 
-    def __init__(self, member: Callable[[int], bytes]) -> None:
+    def __init__(self, member: Callable[[str], bytes]) -> None:
         self._member = member
         self._arrays: dict[int, NDArray[Any]] = {}
         self._depth = 0
@@ -285,7 +256,8 @@ class Decoder:
         if type(content) is not int or not 0 <= content < 10**6:
             raise ModelFileError(f"its state is damaged (array number {content!r})")
         if content not in self._arrays:
-            self._arrays[content] = from_npy(self._member(content), name=f"arrays/{content}.npy")
+            name = f"arrays/{content}.npy"
+            self._arrays[content] = from_npy(self._member(name), name=name)
         return self._arrays[content]
 
     def _objects(self, content: list[Any]) -> NDArray[Any]:
@@ -300,13 +272,16 @@ class Decoder:
         name, shape, nodes = content
         if name not in SPARSE:
             raise ModelFileError(f"its state is damaged (unknown sparse format {name!r})")
-        shape = _shape(shape)
-        data, *index = (self.decode(node) for node in _list(nodes))
-        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, *index)):
+        data, indices, indptr = (self.decode(node) for node in _list(nodes))
+        if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indices, indptr)):
             raise ModelFileError("its state is damaged (a sparse matrix without its arrays)")
-        if not all(part.dtype.kind in "iu" for part in index):
+        if not all(part.dtype.kind in "iu" for part in (indices, indptr)):
             raise ModelFileError("its state is damaged (a sparse matrix whose indices aren't whole numbers)")
-        return _sparse_matrix(name, shape, data, index)
+        made = getattr(sparse, name)((data, indices, indptr), shape=_shape(shape))
+        # Compiled code doesn't check these indices: a wrong one would read other memory.
+        made.check_format(full_check=True)
+        made.indices, made.indptr = indices, indptr
+        return made
 
     def _value(self, content: list[Any]) -> Any:
         name, members = content
@@ -362,7 +337,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
     # NumPy reads the header with Python's tokenizer and parser, which raise errors of many types.
     except Exception as error:
         raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
-    _plain(dtype, name=name)
+    _plain(dtype)
     offset, count = stream.tell(), prod(shape)
     # Values of no size would let a short file declare an array that fills the memory.
     sized = count == 0 or dtype.itemsize > 0
@@ -376,20 +351,6 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         return flat.reshape(shape, order=order).copy(order="K")
     except (ValueError, MemoryError) as error:
         raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
-
-
-def _sparse_matrix(name: str, shape: tuple[int, ...], data: NDArray[Any], index: list[NDArray[Any]]) -> Any:
-    kind = getattr(sparse, name)
-    if name.startswith("coo"):
-        made = kind((data, tuple(index)), shape=shape)
-        made.coords = tuple(index)
-        return made
-    indices, indptr = index
-    made = kind((data, indices, indptr), shape=shape)
-    # Compiled code doesn't check these indices: a wrong one would read other memory.
-    made.check_format(full_check=True)
-    made.indices, made.indptr = indices, indptr
-    return made
 
 
 def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
@@ -431,9 +392,10 @@ def _is_property(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), property) or callable(getattr(kind, name, None))
 
 
-def _plain(dtype: np.dtype[Any], *, name: str = "state.json") -> np.dtype[Any]:
+def _plain(dtype: np.dtype[Any], error: type[Exception] = ModelFileError) -> np.dtype[Any]:
+    """The data type, if arrays of it can be saved."""
     if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.fields is not None:
-        raise ModelFileError(f"its member {name} has the data type {dtype}, which Credo never writes")
+        raise error(f"it has the data type {dtype}, which model files can't hold")
     return dtype
 
 

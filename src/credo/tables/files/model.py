@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import sklearn
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from credo._version import __version__
+from credo.core.fields import check
 from credo.core.notices import warn
 from credo.tables.errors import ModelFileError, existing
 from credo.tables.files.archive import (
@@ -178,9 +179,9 @@ def _open(path: str | os.PathLike[str], *, max_bytes: int, read: Callable[[Archi
     """The result of `read` on an open model file; error messages begin with the file's name."""
     file = existing(path, "a model file")
     try:
-        with ArchiveReader(file, max_bytes=max_bytes) as archive:
-            manifest = _manifest(archive.json(MANIFEST))
-            return read(archive, manifest)
+        with file.open("rb") as handle:
+            archive = ArchiveReader(handle, max_bytes=max_bytes)
+            return read(archive, _manifest(archive.json(MANIFEST)))
     except ModelFileError as error:
         raise ModelFileError(f"can't load {str(file)!r}: {error}") from None
 
@@ -198,31 +199,19 @@ def _manifest(page: Any) -> Manifest:
             f"it was written by a newer Credo ({str(writer)[:40]}, file format {version}); this is Credo "
             f"{__version__}, which reads formats up to {FORMAT_VERSION}. Upgrade: pip install --upgrade credo"
         )
-    names, members = page.get("feature_names"), page.get("members")
-    strings = [page.get("class_name"), page.get("credo_version"), page.get("sklearn_version")]
-    if (
-        not all(isinstance(text, str) for text in strings)
-        or "target" not in page
-        or not isinstance(page["target"], str | None)
-        or not (names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)))
-        or not (isinstance(members, dict) and all(map(_is_entry, members.values())))
-    ):
-        raise ModelFileError("its manifest is damaged: an entry is missing or of the wrong type")
-    return Manifest(
-        class_name=page["class_name"],
-        feature_names=None if names is None else tuple(names),
-        target=page["target"],
-        credo_version=page["credo_version"],
-        sklearn_version=page["sklearn_version"],
-        format_version=version,
-        members={name: (digest, size) for name, (digest, size) in members.items()},
-    )
+    try:
+        entries = {entry.name: page[entry.name] for entry in fields(Manifest)}
+        entries["feature_names"] = _as_tuple(entries["feature_names"])
+        entries["members"] = {name: _as_tuple(entry) for name, entry in entries["members"].items()}
+        manifest = Manifest(**entries)
+        check(manifest)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise ModelFileError("its manifest is damaged: an entry is missing or of the wrong type") from None
+    return manifest
 
 
-def _is_entry(entry: Any) -> bool:
-    return (
-        isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and type(entry[1]) is int
-    )  # fmt: skip
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _model(archive: ArchiveReader, manifest: Manifest) -> BaseEstimator:
@@ -230,7 +219,7 @@ def _model(archive: ArchiveReader, manifest: Manifest) -> BaseEstimator:
     if archive.names - {MANIFEST} != manifest.members.keys():
         raise ModelFileError("its members differ from those in its manifest, so it was changed")
     state = archive.json(STATE, entry=manifest.members.get(STATE))
-    decoder = Decoder(lambda number: _array_bytes(archive, manifest, number))
+    decoder = Decoder(lambda name: archive.read(name, entry=manifest.members.get(name)))
     model = decoder.decode(state)
     if not isinstance(model, BaseEstimator):
         raise ModelFileError("its state is not a model")
@@ -242,10 +231,3 @@ def _model(archive: ArchiveReader, manifest: Manifest) -> BaseEstimator:
         )
         warn(found, stacklevel=4)
     return model
-
-
-def _array_bytes(archive: ArchiveReader, manifest: Manifest, number: int) -> bytes:
-    name = f"arrays/{number}.npy"
-    if name not in manifest.members:
-        raise ModelFileError(f"its member {name} is missing")
-    return archive.read(name, entry=manifest.members[name])
