@@ -93,15 +93,15 @@ def test_more_columns_than_the_training_rows_have(width, tmp_path):
             GPRegressor(kernel, noise=0.1, mean="zero", **options).fit(one, y),
             GPClassifier(kernel, **options).fit(one, labels),
         ):
-            with pytest.raises(ModelFileError, match=r"n_features_in_|X(_train_)? has shape"):
+            with pytest.raises(ModelFileError, match=r"n_features_in_|posterior_ is of size"):
                 forged(model, tmp_path, n_features_in_=width)
 
 
-@pytest.mark.parametrize(("noise", "df"), [("student", 2.0), ("student", -1.0), ("learn", 4.0)])
+@pytest.mark.parametrize(("noise", "df"), [("student", 2.0), ("student", -1.0)])
 def test_degrees_of_freedom_that_the_noise_can_t_have(noise, df, tmp_path, monkeypatch):
     model = GPRegressor(RBF(1.0), noise=noise, hyperparameters="fixed").fit(X[:, :1], y)
-    with pytest.raises(ModelFileError, match=r"df must be more than 2|noise_ is not that of noise"):
-        load_with(model.noise_, "df", df, model, tmp_path, monkeypatch)
+    with pytest.raises(ModelFileError, match="df must be more than 2"):
+        load_with(model.posterior_.noise, "df", df, model, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", ["last_", "average_"])
@@ -126,8 +126,8 @@ def test_a_summary_of_targets_that_no_targets_have(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("value", [5e-324, 1e300])
 def test_units_whose_squares_leave_double_precision(value, tmp_path, monkeypatch):
     model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(X, y)
-    with pytest.raises(ModelFileError, match="scale is so large or small that its square overflows or underflows"):
-        load_with(model.data_, "scale", np.array([value]), model, tmp_path, monkeypatch)
+    with pytest.raises(ModelFileError, match="scale must be a number whose square is positive"):
+        load_with(model.posterior_.data, "scale", np.array([value]), model, tmp_path, monkeypatch)
     with pytest.raises(ModelFileError, match="noise_std_ must be of a size that can be squared"):
         forged(LMSRegression().fit(X, y), tmp_path, noise_std_=value)
 
@@ -145,7 +145,7 @@ def test_an_entry_of_another_type_is_named(tmp_path, monkeypatch):
     with pytest.raises(ModelFileError, match="its GPRegressor has 'yes' for draws_, which is of another type"):
         forged(model, tmp_path, draws_="yes")
     with pytest.raises(ModelFileError, match="index must contain whole numbers from 0 to 13"):
-        load_with(model.data_, "index", np.full(14, 10**6), model, tmp_path, monkeypatch)
+        load_with(model.posterior_.data, "index", np.full(14, 10**6), model, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", exported_classes(), ids=lambda kind: kind.__name__)

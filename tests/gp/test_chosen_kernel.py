@@ -93,7 +93,7 @@ def test_a_mixture_of_sites_has_its_moments_and_survives_files(tmp_path):
     model = GPClassifier("rbf", n_restarts=0, random_state=0).fit(x, y)
     latent = model.predict_dist(x[:3], latent=True)
     assert isinstance(latent, Mixture)
-    parts = [part.latent(x[:3]) for part in model.predictor_._posteriors]
+    parts = [part.latent(x[:3]) for part in model.posterior_._processes]
     second = sum(w * (v + m**2) for w, (m, v) in zip(model.theta_weights_, parts, strict=True))
     np.testing.assert_allclose(latent.std**2 + latent.mean**2, second, rtol=1e-10)
     credo.save(model, tmp_path / "model.credo")

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from sklearn.linear_model import PoissonRegressor
 
 import credo
+from credo.core.fields import check
 from credo.gp import GPRegressor
 from credo.kernels import RBF, Constant, Linear, Matern52, White
 from credo.metrics import pit
@@ -137,9 +138,9 @@ def test_predictions_are_about_counts_and_their_rate(fitted, tmp_path):
     again = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     np.testing.assert_array_equal(again.predict_dist(X).std, dist.std)
-    again.data_ = replace(again.data_, y=again.data_.y + 0.5)
-    with pytest.raises(ValueError, match="needs counts"):
-        again._check_state()
+    forged = replace(again.posterior_.data, Y=again.posterior_.data.Y + 0.5)
+    with pytest.raises(ValueError, match="data must be of counts"):
+        check(replace(again.posterior_, data=forged))
 
 
 def test_update_is_a_fit_to_all_rows():

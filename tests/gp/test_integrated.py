@@ -11,7 +11,7 @@ from credo.core.learning.integration import few_points
 from credo.distributions import Mixture, Normal, StudentT
 from credo.gp import GPRegressor
 from credo.gp._objective import _DEVIATIONS, _hierarchical
-from credo.gp._predictor import fitted_tails
+from credo.gp._posterior import fitted_tails
 from credo.kernels import RBF
 
 
@@ -123,15 +123,15 @@ def test_leaving_a_row_out_divides_the_weights_by_its_density(monkeypatch):
     x, y = table(24)
     model = GPRegressor("rbf", n_restarts=0).fit(x, y)
     given = {}
-    monkeypatch.setattr("credo.gp._predictor.fitted_tails", lambda z, logs: given.update(z=z, logs=logs))
-    model._predictor().learned_tails()
+    monkeypatch.setattr("credo.gp._posterior.fitted_tails", lambda z, logs: given.update(z=z, logs=logs))
+    model.posterior_.learned_tails()
     # The same from the evidence of the other rows at each point, a refit without the row.
     objective, row = model._objective(), 5
     order = [int(np.flatnonzero(np.isclose(objective.observations.X[:, 0], v))[0]) for v in model.X_train_[:, 0]]
     rest = objective.subset(np.delete(np.arange(24), order[row]))
     change = [rest.evidence(t, gradient=False)[0] - objective.evidence(t, gradient=False)[0] for t in model.thetas_]
     expected = model.theta_weights_ * np.exp(change)
-    std = np.sqrt([process.left_out()[1][row, 0] for process in model._predictor().processes])
+    std = np.sqrt([process.left_out()[1][row, 0] for process in model.posterior_.processes])
     np.testing.assert_allclose(np.exp(given["logs"][:, row]) * std, expected / expected.sum(), rtol=1e-6)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.core.parts.test_parts import cut
 
 from credo import GPRegressor, load, save
+from credo.core.fields import check
 from credo.core.parts import PartError
 from credo.kernels import RBF
 
@@ -80,10 +81,10 @@ def test_standardised_targets_and_files(small_sample, tmp_path):
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
     np.testing.assert_array_equal(again.predict_dist(frame).std, model.predict_dist(frame).std)
     assert again.paths(2, random_state=0)(new).shape == (2, 30)
-    forged = replace(again.row_sums_.summary, cross=np.zeros((40, 3)), square=np.eye(3))
-    again.row_sums_ = replace(again.row_sums_, summary=forged)
-    with pytest.raises(ValueError, match="row_sums_ belong to other inducing points"):
-        again._check_state()
+    forged = replace(again.posterior_.sums.summary, cross=np.zeros((40, 3)), square=np.eye(3))
+    forged = replace(again.posterior_, sums=replace(again.posterior_.sums, summary=forged))
+    with pytest.raises(ValueError, match="sums is of size 3, where 4 is needed"):
+        check(forged)
 
 
 def test_dask_frames(small_sample):
@@ -97,7 +98,7 @@ def test_dask_frames(small_sample):
         model.fit(rows, lazy["y"], sample_weight=lazy["weight"])
         means = model.predict(rows).compute()
     here = fitted(cut(X, y, weight, sizes=(100,) * 4))
-    assert model.row_sums_.weight == weight.sum() and model.log_evidence_ == pytest.approx(here.log_evidence_)
+    assert model.posterior_.sums.weight == weight.sum() and model.log_evidence_ == pytest.approx(here.log_evidence_)
     np.testing.assert_allclose(means, here.predict(X), rtol=1e-9)
 
 
@@ -105,7 +106,7 @@ def test_a_sample_of_all_rows_is_the_table_in_memory():
     X, y, weight = table(60)
     whole = GPRegressor("rbf", n_restarts=0, random_state=0).fit(X, y, weight)
     found = GPRegressor("rbf", n_restarts=0, random_state=0).fit(cut(X, y, weight, sizes=(10, 50)))
-    assert found.method_ == "exact" and found.row_sums_ is None
+    assert found.method_ == "exact" and found.posterior_.sums is None
     np.testing.assert_allclose(found.predict(X), whole.predict(X), rtol=1e-6)
     assert found.log_evidence_ == pytest.approx(whole.log_evidence_)
 

@@ -8,8 +8,7 @@ import pytest
 from credo import GPRegressor
 from credo.core.learning.ascent import maximize, refine
 from credo.gp import Gaussian
-from credo.gp._data import TrainingData
-from credo.gp._observations import TrainingRows
+from credo.gp._observations import TrainingData
 from credo.kernels import Matern32
 
 RNG = np.random.default_rng(5)
@@ -20,8 +19,8 @@ Y = np.sin(6 * X[:, 0]) * np.cos(4 * X[:, 1]) + 0.2 * RNG.normal(size=250)
 def objective(X, y, weight=None, *, method="vecchia", noise="learn"):
     weight = np.ones(len(X)) if weight is None else weight
     kernel, noise = Matern32([0.5, 0.5]), Gaussian(noise)
-    data = TrainingData.of(X, y, weight, noise, standardize=True, mean="constant")
-    return noise.objective(TrainingRows(data, method, None, None, kernel), kernel)
+    data = TrainingData.of(X, y, weight, known=noise.known, standardize=noise.center_and_scale, mean="constant")
+    return noise.objective(replace(data, method=method), kernel, noise_kernel=kernel)
 
 
 def test_it_reaches_the_maximum_of_lbfgs_in_fewer_evaluations():

@@ -70,9 +70,9 @@ def test_a_loaded_model_predicts_the_same(tmp_path):
 def test_an_update_is_a_refit():
     model = fitted("state_space", Y[:60, 0], X=X[:60], hyperparameters="optimize").update(X[60:], Y[60:, 0])
     same = {"standardize": False, "hyperparameters": "fixed", "noise": model.noise_variance_, "tails": "normal"}
-    y = Y[:, 0] - model.data_.center[0]
+    y = Y[:, 0] - model.posterior_.data.center[0]
     whole = GPRegressor(model.kernel_, method="exact", **same).fit(X, y)
-    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW) + model.data_.center[0], atol=1e-9)
+    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW) + model.posterior_.data.center[0], atol=1e-9)
 
 
 def test_auto_says_that_it_chose_the_state_space():

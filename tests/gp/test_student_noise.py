@@ -95,7 +95,7 @@ def test_predictions_are_the_convolution_of_a_normal_and_a_student(outliers):
     _, _, model = outliers
     rows = np.array([[0.3], [9.0]])
     latent, dist = model.predict_dist(rows, latent=True), model.predict_dist(rows)
-    scale = math.sqrt(model.noise_.levels[0]) * model.data_.scale[0]
+    scale = math.sqrt(model.posterior_.noise.levels[0]) * model.posterior_.data.scale[0]
     law = stats.t(model.noise_df_, scale=scale)
     np.testing.assert_allclose(dist.mean, latent.mean, rtol=1e-9)
     np.testing.assert_allclose(dist.var, latent.var + law.var(), rtol=1e-9)
@@ -129,15 +129,14 @@ def test_a_left_out_row_is_predicted_as_by_a_fit_without_it(outliers):
     X, y, model = outliers
     found = model.loo()
     assert len(found) == len(y) and np.isfinite(found.log_prob(y)).all()
-    kernel = model._standard_kernel()
+    kernel = model.posterior_.kernels[0]
     without = GPRegressor(kernel, noise="student", hyperparameters="fixed", standardize=False)
     for i in (10, 50):
         others = np.arange(len(y)) != i
-        again = without.fit(X[others], (y[others] - model.data_.center[0]) / model.data_.scale[0])
-        again.theta_ = model.theta_
-        again._held_objective = again._held_predictor = None
-        again._finish(None)
-        expected = model.data_.center + model.data_.scale * again.predict(X[[i]])
+        again = without.fit(X[others], (y[others] - model.posterior_.data.center[0]) / model.posterior_.data.scale[0])
+        again.theta_, again.thetas_ = model.theta_, model.thetas_
+        again._condition(again._objective(), again.posterior_.data, None)
+        expected = model.posterior_.data.center + model.posterior_.data.scale * again.predict(X[[i]])
         # The sites of the other rows are those of all rows.
         assert found.mean[i] == pytest.approx(expected[0], abs=0.01)
 

@@ -74,7 +74,7 @@ def test_a_process_is_fitted_to_all_rows(path, monkeypatch):
     found, notes = _large.fitted_to_all(sample, LargeTable.of(path))
     model = found.estimator_
     assert "fitted to all 6,000 rows" in notes[0]
-    assert model.method_ == "inducing" and model.row_sums_.weight == 6000
+    assert model.method_ == "inducing" and model.posterior_.sums.weight == 6000
     # The levels of the city share a length scale.
     assert len(set(model.column_groups_)) < model.n_features_in_
     rows = table(seed=1)[:200]

@@ -33,7 +33,8 @@ _NUMBERS: dict[type, tuple[type, ...]] = {float: (float, int, np.floating, np.in
 class Axes:
     """An array with a letter or number for each axis, such as "n d+1" or "k 2"; "" is a number, "k d | k d d" either.
 
-    Lengths are above zero, except those of capital letters. Floats must be finite unless told otherwise.
+    Lengths are above zero, except those of capital letters. Floats must be finite unless told otherwise. A list or a
+    tuple has one axis.
     """
 
     text: str
@@ -43,6 +44,8 @@ class Axes:
         """Raise a ValueError for another shape; new letters are added to the sizes."""
         options = [option.split() for option in self.text.split("|")]
         array = np.asarray(value) if options == [[]] else value
+        if isinstance(value, list | tuple):
+            array = np.empty(len(value), dtype=object)
         axes = next((one for one in options if isinstance(array, np.ndarray) and len(one) == array.ndim), None)
         if axes is None or not all(map(_agrees, axes, array.shape, [sizes] * len(axes))):
             known = ", ".join(f"{letter} = {length}" for letter, length in sizes.items())
@@ -96,7 +99,8 @@ class Inner:
         """Raise a ValueError if the lengths differ."""
         inside = check_fields(value)
         for inner, outer in self.letters.items():
-            if sizes.setdefault(outer, inside[inner]) != inside[inner]:
+            # A field that may be None doesn't always have its letters.
+            if inner in inside and sizes.setdefault(outer, inside[inner]) != inside[inner]:
                 raise ValueError(f"{name} is of size {inside[inner]}, where {sizes[outer]} is needed")
 
 

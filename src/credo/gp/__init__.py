@@ -12,25 +12,30 @@ extending the factor, and suggests where to measure next. `Minimizer` minimises 
 `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP, Laplace, variational inference or MCMC.
 Where no kernel is given, the evidence chooses one.
 
-Both estimators compose an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters) and a
-predictor. `TrainingData` and `FittedNoise` are what a regressor keeps. They, `NoiseProcess`, `Tails`, `SitePredictor`,
-`SoftmaxPredictor`, `DrawsPredictor` and `RowSums` are exported because model files contain
+Both estimators maximise an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters), and
+leave behind a posterior, a frozen value that predicts: `Posterior`, `CountPosterior`, `SitePosterior`, `DrawsPosterior`
+or `SoftmaxPosterior`, with the `TrainingData`. These, and what they hold, are exported because model files contain
 them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and sampling
 (`learning`).
 """
 
 from credo.core.inference import Paths
-from credo.gp._class_predictors import DrawsPredictor as DrawsPredictor
-from credo.gp._class_predictors import SitePredictor as SitePredictor
-from credo.gp._class_predictors import SoftmaxPredictor as SoftmaxPredictor
+from credo.gp._class_posterior import DrawsPosterior as DrawsPosterior
+from credo.gp._class_posterior import SitePosterior as SitePosterior
+from credo.gp._class_posterior import SoftmaxPosterior as SoftmaxPosterior
+from credo.gp._counts import CountPosterior as CountPosterior
+from credo.gp._counts import FittedCounts as FittedCounts
 from credo.gp._counts import Poisson as Poisson
-from credo.gp._data import TrainingData as TrainingData
+from credo.gp._heteroscedastic import FittedHeteroscedastic as FittedHeteroscedastic
 from credo.gp._heteroscedastic import Heteroscedastic as Heteroscedastic
 from credo.gp._heteroscedastic import NoiseProcess as NoiseProcess
-from credo.gp._noise import FittedNoise as FittedNoise
 from credo.gp._noise import Gaussian as Gaussian
+from credo.gp._observations import TrainingData as TrainingData
 from credo.gp._parts import RowSums as RowSums
-from credo.gp._predictor import Tails as Tails
+from credo.gp._posterior import FittedNoise as FittedNoise
+from credo.gp._posterior import Posterior as Posterior
+from credo.gp._posterior import Tails as Tails
+from credo.gp._student import FittedStudentT as FittedStudentT
 from credo.gp._student import StudentT as StudentT
 from credo.gp.acquisition import expected_improvement, log_expected_improvement
 from credo.gp.classifier import GPClassifier

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from credo.core.fields import Axes, Inner, Where
 from credo.core.inference import Approximation, Gradient, vi
 from credo.distributions import Distribution, Log, Normal, PoissonLogNormal, Transformed
-from credo.gp._data import TrainingData
-from credo.gp._noise import FittedNoise, Found, Noise
+from credo.gp._noise import Found, Noise
 from credo.gp._objective import EvidenceObjective
-from credo.gp._observations import Observations, Process, TrainingRows
-from credo.gp._predictor import Predictor
+from credo.gp._observations import Observations, Process, TrainingData
+from credo.gp._posterior import FittedNoise, Posterior
 from credo.kernels import Kernel
 from credo.likelihoods import Poisson as PoissonLikelihood
 
@@ -38,9 +38,14 @@ _LARGEST_COUNT = 1e12
 _SEARCH_TOLERANCE = 1e-8
 
 
+def _is_count(y: Array) -> NDArray[np.bool_]:
+    """Or missing."""
+    return np.isnan(y) | ((y >= 0) & (y == np.floor(y)))
+
+
 def require_counts(y: Array, *, mean: str) -> None:
     """Raise an error where a target isn't a count, or all are zero and the mean has a flat coefficient."""
-    bad = ~(np.isnan(y) | ((y >= 0) & (y == np.floor(y))))
+    bad = ~_is_count(y)
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
@@ -157,9 +162,29 @@ def sites_of(observations: Observations, targets: Array) -> Observations:
     return replace(observations, Y=targets[:, None], weight=np.ones(n), scatter=np.zeros(n))
 
 
-@dataclass(frozen=True)
-class CountPredictor(Predictor):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedCounts(FittedNoise):
+    """Normal observations of the log rate in place of counts, with these targets."""
+
+    targets: Annotated[Array, Axes("n")]
+
+    def observations(self, rows: Observations) -> Observations:
+        return sites_of(rows, self.targets)
+
+    def entries(self, data: TrainingData) -> list[tuple[str, float]]:
+        return []
+
+
+def _has_counts(data: TrainingData) -> bool:
+    return bool(_is_count(data.Y).all() and np.nanmax(data.Y) <= _LARGEST_COUNT)
+
+
+@dataclass(frozen=True, eq=False)
+class CountPosterior(Posterior):
     """Predictions of counts, by one process for the log rate."""
+
+    data: Annotated[TrainingData, Inner(n="n", d="d", t="t"), Where(_has_counts, "of counts")]
+    noise: Annotated[FittedCounts, Inner(n="n", k="k")]
 
     @property
     def _least_noise(self) -> float:
@@ -169,17 +194,17 @@ class CountPredictor(Predictor):
         mean, variance = self.processes[0].moments(rows)
         return np.exp(mean + 0.5 * variance)
 
-    def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
+    def predictive(self, rows: Array, *, latent: bool = False) -> list[Distribution]:
         """Of the counts, or of the rate."""
         mean, variance = (part[:, 0] for part in self.processes[0].moments(rows))
         std = np.sqrt(variance)
         return [Transformed(Normal(mean, std), Log()) if latent else PoissonLogNormal(mean, std)]
 
-    def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
+    def left_out(self) -> list[Distribution]:
         process = self.processes[0]
         mean, variance = process.left_out()
         std = np.sqrt(np.maximum(variance[:, 0] - process.noise, 0.0))
-        return [PoissonLogNormal(mean[:, 0], std)[index]]
+        return [PoissonLogNormal(mean[:, 0], std)[self.data.index]]
 
     def noise_variance(self, rows: Array) -> Array:
         return self.mean(rows)
@@ -190,9 +215,9 @@ class CountPredictor(Predictor):
         cov = np.outer(mean, mean) * np.expm1(super().covariance(rows, target, latent=True))
         return cov if latent else cov + np.diag(mean)
 
-    def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
-        """Draws of the rate."""
-        return [np.exp(drawn) for drawn in super().sample(rows, n, rng, method)]
+    def draws(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
+        """Of the rate."""
+        return [np.exp(drawn) for drawn in super().draws(rows, n, rng, method)]
 
     def _expected_noise(self, rows: Array, k: int) -> Any:
         """The variance of the site of one count."""
@@ -214,7 +239,7 @@ class Poisson(Noise):
     """
 
     name = "poisson"
-    predictor = CountPredictor
+    posterior = CountPosterior
     counts = True
     title = "Gaussian process of the log rate of counts"
 
@@ -225,29 +250,20 @@ class Poisson(Noise):
     def require_targets(self, y: Array, *, mean: str) -> None:
         require_counts(y, mean=mean)
 
-    def objective(self, rows: TrainingRows, kernel: Kernel) -> CountObjective:
-        data = rows.data
-        logs = data.weight * gammaln(data.y + 1.0)
+    def objective(
+        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
+    ) -> CountObjective:
+        logs = data.weight * gammaln(data.Y[:, 0] + 1.0)
         totals = np.bincount(data.merged.index, logs, minlength=len(data.merged.Y)).astype(np.float64)
         return CountObjective(
-            kernel=kernel,
-            observations=rows.observations(kernel),
-            log_factorials=totals,
-            hyperpriors=rows.hyperpriors,
+            kernel=kernel, observations=data.observations(kernel), log_factorials=totals, hyperpriors=hyperpriors
         )
 
     def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        sites, variances, bound, ending = objective.sites_at(theta, data.y, data.weight, data.merged.index)
+        sites, variances, bound, ending = objective.sites_at(theta, data.Y[:, 0], data.weight, data.merged.index)
         level = float((1.0 / variances).sum() / data.weight.sum())
-        failure = "" if ending.converged else ending.message
-        return Found(FittedNoise(variances, np.array([level]), targets=sites), bound, failure)
-
-    def observations(self, rows: Observations, noise: FittedNoise) -> Observations:
-        assert noise.targets is not None
-        return sites_of(rows, noise.targets)
-
-    def entries(self, noise: FittedNoise, data: TrainingData) -> list[tuple[str, float]]:
-        return []
+        noise = FittedCounts(rows=variances[None], levels=np.array([level]), targets=sites)
+        return Found(noise, bound, "" if ending.converged else ending.message)
 
     def evidence_base(self, base: str) -> str:
         return base.replace("intercept", "intercept of the log rate")

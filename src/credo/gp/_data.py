@@ -1,22 +1,18 @@
-"""The training data of a regressor: distinct rows, weights, gaps in the targets, standardisation, the mean's basis."""
+"""Targets: their gaps, standardisation and rounding, and the basis of their mean."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.core.estimator import check_places, check_positive, check_shapes, merge_equal_rows, with_gaps
+from credo.core.estimator import with_gaps
 from credo.core.linalg import mean_and_std
-
-if TYPE_CHECKING:
-    from credo.gp._noise import Noise
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -108,43 +104,6 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     return found
 
 
-def distinct(rows: Array, Y: Array, weight: Array, *, merge: bool) -> tuple[Array, Array, Array, Index]:
-    """The distinct observations in a fixed order, their weights, and the index of each given row among them.
-
-    A row that is repeated k times becomes one of weight k: a smaller matrix, and a better conditioned one. Without
-    `merge` all rows stay as they are.
-    """
-    if not merge:
-        return rows.copy(), Y.copy(), weight.copy(), np.arange(len(Y))
-    first, index, total = merge_equal_rows(np.column_stack([rows, Y]), weight)
-    return np.ascontiguousarray(rows[first]), np.ascontiguousarray(Y[first]), total, index
-
-
-@dataclass(frozen=True)
-class Merged:
-    """Rows of equal inputs as one: their mean target, total weight, and sum of squares about the mean.
-
-    These are sufficient for a process with one noise variance at each input. `index` is the new row of each given one.
-    """
-
-    X: Array
-    Y: Array
-    weight: Array
-    scatter: Array
-    index: Index
-
-
-def merged(X: Array, Y: Array, weight: Array) -> Merged:
-    """Merge rows whose inputs, and whose missing entries of Y, are equal."""
-    first, index, total = merge_equal_rows(np.column_stack([X, np.isnan(Y)]), weight)
-    if len(first) == len(X):
-        return Merged(X, Y, weight, np.zeros(len(X)), np.arange(len(X)))
-    mean = np.column_stack([np.bincount(index, weight * column) / total for column in Y.T])
-    square = np.nan_to_num(Y - mean[index]) ** 2
-    scatter = np.bincount(index, weight * square.sum(axis=1)).astype(np.float64)
-    return Merged(np.ascontiguousarray(X[first]), mean, total, scatter, index)
-
-
 def refuse_contradictions(X: Array) -> None:
     """Raise an error where observations without noise differ at the same inputs."""
     _, first, count = np.unique(X, axis=0, return_index=True, return_counts=True)
@@ -198,95 +157,7 @@ def rounding_variance(Y: Array) -> float:
     return min(steps) ** 2 / 12.0 if steps else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """Distinct rows X, targets y as given (NaN where one is missing), weights, and how y is standardised.
-
-    y = center + scale·(standardised targets), for each column. `index` is the row of each given one that has a weight
-    and a target. `row_noise` are known noise variances of each row, in the units of y².
-    """
-
-    X: Array
-    y: Array
-    weight: Array
-    index: Index
-    center: Array
-    scale: Array
-    row_noise: Array | None
-    mean: str
-
-    @classmethod
-    def of(cls, X: Array, y: Array, weight: Array, noise: Noise, *, standardize: bool, mean: str) -> TrainingData:
-        """The rows that carry weight and a target, each distinct one once."""
-        used = (weight > 0) & ~np.isnan(y.reshape(len(X), -1)).all(axis=1)
-        Y = targets(y[used], X[used], name="y").reshape(int(used.sum()), -1)
-        row_noise = _of_rows(noise.known, used) if isinstance(noise.known, np.ndarray) else None
-        rows, Y, weight, index = distinct(X[used], Y, weight[used], merge=row_noise is None)
-        if isinstance(noise.known, float) and noise.known == 0.0:
-            refuse_contradictions(rows)
-        center, scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
-        if standardize and not noise.counts:
-            center, scale = noise.center_and_scale(Y, weight)
-        if noise.known is not None:
-            # One variance in the units of y² must be one for standardised targets as well.
-            scale = np.full(Y.shape[1], np.sqrt(np.mean(scale**2)))
-        return cls(rows, Y[:, 0] if y.ndim == 1 else Y, weight, index, center, scale, row_noise, mean)
-
-    def _check_state(self) -> None:
-        y = "~n" if self.is_single else "~n t"
-        sizes = check_shapes(
-            self, X="n d", weight="n", y=y, center="t", scale="t", index="m", row_noise="n?"
-        )  # fmt: skip
-        if sizes["t"] != 1 and self.is_single:
-            raise ValueError(f"center holds {sizes['t']} values for a single target")
-        if np.isinf(self.y).any() or np.isnan(self.y).all(axis=0).any():
-            raise ValueError("y holds values that aren't finite")
-        check_places(self, "index", sizes["n"])
-        check_positive(self, "weight")
-        check_positive(self, "scale", square=True)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether y has one column."""
-        return self.y.ndim == 1
-
-    @cached_property
-    def basis(self) -> MeanBasis:
-        """Of the mean function."""
-        return MeanBasis.of(self.mean, self.X, self.weight)
-
-    @property
-    def variance_factor(self) -> float:
-        """The ratio of a variance in the units of `kernel_` to one of standardised targets; 1 for several columns."""
-        return float(self.scale[0]) ** 2 if self.is_single else 1.0
-
-    @cached_property
-    def standardized(self) -> Array:
-        """(n, n_targets)."""
-        return (self.y.reshape(len(self.X), -1) - self.center) / self.scale
-
-    @cached_property
-    def merged(self) -> Merged:
-        """Rows of equal inputs merged, on which the search for hyperparameters runs."""
-        Y = self.standardized
-        if self.row_noise is None:
-            return merged(self.X, Y, self.weight)
-        return Merged(self.X, Y, self.weight, np.zeros(len(Y)), np.arange(len(Y)))
-
-    @cached_property
-    def separate(self) -> Merged:
-        """Rows as predictions and leave-one-out need them: those of equal inputs aren't merged."""
-        n = len(self.X)
-        return Merged(self.X, self.standardized, self.weight, np.zeros(n), np.arange(n))
-
-    def in_units_of_y(self, log_evidence: float) -> float:
-        """The log density of y, from that of standardised targets: each dimension is scaled."""
-        seen = ~np.isnan(self.standardized)
-        dimensions = (self.weight[:, None] * seen).sum(axis=0) - self.basis(self.X[:1]).shape[1]
-        return log_evidence - float(dimensions @ np.log(self.scale))
-
-
-def _of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:
+def variances_of_rows(noise: Array, used: NDArray[np.bool_]) -> Array:
     """The given variances of the rows that are used."""
     if len(noise) not in (len(used), int(used.sum())):
         raise ValueError(f"noise holds {len(noise)} variances for {len(used)} rows")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
@@ -16,19 +18,26 @@ from credo.core.estimator import (
     INTEGRATED,
     SCALED,
     Estimator,
+    Evidence,
     FitWarning,
     Result,
-    check_shapes,
     choice,
     evidence_base,
+    nonnegative_integer,
     positive_integer,
 )
+from credo.core.fields import Axes, Probabilities, Sometimes
+from credo.core.frames import Table
 from credo.core.inference import REPRESENTATIONS, choose, cost_remark, default_points
+from credo.core.learning import integrate
+from credo.core.learning.ascent import curvature_at
+from credo.core.learning.integration import Integral
 from credo.core.notices import warn
 from credo.core.params import Parameter
 from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
-from credo.gp._search import Candidate, Choice, result
+from credo.gp._observations import TrainingData
+from credo.gp._search import Candidate, result, search_hyperparameters
 from credo.kernels import (
     RBF,
     Columns,
@@ -69,10 +78,6 @@ class GaussianProcess(Estimator):
     A subclass writes `_make_objective`.
     """
 
-    log_evidence_: float
-    evidence_method_: str
-    evidence_base_: str
-
     kernel: Kernel | str | None
     hyperparameters: str
     hyperpriors: bool
@@ -83,40 +88,34 @@ class GaussianProcess(Estimator):
     n_inducing: int | None
 
     kernel_: Kernel
-    X_train_: Array
-    weight_: Array
-    theta_: Array
-    theta_names_: list[str]
-    trace_: Array
-    column_groups_: list[str] | None
-    method_: str
-    inducing_points_: Array | None
+    theta_: Annotated[Array, Axes("P"), Sometimes]
+    theta_names_: Annotated[list[str], Axes("P"), Sometimes]
+    thetas_: Annotated[Array, Axes("K P"), Sometimes]
+    theta_weights_: Annotated[Array, Axes("K"), Probabilities, Sometimes]
+    trace_: Annotated[Array, Axes("T P"), Sometimes]
+    column_groups_: Annotated[list[str] | None, Axes("d")]
+    # A frozen value with the training data, which predicts.
+    posterior_: Any
     _held_objective: EvidenceObjective | None
-    _reason: str
-    _cost_remark: str
-    # The number of rows of a table in parts, of which `X_train_` is a sample.
-    _rows_in_parts: int | None = None
 
     # The values that the argument `hyperparameters` may have.
-    _learning: tuple[str, ...] = ("optimize", "fixed", "sample")
-    # The values that the argument `method` may have.
-    _methods: tuple[str, ...] = ("auto", *REPRESENTATIONS)
+    _learning: tuple[str, ...] = ("integrate", "optimize", "fixed", "sample")
     # The largest number of inducing points, unless given; None leaves it to the representation.
     _n_inducing: int | None = None
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        theta, names = getattr(self, "theta_", np.empty(0)), getattr(self, "theta_names_", [])
-        if theta.shape != (len(names),) or not np.isfinite(theta).all():
-            raise ValueError(f"theta_ has shape {theta.shape} for {len(names)} parameters, or isn't finite")
-        groups = getattr(self, "column_groups_", None)
-        if groups is not None and len(groups) != self.n_features_in_:
-            raise ValueError(f"column_groups_ holds {len(groups)} labels for {self.n_features_in_} columns")
-        if hasattr(self, "method_"):
-            choice("method_", self.method_, tuple(REPRESENTATIONS))
-            check_shapes(self, {"d": self.n_features_in_}, inducing_points_="m d?")
-            if (self.inducing_points_ is None) != (self.method_ != "inducing"):
-                raise ValueError('inducing_points_ belong to method_="inducing", and to no other')
+    X_train_ = property(attrgetter("posterior_.data.X"))
+    weight_ = property(attrgetter("posterior_.data.weight"))
+    method_ = property(attrgetter("posterior_.data.method"))
+    inducing_points_ = property(attrgetter("posterior_.data.points"))
+    log_evidence_ = property(attrgetter("_evidence.value"))
+    evidence_method_ = property(attrgetter("_evidence.method"))
+    evidence_base_ = property(attrgetter("_evidence.base"))
+
+    @property
+    def _evidence(self) -> Evidence:
+        if self.posterior_.evidence is None:
+            raise NotFittedError(f"this {type(self).__name__} was fitted with options that don't set an evidence")
+        return self.posterior_.evidence
 
     def _relevances(self, path: str, lengthscale: Any) -> Array:
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
@@ -137,13 +136,12 @@ class GaussianProcess(Estimator):
         elif self.kernel is not None:
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, self._learning)
-        choice("method", self.method, self._methods)
+        choice("method", self.method, ("auto", *REPRESENTATIONS))
         if self.n_inducing is not None:
             positive_integer("n_inducing", self.n_inducing)
         positive_integer("n_draws", self.n_draws)
         positive_integer("max_evaluations", self.max_evaluations)
-        if isinstance(self.n_restarts, bool) or int(self.n_restarts) != self.n_restarts or self.n_restarts < 0:
-            raise ValueError(f"n_restarts must be a whole number that isn't negative; got {self.n_restarts!r}")
+        nonnegative_integer("n_restarts", self.n_restarts)
         if self.hyperparameters == "sample" and not self.hyperpriors:
             raise ValueError(
                 'hyperparameters="sample" needs hyperpriors=True: without priors there is no posterior to sample from'
@@ -152,29 +150,6 @@ class GaussianProcess(Estimator):
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         """The representations that can do what the arguments ask for, and what that is."""
         raise NotImplementedError
-
-    def _choose_method(self) -> None:
-        """How covariances of the training rows are represented."""
-        # Beyond so many rows of one column, a kernel that isn't given is one with a state-space form.
-        series = self.kernel is None and self.X_train_.shape[1] == 1 and len(self.X_train_) > _SERIES
-        kernel = self._named_kernel("matern52") if series else self._first_kernel()
-        allowed, purpose = self._possible_methods()
-        self.method_, self._reason = choose(self.method, self.X_train_, kernel, allowed=allowed, purpose=purpose)
-        if self._rows_in_parts is not None:
-            self.method_, self._reason = "inducing", f"{self._rows_in_parts:,} rows come in parts"
-        self.inducing_points_ = None
-        self._cost_remark = ""
-        if self.method == self.method_ and {"exact", "state_space"} <= set(allowed):
-            self._cost_remark = cost_remark(self.method_, self.X_train_, kernel)
-        if self._cost_remark and self.hyperparameters != "fixed":
-            warn(f'{self._cost_remark}: use that, or method="auto"', FitWarning, stacklevel=3)
-
-    def _representation_settings(self) -> tuple[str, Array | None, int | None]:
-        """Its name, with inducing points if they are chosen already, and how many may be."""
-        n_points = self._n_inducing if self.n_inducing is None else self.n_inducing
-        if n_points is None and self._rows_in_parts is not None:
-            n_points = default_points(self._rows_in_parts)
-        return self.method_, self.inducing_points_, n_points
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
         """The group of each column, where a kernel given by name has to know and some columns share one."""
@@ -189,45 +164,39 @@ class GaussianProcess(Estimator):
         if len(set(given)) < len(given):
             self.column_groups_ = given
 
-    def _first_kernel(self) -> Kernel:
-        """The kernel as given, by name, or as it was chosen in the fit."""
+    def _first_kernel(self, method: str) -> Kernel:
+        """The kernel as given or by name, or else one that the method can do."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        if self.kernel is None and hasattr(self, "kernel_"):
-            return self._standard_kernel()
-        return self._named_kernel(self.kernel or self._default_kernel())
+        return self._named_kernel(self.kernel or self._default_name(method))
 
-    def _standard_kernel(self) -> Kernel:
-        """`kernel_` as the objective has it."""
-        return self.kernel_
-
-    def _candidates(self) -> list[Candidate]:
-        """The kernels among which the evidence chooses."""
-        if self.kernel is not None or self.hyperparameters == "fixed":
-            return [Candidate("", self._make_objective(self._first_kernel()))]
-        names = ("matern52",) if self.method_ == "state_space" else _CHOSEN
-        rows, weight = self.X_train_, self.weight_
-        spread = weighted_std(rows, weight)
-        linear = Linear(center=np.average(rows, axis=0, weights=weight), scale=np.where(spread > 0, spread, 1.0))
-        has_slopes = getattr(self, "mean", None) == "linear"
-        return [
-            Candidate(
-                name,
-                self._make_objective(kernel),
-                None if has_slopes else self._make_objective(kernel + linear),
-            )
-            for name, kernel in [(name, self._named_kernel(name)) for name in names]
-        ]
-
-    def _default_kernel(self) -> str:
-        """The name of the first kernel where none is given: one that the method can do."""
-        return "matern52" if getattr(self, "method_", self.method) == "state_space" else "rbf"
+    def _default_name(self, method: str) -> str:
+        """The name of the first kernel where none is given."""
+        return "matern52" if method == "state_space" else "rbf"
 
     def _named_kernel(self, name: str) -> Kernel:
         groups = self.column_groups_
         return _FAMILIES[name](np.ones(self.n_features_in_) if groups is None else 1.0, groups=groups)
 
-    def _make_objective(self, kernel: Kernel) -> EvidenceObjective:
+    def _candidates(self, data: TrainingData) -> list[Candidate]:
+        """The kernels among which the evidence chooses."""
+        if self.kernel is not None or self.hyperparameters == "fixed":
+            return [Candidate("", self._make_objective(data, self._first_kernel(data.method)))]
+        names = ("matern52",) if data.method == "state_space" else _CHOSEN
+        spread = weighted_std(data.X, data.weight)
+        center = np.average(data.X, axis=0, weights=data.weight)
+        linear = Linear(center=center, scale=np.where(spread > 0, spread, 1.0))
+        has_slopes = data.mean == "linear"
+        return [
+            Candidate(
+                name,
+                self._make_objective(data, kernel),
+                None if has_slopes else self._make_objective(data, kernel + linear),
+            )
+            for name, kernel in [(name, self._named_kernel(name)) for name in names]
+        ]
+
+    def _make_objective(self, data: TrainingData, kernel: Kernel) -> EvidenceObjective:
         """The evidence of the training data as a function of the hyperparameters."""
         raise NotImplementedError
 
@@ -235,50 +204,86 @@ class GaussianProcess(Estimator):
         """The objective that was maximized; made again after the model was loaded or updated."""
         held = getattr(self, "_held_objective", None)
         if held is None:
-            held = self._held_objective = self._make_objective(self._first_kernel())
+            held = self._held_objective = self._make_objective(self.posterior_.data, self.posterior_.kernels[0])
         return held
 
-    def _is_searched(self, objective: EvidenceObjective) -> bool:
-        return self.hyperparameters != "fixed" and bool(objective.tree.names)
+    def _represented(self, data: TrainingData, rows_in_parts: int | None) -> tuple[TrainingData, str, str]:
+        """With the method by which covariances are represented, why it was chosen, and a remark on its cost."""
+        # Beyond so many rows of one column, a kernel that isn't given is one with a state-space form.
+        series = self.kernel is None and data.X.shape[1] == 1 and len(data.X) > _SERIES
+        kernel = self._named_kernel("matern52") if series else self._first_kernel(self.method)
+        allowed, purpose = self._possible_methods()
+        method: Any
+        method, reason = choose(self.method, data.X, kernel, allowed=allowed, purpose=purpose)
+        n_points = self._n_inducing if self.n_inducing is None else self.n_inducing
+        if rows_in_parts is not None:
+            method, reason = "inducing", f"{rows_in_parts:,} rows come in parts"
+            n_points = default_points(rows_in_parts) if n_points is None else n_points
+        remark = ""
+        if self.method == method and {"exact", "state_space"} <= set(allowed):
+            remark = cost_remark(method, data.X, kernel)
+        if remark and self.hyperparameters != "fixed":
+            warn(f'{remark}: use that, or method="auto"', FitWarning, stacklevel=3)
+        return replace(data, method=method, n_points=n_points), reason, remark
 
-    def _search_options(self, rng: np.random.Generator) -> dict[str, Any]:
-        return {
-            "given": isinstance(self.kernel, Kernel),
-            "n_restarts": int(self.n_restarts),
-            "max_evaluations": int(self.max_evaluations),
-            "rng": rng,
-        }
+    def _learn(
+        self, data: TrainingData, rng: np.random.Generator, *, n_subset: int, from_data: bool, n_rows: int | None = None
+    ) -> tuple[Any, TrainingData, Array | None]:
+        """Set `theta_`, `trace_` and `result_` from a search, or else as given.
 
-    def _keep_search(self, first: EvidenceObjective, chosen: Choice | None) -> Array | None:
-        """Set `theta_`, `trace_` and `result_` from a search, or else as given; the curvature there, if known."""
-        objective, curvature = first, None
-        if chosen is None:
-            self.theta_, self.result_ = first.tree.flatten(), Result(True, 0, "hyperparameters fixed")
-            self.trace_ = self.theta_[None]
+        Returns the objective there, the data with their representation, and the curvature at the maximum, if known.
+        `n_rows` is the number of rows of a table in parts, of which the data are a sample.
+        """
+        data, reason, remark = self._represented(data, n_rows)
+        candidates, curvature = self._candidates(data), None
+        objective = candidates[0].objective
+        if self.hyperparameters != "fixed" and objective.tree.names:
+            chosen = search_hyperparameters(
+                candidates,
+                from_data=from_data,
+                given=isinstance(self.kernel, Kernel),
+                n_restarts=int(self.n_restarts),
+                max_evaluations=int(self.max_evaluations),
+                rng=rng,
+                n_subset=n_subset,
+            )
+            objective, best, curvature = chosen.objective, chosen.found.best, chosen.found.curvature
+            self.theta_, self.trace_, ending = best.vector, np.stack(best.trace), result(chosen.found)
+            self.result_ = replace(ending, message=ending.message + chosen.message + self._remark(data))
         else:
-            objective, found = chosen.objective, chosen.found
-            self.theta_, self.trace_, curvature = found.best.vector, np.stack(found.best.trace), found.curvature
-            ending = result(found)
-            self.result_ = replace(ending, message=ending.message + chosen.message + self._remark())
+            self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
+            self.trace_ = self.theta_[None]
         self.theta_names_ = objective.tree.names
         # The representation that predictions use is the one for the fitted kernel.
         self._held_objective = objective = objective.adapted(self.theta_)
-        self.inducing_points_ = objective.rows.points
-        if self.method_ != "exact":
-            points = "" if self.inducing_points_ is None else f" with {len(self.inducing_points_)} inducing points"
-            reason = f", because {self._reason}" if self._reason else ""
-            self._add_to_message(f'method="{self.method_}"{points}{reason}')
-        if self._cost_remark:
-            self._add_to_message(self._cost_remark)
-        return curvature
+        data = replace(data, points=objective.rows.points)
+        if data.method != "exact":
+            points = "" if data.points is None else f" with {len(data.points)} inducing points"
+            self._add_to_message(f'method="{data.method}"{points}' + (f", because {reason}" if reason else ""))
+        if remark:
+            self._add_to_message(remark)
+        return objective, data, curvature
+
+    def _integrated(self, objective: EvidenceObjective, curvature: Array | None, n: int, **options: Any) -> Integral:
+        """The evidence averaged over weighted points around the maximum, which become `thetas_`."""
+        if curvature is None or not np.isfinite(curvature).all():
+            curvature = curvature_at(objective.log_posterior, self.theta_)
+        found = integrate(objective.log_posterior_value, self.theta_, curvature, n, **options)
+        self.thetas_, self.theta_weights_ = found.points, found.weights
+        return found
+
+    def _table(self, title: str, lines: Sequence[tuple[str, Any]], notes: Sequence[str]) -> Table:
+        names, values = map(list, zip(*lines, strict=True))
+        columns: dict[str, list[Any]] = {"parameter": names, "estimate": values, "sd": [None] * len(names)}
+        return Table(title, columns, notes=(*notes, self.result_.message))
 
     def _add_to_message(self, text: str) -> None:
         self.result_ = replace(self.result_, message=f"{self.result_.message}; {text}")
 
-    def _remark(self) -> str:
+    def _remark(self, data: TrainingData) -> str:
         """A note where a single length scale is used for columns of very different standard deviations."""
         shared = isinstance(self.kernel, Kernel) and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
-        spread = weighted_std(self.X_train_, self.weight_)
+        spread = weighted_std(data.X, data.weight)
         spread = spread[spread > 0]
         if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < _UNEQUAL:
             return ""

@@ -19,22 +19,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import check_positive, check_shapes, choice
-from credo.core.inference import REPRESENTATIONS, LatentPrior, SitePosterior, representation
+from credo.core.fields import Axes, Finite, Inner, NonNegative
+from credo.core.inference import LatentPrior, SitePosterior, representation
 from credo.core.inference.site_updates import Mixing
 from credo.core.learning.ascent import maximize
 from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
 from credo.core.params import Parameter, ParameterTree
-from credo.gp._data import TrainingData
-from credo.gp._noise import BOUND_SUBSET, FittedNoise, Found, Noise
+from credo.gp._noise import BOUND_SUBSET, Found, Noise
 from credo.gp._objective import EvidenceObjective, GaussianObjective, Hyperprior, noise_defaults
-from credo.gp._observations import Process, TrainingRows
+from credo.gp._observations import Process, TrainingData
+from credo.gp._posterior import FittedNoise
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -61,18 +61,12 @@ class NoiseProcess:
     """
 
     kernel: Kernel
-    log_level: float
-    X: Array
-    weights: Array
-    precision: Array
-    method: str
-    points: Array | None
-
-    def _check_state(self) -> None:
-        check_shapes(self, X="n d", weights="n", precision="n")
-        check_positive(self, "precision", zero=True)
-        choice("method", self.method, tuple(REPRESENTATIONS))
-        check_shapes(self, {"d": self.X.shape[1]}, points="m d?")
+    log_level: Annotated[float, Finite]
+    X: Annotated[Array, Axes("n d")]
+    weights: Annotated[Array, Axes("n")]
+    precision: Annotated[Array, Axes("n"), NonNegative]
+    method: Literal["exact", "state_space", "inducing"]
+    points: Annotated[Array | None, Axes("m d")]
 
     def log_variance(self, rows: Array) -> tuple[Array, Array]:
         """Mean and variance of ln σ² at new rows."""
@@ -117,7 +111,7 @@ class HeteroscedasticObjective(EvidenceObjective):
     """
 
     noise_kernel: Kernel
-    method: str
+    method: Any
     level: float = 0.1
     visited: dict[bytes, Array] = field(default_factory=dict)
     tolerance = 1e-8
@@ -230,6 +224,20 @@ class HeteroscedasticObjective(EvidenceObjective):
         return _Bound(log_noise, process, bound)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedHeteroscedastic(FittedNoise):
+    """Normal noise, and the process of its log variance."""
+
+    process: Annotated[NoiseProcess, Inner(d="d")]
+
+    def components(self, rows: Array, k: int) -> list[tuple[float, Any]]:
+        mean, variance = self.process.log_variance(rows)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
+        logs = [np.clip(mean + node * np.sqrt(variance), -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE) for node in nodes]
+        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
+
+
 @dataclass(frozen=True)
 class Heteroscedastic(Noise):
     """Normal noise whose variance varies with the inputs, by a second process on its logarithm.
@@ -248,23 +256,18 @@ class Heteroscedastic(Noise):
     name = "heteroscedastic"
     several_targets = True
 
-    def objective(self, rows: TrainingRows, kernel: Kernel) -> HeteroscedasticObjective:
+    def objective(
+        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
+    ) -> HeteroscedasticObjective:
         return HeteroscedasticObjective(
             kernel=kernel,
-            observations=rows.observations(kernel + rows.noise_kernel),
-            noise_kernel=rows.noise_kernel,
-            method=rows.method,
-            hyperpriors=rows.hyperpriors,
+            observations=data.observations(kernel + noise_kernel),
+            noise_kernel=noise_kernel,
+            method=data.method,
+            hyperpriors=hyperpriors,
         )
 
     def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
         noise, bound, process = objective.noise_at(theta)
-        level = float(np.average(noise, weights=objective.observations.count))
-        return Found(FittedNoise(noise[data.merged.index], np.array([level]), process=process), bound)
-
-    def components(self, noise: FittedNoise, rows: Array, k: int) -> list[tuple[float, Any]]:
-        mean, variance = noise.process.log_variance(rows)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
-        logs = [np.clip(mean + node * np.sqrt(variance), -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE) for node in nodes]
-        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
+        levels = np.array([np.average(noise, weights=objective.observations.count)])
+        return Found(FittedHeteroscedastic(rows=noise[None, data.merged.index], levels=levels, process=process), bound)

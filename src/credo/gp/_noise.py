@@ -1,13 +1,12 @@
 """The noise of a process: what `noise=` stands for.
 
-A `Noise` makes the objective that a fit maximises, finds the noise at the hyperparameters that were found, and says how
-new observations scatter. `Gaussian` is here; `StudentT`, `Poisson` and `Heteroscedastic`, which have a lower bound in
-place of the evidence, are in the modules of their equations.
+A `Noise` makes the objective that a fit maximises, and finds the noise at the hyperparameters that were found: a
+`FittedNoise`, which says how new observations scatter. `Gaussian` is here; `StudentT`, `Poisson` and
+`Heteroscedastic`, which have a lower bound in place of the evidence, are in the modules of their equations.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,46 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import check_positive, check_shapes, nonnegative
+from credo.core.estimator import nonnegative
 from credo.core.inference import REPRESENTATIONS
-from credo.gp._data import TrainingData, center_and_scale, rounding_variance
+from credo.gp._data import center_and_scale, rounding_variance
 from credo.gp._objective import EvidenceObjective, GaussianObjective
-from credo.gp._observations import Observations, Process, TrainingRows
-from credo.gp._predictor import Predictor
+from credo.gp._observations import TrainingData
+from credo.gp._posterior import FittedNoise, Posterior
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
 # Rows of the subset on which the starts of a search are tried. An evaluation of a bound costs several of the evidence.
 SUBSET, BOUND_SUBSET = 400, 250
-
-
-@dataclass(frozen=True, eq=False)
-class FittedNoise:
-    """The noise at the training rows, in the units of standardised targets.
-
-    Parameters
-    ----------
-    rows : the variance of one observation at each training row, or of the normal site that stands for it.
-    levels : the average variance for each set of hyperparameters; of Student-t noise the squared scale.
-    df : degrees of freedom, infinite unless the noise is Student-t.
-    process : the process of the log variance, for noise that varies.
-    targets : normal observations of the log rate, in place of counts.
-    additional : learned variance beside a known one.
-    """
-
-    rows: Array
-    levels: Array
-    df: float = math.inf
-    process: Any = None
-    targets: Array | None = None
-    additional: float | None = None
-
-    def _check_state(self) -> None:
-        check_shapes(self, rows="n", levels="k", targets="n?")
-        check_positive(self, "rows", "levels", zero=True)
-        if not self.df > 2.0:
-            raise ValueError(f"df must be more than 2; it is {self.df}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +42,7 @@ class Noise(ABC):
 
     name: ClassVar[str]
     # The class of predictions.
-    predictor: ClassVar[type[Predictor]] = Predictor
+    posterior: ClassVar[type[Posterior]] = Posterior
     # Whether a lower bound takes the place of the evidence, and y is a count, whose log rate is the process.
     is_variational: ClassVar[bool] = True
     counts: ClassVar[bool] = False
@@ -101,41 +72,18 @@ class Noise(ABC):
         return BOUND_SUBSET if self.is_variational and n_rows > few else SUBSET
 
     @abstractmethod
-    def objective(self, rows: TrainingRows, kernel: Kernel) -> EvidenceObjective:
-        """What a fit maximises."""
+    def objective(
+        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
+    ) -> EvidenceObjective:
+        """What a fit maximises; `noise_kernel` is for noise that varies, and `fixed` says that nothing is learned."""
 
     @abstractmethod
     def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
         """The noise at the hyperparameters: the most probable ones, and all that predictions average over."""
 
-    def components(self, noise: FittedNoise, rows: Array, k: int) -> list[tuple[float, Any]]:
-        """Weights and variances of normal components of a new observation's noise, for set k of hyperparameters."""
-        return [(1.0, float(noise.levels[k]))]
-
-    def left_out_components(self, noise: FittedNoise, process: Process, k: int) -> list[tuple[float, Any]]:
-        """The same for training targets that are left out."""
-        return [(1.0, process.noise)]
-
-    def observations(self, rows: Observations, noise: FittedNoise) -> Observations:
-        """What the process is conditioned on."""
-        return rows
-
-    def mean_variance(self, noise: FittedNoise) -> float:
-        """The average variance of an observation."""
-        return float(noise.levels[0])
-
-    def entries(self, noise: FittedNoise, data: TrainingData) -> list[tuple[str, float]]:
-        """The noise in a summary, in the units of y."""
-        return _by_target("noise variance", self.mean_variance(noise), data)
-
     def evidence_base(self, base: str) -> str:
         """What the evidence conditions on, in words that suit this noise."""
         return base
-
-
-def _by_target(name: str, variance: float, data: TrainingData) -> list[tuple[str, float]]:
-    every = variance * data.scale**2
-    return [(name if data.is_single else f"{name} of y{j}", float(each)) for j, each in enumerate(every)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +141,11 @@ class Gaussian(Noise):
         """Without noise, an approximate method has no evidence."""
         return tuple(REPRESENTATIONS) if self.is_learned or np.all(self.known) else ("exact", "state_space")
 
-    def objective(self, rows: TrainingRows, kernel: Kernel) -> GaussianObjective:
+    def objective(
+        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
+    ) -> GaussianObjective:
         """The evidence for one noise variance, known ones, or the sum of both."""
-        data, known = rows.data, self.known
-        variance, n = float(data.scale[0]) ** 2, len(data.merged.Y)
+        known, variance, n = self.known, float(data.scale[0]) ** 2, len(data.merged.Y)
         constant = known / variance if isinstance(known, float) else 0.0
         if data.row_noise is not None:
             extra = data.row_noise / variance
@@ -204,25 +153,19 @@ class Gaussian(Noise):
             extra = np.full(n, constant)
         else:
             # Exact copies of rows would drive the noise to zero; rounding of y sets a lower limit.
-            repeated = known is None and not rows.is_fixed and bool((data.weight > 1).any())
+            repeated = known is None and not fixed and bool((data.weight > 1).any())
             extra = np.full(n, rounding_variance(data.standardized) if repeated else 0.0)
         return GaussianObjective(
             kernel=kernel,
-            observations=rows.observations(kernel),
+            observations=data.observations(kernel),
             noise=0.1 if self.is_learned else constant,
             learns_noise=self.is_learned,
             extra=extra,
-            hyperpriors=rows.hyperpriors,
+            hyperpriors=hyperpriors,
         )
 
     def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        count = objective.observations.count
-        levels = [float(np.average(objective.noise_at(each), weights=count)) for each in thetas]
-        sites, additional = objective.noise_at(theta), objective.learned_noise(theta) if self.additional else None
-        return Found(FittedNoise(sites[data.merged.index], np.array(levels), additional=additional))
-
-    def entries(self, noise: FittedNoise, data: TrainingData) -> list[tuple[str, float]]:
-        lines = super().entries(noise, data)
-        if noise.additional is None:
-            return lines
-        return lines + _by_target("additional noise variance", noise.additional, data)
+        noise = np.stack([objective.noise_at(each) for each in thetas])
+        levels = np.array([np.average(each, weights=objective.observations.count) for each in noise])
+        additional = objective.learned_noise(theta) if self.additional else None
+        return Found(FittedNoise(rows=noise[:, data.merged.index], levels=levels, additional=additional))

@@ -1,19 +1,24 @@
-"""Targets that may have gaps, weights and several columns, and a Gaussian process given them."""
+"""Training data, the observations of a process that they are, and the process given them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.estimator import merge_equal_rows
+from credo.core.fields import Axes, NonNegative, Places, Positive, Where, each
 from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation, representation
-from credo.gp._data import Group, MeanBasis, TrainingData, groups
+from credo.gp._data import Group, MeanBasis, groups, refuse_contradictions, targets, variances_of_rows
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -68,30 +73,147 @@ class Observations:
         return tuple(parts)
 
 
-@dataclass(frozen=True)
-class TrainingRows:
-    """Training data, the name of their representation, and settings of a fit, for which a `Noise` makes the objective.
+def _are_targets(Y: Array) -> bool:
+    return not (np.isinf(Y).any() or np.isnan(Y).all(axis=0).any())
 
-    Parameters
-    ----------
-    points : inducing points, if they are chosen already; n_points is how many may be.
-    noise_kernel : the kernel of noise that varies.
-    is_fixed : whether hyperparameters aren't searched for.
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Distinct rows X, targets Y as given, weights, how Y is standardised, and how covariances of X are represented.
+
+    Y = center + scale·(standardised targets), for each column; NaN marks a missing one, and labels are the places of
+    their classes. `index` is the row of each given one that has a weight and a target. `row_noise` are known noise
+    variances of each row, in the units of y². `method` is the name of the representation, `points` its inducing points
+    and `n_points` how many there may be.
     """
 
-    data: TrainingData
-    method: str
-    points: Array | None
-    n_points: int | None
-    noise_kernel: Kernel
-    is_fixed: bool = False
-    hyperpriors: bool = True
+    X: Annotated[Array, Axes("n d")]
+    Y: Annotated[Array, Axes("n t", finite=False), Where(_are_targets, "finite, and not missing in every row")]
+    weight: Annotated[Array, Axes("n"), Positive]
+    index: Annotated[Index, Axes("g"), Places("n")]
+    center: Annotated[Array, Axes("t")]
+    scale: Annotated[Array, Axes("t"), each(lambda x: (x > 1e-150) & (x < 1e150), "a number whose square is positive")]
+    row_noise: Annotated[Array | None, Axes("n"), NonNegative] = None
+    is_single: bool = True
+    mean: Literal["zero", "constant", "linear"] = "zero"
+    method: Literal["exact", "state_space", "inducing", "vecchia"] = "exact"
+    points: Annotated[Array | None, Axes("m d")] = None
+    n_points: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        y: Array,
+        weight: Array,
+        *,
+        mean: Any = "zero",
+        known: float | Array | None = None,
+        standardize: Callable[[Array, Array], tuple[Array, Array]] | None = None,
+    ) -> TrainingData:
+        """The rows that carry weight and a target, each distinct one once.
+
+        A row that is repeated k times becomes one of weight k: a smaller matrix, and a better conditioned one.
+
+        Parameters
+        ----------
+        known : noise variances in the units of y²; rows that have one each aren't merged.
+        standardize : from targets and weights to `center` and `scale`.
+        """
+        used = (weight > 0) & ~np.isnan(y.reshape(len(X), -1)).all(axis=1)
+        Y = targets(y[used], X[used], name="y").reshape(int(used.sum()), -1)
+        X, weight = X[used], weight[used]
+        row_noise = variances_of_rows(known, used) if isinstance(known, np.ndarray) else None
+        first = index = np.arange(len(Y))
+        if row_noise is None:
+            first, index, weight = merge_equal_rows(np.column_stack([X, Y]), weight)
+        X, Y = np.ascontiguousarray(X[first]), np.ascontiguousarray(Y[first])
+        if isinstance(known, float) and known == 0.0:
+            refuse_contradictions(X)
+        n_targets = Y.shape[1]
+        center, scale = (np.zeros(n_targets), np.ones(n_targets)) if standardize is None else standardize(Y, weight)
+        if known is not None:
+            # One variance in the units of y² must be one for standardised targets as well.
+            scale = np.full(n_targets, np.sqrt(np.mean(scale**2)))
+        return cls(X, Y, weight, index, center, scale, row_noise, y.ndim == 1, mean)
+
+    @property
+    def y(self) -> Array:
+        """As given: of one axis, if that has one."""
+        return self.Y[:, 0] if self.is_single else self.Y
+
+    @cached_property
+    def basis(self) -> MeanBasis:
+        """Of the mean function."""
+        return MeanBasis.of(self.mean, self.X, self.weight)
+
+    @property
+    def n_coefficients(self) -> int:
+        """Of the mean function."""
+        return self.basis(self.X[:1]).shape[1]
+
+    @property
+    def variance_factor(self) -> float:
+        """The ratio of a variance in the units of `kernel_` to one of standardised targets; 1 for several columns."""
+        return float(self.scale[0]) ** 2 if self.is_single else 1.0
+
+    @cached_property
+    def standardized(self) -> Array:
+        """(n, n_targets)."""
+        return (self.Y - self.center) / self.scale
+
+    @cached_property
+    def merged(self) -> Merged:
+        """Rows of equal inputs, and of the same missing targets, as one."""
+        Y, weight = self.standardized, self.weight
+        if self.row_noise is None:
+            first, index, total = merge_equal_rows(np.column_stack([self.X, np.isnan(Y)]), weight)
+            if len(first) < len(Y):
+                mean = np.column_stack([np.bincount(index, weight * column) / total for column in Y.T])
+                square = np.nan_to_num(Y - mean[index]) ** 2
+                scatter = np.bincount(index, weight * square.sum(axis=1)).astype(np.float64)
+                return Merged(np.ascontiguousarray(self.X[first]), mean, total, scatter, index)
+        return Merged(self.X, Y, weight, np.zeros(len(Y)), np.arange(len(Y)))
 
     def observations(self, kernel: Kernel, *, merged: bool = True) -> Observations:
-        """The observations for a kernel: rows of equal inputs merged, or as predictions need them."""
-        rows = self.data.merged if merged else self.data.separate
+        """Represented for a kernel. Without `merged`, as predictions and leave-one-out need them."""
+        n = len(self.X)
+        rows = self.merged if merged else Merged(self.X, self.standardized, self.weight, np.zeros(n), np.arange(n))
         made = representation(self.method, rows.X, kernel, self.points, n_points=self.n_points)
-        return Observations(made, rows.Y, self.data.basis, rows.weight, rows.scatter)
+        return Observations(made, rows.Y, self.basis, rows.weight, rows.scatter)
+
+    def extended(self, rows: Array, y: Array) -> TrainingData:
+        """With further rows, of which those without a target are left out."""
+        Y = y.reshape(len(rows), -1)
+        seen = ~np.isnan(Y).all(axis=1)
+        more = np.arange(int(seen.sum()))
+        return replace(
+            self,
+            X=np.vstack([self.X, rows[seen]]),
+            Y=np.vstack([self.Y, Y[seen]]),
+            weight=np.append(self.weight, np.ones(len(more))),
+            index=np.append(self.index, len(self.weight) + more),
+        )
+
+    def in_units_of_y(self, log_evidence: float) -> float:
+        """The log density of y, from that of standardised targets: each dimension is scaled."""
+        seen = ~np.isnan(self.Y)
+        dimensions = (self.weight[:, None] * seen).sum(axis=0) - self.n_coefficients
+        return log_evidence - float(dimensions @ np.log(self.scale))
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Rows of equal inputs as one: their mean target, total weight, and sum of squares about the mean.
+
+    These are sufficient for a process with one noise variance at each input. `index` is the new row of each given one.
+    """
+
+    X: Array
+    Y: Array
+    weight: Array
+    scatter: Array
+    index: Index
 
 
 @dataclass(frozen=True)

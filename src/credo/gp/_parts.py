@@ -11,16 +11,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import check_positive, named, training_rows
+from credo.core.estimator import named, training_rows
+from credo.core.fields import Finite, Inner, Positive
 from credo.core.inference import Basis, InducingFeatures, InducingSummary, SummaryPosterior
 from credo.core.linalg import factorize
 from credo.core.parts import Chunk, Parts, RowSample
-from credo.gp._data import TrainingData
+from credo.gp._observations import TrainingData
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -71,12 +72,9 @@ def _plain(names: Sequence[str]) -> bool:
 class RowSums:
     """Sums over all rows: those of the inducing points, the weights, and the logarithms of the weights."""
 
-    summary: InducingSummary
-    weight: float
-    log_weight: float
-
-    def _check_state(self) -> None:
-        check_positive(self, "weight")
+    summary: Annotated[InducingSummary, Inner(m="m", b="b")]
+    weight: Annotated[float, Finite, Positive]
+    log_weight: Annotated[float, Finite]
 
     def merge(self, other: RowSums) -> RowSums:
         return RowSums(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +12,24 @@ from numpy.typing import NDArray
 
 from credo.core.estimator import Result
 from credo.core.learning.hyperparameters import Search, search, try_starts
+from credo.core.linalg import one_blas_thread
 from credo.gp._objective import EvidenceObjective
 
 Array = NDArray[np.float64]
 
 # Rows of the subset on which the starts are tried before the best one is refined on all rows.
 SUBSET = 400
-# Up to this many rows, all starts use all rows.
+# Up to this many rows, all starts use all rows, and a single thread.
 FEW = 600
 # Each further subset has this many times the rows of the last, as long as all rows are twice as many.
 _GROWTH = 3
 # Inducing points or neighbours are chosen so many times at most for all rows.
 _ROUNDS = 3
+
+
+def few_threads(n_rows: int, few: int = FEW) -> AbstractContextManager[None]:
+    """One thread of BLAS for matrices of up to a few rows: more threads would wait for each other."""
+    return one_blas_thread() if n_rows <= few else nullcontext()
 
 
 @dataclass(frozen=True)

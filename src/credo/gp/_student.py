@@ -21,18 +21,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.fields import each
 from credo.core.inference.site_updates import Mixing
 from credo.core.params import Parameter, ParameterTree
 from credo.distributions._student_t import t_variance
-from credo.gp._data import TrainingData, median_and_spread
-from credo.gp._noise import FittedNoise, Found, Noise
+from credo.gp._data import median_and_spread
+from credo.gp._noise import Found, Noise
 from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
-from credo.gp._observations import Process, TrainingRows
+from credo.gp._observations import Process, TrainingData
+from credo.gp._posterior import FittedNoise
 from credo.kernels import Kernel
 from credo.likelihoods import StudentT as StudentTLikelihood
 
@@ -129,6 +131,29 @@ class _Bound:
     squares: Array
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedStudentT(FittedNoise):
+    """Student-t noise with this many degrees of freedom, whose normal sites are at the rows."""
+
+    df: Annotated[float, each(lambda df: df > 2, "more than 2")]
+
+    @property
+    def mean_variance(self) -> float:
+        return float(self.levels[0]) * float(t_variance(self.df))
+
+    def components(self, rows: Array, k: int) -> list[tuple[float, Any]]:
+        weights, variances = StudentTLikelihood(math.sqrt(self.levels[k]), self.df).components()
+        return list(zip(weights, variances, strict=True))
+
+    def left_out_components(self, process: Process, k: int) -> list[tuple[float, Any]]:
+        """The noise of a left-out target isn't that of its site."""
+        return self.components(process.observations.X, k)
+
+    def entries(self, data: TrainingData) -> list[tuple[str, float]]:
+        scale = float(np.sqrt(self.levels[0]) * data.scale[0])
+        return [*super().entries(data), ("noise scale", scale), ("noise degrees of freedom", self.df)]
+
+
 @dataclass(frozen=True)
 class StudentT(Noise):
     """Student-t noise with learned scale and degrees of freedom: outliers have little influence on the function.
@@ -149,31 +174,19 @@ class StudentT(Noise):
         """Outliers change neither."""
         return median_and_spread(Y, weight)
 
-    def objective(self, rows: TrainingRows, kernel: Kernel) -> StudentObjective:
+    def objective(
+        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
+    ) -> StudentObjective:
         """Rows of equal inputs have sites of their own."""
         return StudentObjective(
-            kernel=kernel, observations=rows.observations(kernel, merged=False), hyperpriors=rows.hyperpriors
+            kernel=kernel, observations=data.observations(kernel, merged=False), hyperpriors=hyperpriors
         )
 
     def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
         likelihood = objective.noise(theta)
         sites, bound = objective.noise_at(theta)
-        return Found(FittedNoise(sites, np.array([likelihood.scale**2]), likelihood.df), bound)
-
-    def components(self, noise: FittedNoise, rows: Array, k: int) -> list[tuple[float, Any]]:
-        weights, variances = StudentTLikelihood(math.sqrt(noise.levels[k]), noise.df).components()
-        return list(zip(weights, variances, strict=True))
-
-    def left_out_components(self, noise: FittedNoise, process: Process, k: int) -> list[tuple[float, Any]]:
-        """The noise of a left-out target isn't that of its site."""
-        return self.components(noise, process.observations.X, k)
-
-    def mean_variance(self, noise: FittedNoise) -> float:
-        return float(noise.levels[0]) * float(t_variance(noise.df))
-
-    def entries(self, noise: FittedNoise, data: TrainingData) -> list[tuple[str, float]]:
-        scale = float(np.sqrt(noise.levels[0]) * data.scale[0])
-        return [*super().entries(noise, data), ("noise scale", scale), ("noise degrees of freedom", noise.df)]
+        noise = FittedStudentT(rows=sites[None], levels=np.array([likelihood.scale**2]), df=likelihood.df)
+        return Found(noise, bound)
 
     def evidence_base(self, base: str) -> str:
         return base.replace("mean of y", "median of y").replace("variance of y", "interquartile range of y")

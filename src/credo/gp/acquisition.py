@@ -21,6 +21,7 @@ from scipy.special import erfcx, logsumexp, ndtr
 from credo.core.frames import frame
 from credo.core.learning.ascent import maximize
 from credo.distributions import Distribution, Mixture, Normal
+from credo.gp._posterior import Posterior
 
 Array = NDArray[np.float64]
 
@@ -164,9 +165,9 @@ class LogImprovement:
         self.analytic = _has_gradient(model)
         if self.analytic:
             # Everything in standardised units: ln EI of y is larger by ln scale.
-            self.scale = float(model.data_.scale[0])
+            self.scale = float(model.scale_[0])
             self.noise = float(model.noise_variance_) / self.scale**2
-            self.posterior = model._predictor().processes[0].posterior()
+            self.posterior = model.posterior_.processes[0].posterior()
             self.origin = model.X_train_[int(np.argmin(model.predict(model.X_train_)))]
 
     def values(self, rows: Array) -> Array:
@@ -199,11 +200,11 @@ class LogImprovement:
 
 def _has_gradient(model: Any) -> bool:
     """Whether predictions are those of one process, with a kernel that can be differentiated by its inputs."""
-    if not hasattr(model, "_predictor"):
+    if not isinstance(getattr(model, "posterior_", None), Posterior):
         return False
     row = np.ascontiguousarray(model.X_train_[0])
     try:
-        model._predictor().processes[0].posterior().difference_gradient(row, row, by_mean=0.0, by_variance=0.0)
+        model.posterior_.processes[0].posterior().difference_gradient(row, row, by_mean=0.0, by_variance=0.0)
     except ValueError:
         return False
     return isinstance(model.predict_dist(row[None], latent=True), Normal)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from typing import Annotated, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,44 +16,44 @@ from credo.core.estimator import (
     MAXIMISED,
     Classifier,
     ConvergenceWarning,
+    Evidence,
     Result,
-    check_places,
-    check_positive,
-    check_shapes,
     choice,
     evidence_base,
 )
+from credo.core.fields import Axes, Inner, Sometimes
 from credo.core.frames import Table
-from credo.core.inference import Approximation, SitePosterior, SoftmaxApproximation, choose, representation
-from credo.core.learning import integrate
-from credo.core.learning.ascent import curvature_at
-from credo.core.linalg import one_blas_thread
+from credo.core.inference import SoftmaxApproximation, choose
 from credo.core.notices import warn
 from credo.core.parts import refuse_parts
 from credo.core.seeds import generator
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
 from credo.gp._class_inference import INFERENCES, ClassificationObjective, sample_jointly, sample_latent
-from credo.gp._class_predictors import LINKS, DrawsPredictor, SitePredictor, SoftmaxPredictor
-from credo.gp._data import MeanBasis, distinct
+from credo.gp._class_posterior import (
+    NO_LATENT,
+    ONE_THREAD,
+    ClassPosterior,
+    DrawsPosterior,
+    SitePosterior,
+    SoftmaxPosterior,
+    TwoClasses,
+)
 from credo.gp._gaussian_process import GaussianProcess, KernelName
-from credo.gp._observations import Observations
-from credo.gp._search import search_hyperparameters
+from credo.gp._observations import TrainingData
+from credo.gp._search import few_threads
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli as Labels
 
 Array = NDArray[np.float64]
 
 _EVIDENCE_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
-# An evaluation takes several factorisations: starts are tried on half of the rows, within these limits, and up to so
-# many rows BLAS uses one thread.
-_LEAST, _MOST, _ONE_THREAD = 200, 400, 1000
+# An evaluation takes several factorisations: starts are tried on half of the rows, within these limits.
+_LEAST, _MOST = 200, 400
 # Draws of hyperparameters that predictions average over.
 _KERNELS = 48
 # Up to so many rows and hyperparameters, these are integrated over so many points. Their curvature takes two
 # evaluations for each, and few points say little about many.
 _INTEGRATED_ROWS, _INTEGRATED_ENTRIES, _POINTS = 1000, 32, 16
-# Covariances of new with training rows that are held at a time.
-_BLOCK = 2**22
 
 
 class GPClassifier(Classifier, GaussianProcess):
@@ -122,16 +121,12 @@ class GPClassifier(Classifier, GaussianProcess):
     True
     """
 
-    _learning = ("integrate", "optimize", "fixed", "sample")
     _methods = ("auto", "exact", "state_space", "inducing")
     # Sites are updated many times in one evaluation of the evidence.
     _n_inducing = 300
 
-    codes_: NDArray[np.intp]
-    predictor_: Any
-    members_: list[Any] | None
-    thetas_: Array
-    theta_weights_: Array
+    posterior_: Annotated[ClassPosterior, Inner(d="d", c="c"), Sometimes]
+    members_: Annotated[list[Any] | None, Axes("c")]
 
     def __init__(
         self,
@@ -191,7 +186,7 @@ class GPClassifier(Classifier, GaussianProcess):
         self.members_ = None
         if len(self.classes_) > 2:
             allowed = ("exact", "state_space", "inducing")
-            exact = choose(self.method, rows, self._first_kernel(), allowed=allowed)[0] == "exact"
+            exact = choose(self.method, rows, self._first_kernel(self.method), allowed=allowed)[0] == "exact"
             joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":
                 self._fit_members(rows, codes, weight)
@@ -199,29 +194,32 @@ class GPClassifier(Classifier, GaussianProcess):
             if self.inference == "mcmc":
                 raise ValueError('inference="mcmc" is for two classes: use multiclass="one_vs_rest", or "laplace"')
         weight = np.ones(len(codes)) if weight is None else weight
-        kept, marks, self.weight_, _ = distinct(rows, codes[:, None].astype(np.float64), weight, merge=True)
-        self.X_train_, self.codes_ = kept, marks[:, 0].astype(np.intp)
-        self._choose_method()
-        self._held_objective = None
+        data = TrainingData.of(rows, codes.astype(np.float64), weight)
         rng = generator(self.random_state)
-        with _few_threads(len(self.X_train_)):
-            candidates, chosen = self._candidates(), None
-            first = candidates[0].objective
-            if self._is_searched(first):
-                n_subset = min(_MOST, max(_LEAST, len(self.X_train_) // 2))
-                options = self._search_options(rng)
-                chosen = search_hyperparameters(candidates, from_data=True, n_subset=n_subset, **options)
-            curvature = self._keep_search(first, chosen)
-            self._finish(rng)
-            self._integrate_hyperparameters(curvature)
+        with few_threads(len(data.X), ONE_THREAD):
+            n_subset = min(_MOST, max(_LEAST, len(data.X) // 2))
+            objective, data, curvature = self._learn(data, rng, n_subset=n_subset, from_data=True)
+            self.kernel_ = objective.kernel_at(self.theta_)
+            self.thetas_, self.theta_weights_ = self.theta_[None], np.ones(1)
+            if self.inference == "mcmc":
+                self.posterior_ = self._sampled(objective, data, rng)
+            else:
+                self.posterior_ = self._approximated(objective, data)
+                if self._is_integrated():
+                    self.posterior_ = self._averaged(objective, data, curvature)
         return self
+
+    @property
+    def codes_(self) -> NDArray[np.intp]:
+        return self.posterior_.data.Y[:, 0].astype(np.intp)
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Log odds of the second class; for more than two classes the log probability of each."""
         rows = self._predict_rows(X)
         if len(self.classes_) > 2:
             return np.log(np.maximum(self._probabilities(rows), np.finfo(float).tiny))
-        return self._in_blocks(rows, self.predictor_.log_odds)
+        assert isinstance(self.posterior_, TwoClasses)
+        return self.posterior_.in_blocks(rows, self.posterior_.log_odds)
 
     @overload
     def predict_dist(self, X: ArrayLike, *, latent: Literal[False] = False) -> Bernoulli | Categorical: ...
@@ -245,12 +243,9 @@ class GPClassifier(Classifier, GaussianProcess):
         if not latent:
             return super().predict_dist(X)
         rows = self._predict_rows(X)
-        if not isinstance(getattr(self, "predictor_", None), SitePredictor):
-            raise ValueError(
-                'latent=True needs two classes and inference="ep", "laplace" or "vi": otherwise the latent function '
-                "has no normal distribution"
-            )
-        return self.predictor_.latent_dist(rows)
+        if self.members_ is not None:
+            raise ValueError(NO_LATENT)
+        return self.posterior_.predictive(rows, latent=True)
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
         """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
@@ -277,47 +272,29 @@ class GPClassifier(Classifier, GaussianProcess):
             for owner, member in members
             for name, value in member.kernel_.entries(columns)
         ]
-        names, values = map(list, zip(*lines, strict=True))
         value = getattr(self, "log_evidence_", None)
         notes = [] if value is None else [f"log evidence {value:.2f} by {self.evidence_method_}"]
-        title = f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}"
-        shown: dict[str, list[Any]] = {"parameter": names, "estimate": values, "sd": [None] * len(names)}
-        return Table(title, shown, notes=(*notes, self.result_.message))
+        return self._table(f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}", lines, notes)
 
     def _probabilities(self, rows: Any) -> Array:
         if self.members_ is not None:
             votes = np.stack([member.predict_proba(rows)[:, 1] for member in self.members_], axis=1)
             return votes / votes.sum(axis=1, keepdims=True)
-        return self._in_blocks(rows, self.predictor_.probabilities)
-
-    def _in_blocks(self, rows: Array, predict: Any) -> Array:
-        size = max(1, _BLOCK // (len(self.predictor_.X) * max(1, len(self.classes_) - 1)))
-        parts = np.split(rows, range(size, len(rows), size))
-        with _few_threads(len(self.predictor_.X)):
-            return np.concatenate([predict(np.ascontiguousarray(part)) for part in parts])
+        return self.posterior_.predictive(rows)
 
     def _check_state(self) -> None:
         super()._check_state()
-        n_classes = len(self.classes_)
-        if self.members_ is not None:
-            if len(self.members_) != n_classes or any(len(member.classes_) != 2 for member in self.members_):
-                raise ValueError(f"{len(self.members_)} members_ for {n_classes} classes")
-            return
-        check_shapes(self, {"d": self.n_features_in_}, X_train_="n d", weight_="n", codes_="n")
-        check_places(self, "codes_", n_classes)
-        check_positive(self, "weight_")
-        two = SitePredictor | DrawsPredictor
-        if not isinstance(self.predictor_, SoftmaxPredictor if n_classes > 2 else two):
-            raise ValueError(f"predictor_ is a {type(self.predictor_).__name__}, which isn't for {n_classes} classes")
-        known = len(self.predictor_.alpha) if isinstance(self.predictor_, SoftmaxPredictor) else n_classes
-        if self.predictor_.X.shape != self.X_train_.shape or known != n_classes:
-            raise ValueError("predictor_ belongs to another table")
-        check_shapes(self, {"p": len(self.theta_)}, thetas_="k p", theta_weights_="k")
+        if self.members_ is None:
+            several = isinstance(self.posterior_, SoftmaxPosterior)
+            if several != (len(self.classes_) > 2) or self.codes_.max() >= len(self.classes_) or self.codes_.min() < 0:
+                raise ValueError(f"posterior_ isn't one of {len(self.classes_)} classes")
+        elif not all(isinstance(each, GPClassifier) and len(each.classes_) == 2 for each in self.members_):
+            raise ValueError("members_ must be classifiers of two classes")
 
     def _check_arguments(self) -> None:
         self._check_learning()
         choice("inference", self.inference, (*INFERENCES, "mcmc"))
-        choice("link", self.link, LINKS)
+        choice("link", self.link, ("probit", "logit"))
         choice("multiclass", self.multiclass, ("auto", "softmax", "one_vs_rest"))
         if self.hyperparameters == "sample" and self.inference != "mcmc":
             raise ValueError('hyperparameters="sample" needs inference="mcmc"')
@@ -341,99 +318,79 @@ class GPClassifier(Classifier, GaussianProcess):
             return ("exact",), 'inference="mcmc"' if len(self.classes_) == 2 else 'multiclass="softmax"'
         return ("exact", "state_space", "inducing"), "classification"
 
-    def _make_objective(self, kernel: Kernel) -> ClassificationObjective:
-        method, points, n_points = self._representation_settings()
-        rows = representation(method, self.X_train_, kernel, points, n_points=n_points)
-        basis = MeanBasis.of("zero", self.X_train_, self.weight_)
-        marks, nothing = self.codes_[:, None].astype(np.float64), np.zeros(len(self.codes_))
+    def _make_objective(self, data: TrainingData, kernel: Kernel) -> ClassificationObjective:
         return ClassificationObjective(
             kernel=kernel,
-            observations=Observations(rows, marks, basis, self.weight_, nothing),
+            observations=data.observations(kernel, merged=False),
             n_classes=len(self.classes_),
             likelihood=Labels(self.link),
             inference=self.inference if self.inference in INFERENCES else "ep",
             hyperpriors=self.hyperpriors,
         )
 
-    def _finish(self, rng: np.random.Generator) -> None:
+    def _approximated(self, objective: ClassificationObjective, data: TrainingData) -> ClassPosterior:
         """The posterior of the latent functions at the hyperparameters that were found."""
-        self.kernel_ = self._objective().kernel_at(self.theta_)
-        self.thetas_, self.theta_weights_ = self.theta_[None], np.ones(1)
-        if self.inference == "mcmc":
-            self._sample(rng)
-            return
-        found = self._objective().approximation(self.kernel_)
-        q = found.posterior
-        if isinstance(found, SoftmaxApproximation):
-            self.predictor_ = SoftmaxPredictor(self.kernel_, self.X_train_, q.alpha, q.probabilities, self.weight_)
-        else:
-            self._average_sites([q], (self.kernel_,))
-        self.log_evidence_ = found.log_evidence
-        self.evidence_method_ = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
-        learned = MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
-        self.evidence_base_ = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
-        self._report(found)
-
-    def _integrate_hyperparameters(self, curvature: Array | None) -> None:
-        """Replace the maximum by weighted points around it, where this is asked for and their number is above one."""
-        asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
-        few = len(self.X_train_) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
-        if not (asked and few and isinstance(self.predictor_, SitePredictor)) or self.predictor_.points is not None:
-            return
-        approximations: dict[bytes, Any] = {}
-        objective = replace(self._objective(), last={}, found=approximations)
-        if curvature is None or not np.isfinite(curvature).all():
-            curvature = curvature_at(objective.log_posterior, self.theta_)
-        found = integrate(objective.log_posterior_value, self.theta_, curvature, _POINTS)
-        self.thetas_, self.theta_weights_ = found.points, found.weights
-        sites = [approximations[point.tobytes()].posterior for point in found.points]
-        self._average_sites(sites, tuple(map(objective.kernel_at, found.points)))
-        self.log_evidence_ = found.log_value
-        self.evidence_base_ = evidence_base(hyperparameters=INTEGRATED, class_weight=self.class_weight)
-        self._add_to_message(f"predictions average over {len(found.points)} sets of hyperparameters")
-
-    def _average_sites(self, sites: Sequence[SitePosterior], kernels: tuple[Kernel, ...]) -> None:
-        """Predict by Gaussian sites for each of the kernels."""
-        precision, location = (np.stack([getattr(q, name) for q in sites]) for name in ("precision", "location"))
-        self.predictor_ = SitePredictor(
-            kernels,
-            self.theta_weights_,
-            self.X_train_,
-            precision,
-            location,
-            self.link,
-            self.inducing_points_,
-            self.method_,
-        )
-
-    def _report(self, found: Approximation | SoftmaxApproximation) -> None:
-        """Add how the inference ended to how the search ended."""
+        found = objective.approximation(self.kernel_)
+        # How the inference ended is added to how the search ended.
         parts = [self.result_.message]
         if len(self.classes_) > 2 and self.inference != "laplace":
             parts.append("the classes are joined by Laplace's approximation")
         parts += [] if found.message in self.result_.message.split("; ") else [found.message]
         self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
         if not found.converged:
-            warn(found.message, ConvergenceWarning, stacklevel=4)
+            warn(found.message, ConvergenceWarning, stacklevel=3)
+        learned = MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
+        evidence = self._evidence_of(found.log_evidence, learned)
+        if isinstance(found, SoftmaxApproximation):
+            q, weights = found.posterior, self.theta_weights_
+            return SoftmaxPosterior(data, (self.kernel_,), weights, q.alpha, q.probabilities, evidence=evidence)
+        return self._sites(data, (self.kernel_,), [found.posterior], evidence)
 
-    def _sample(self, rng: np.random.Generator) -> None:
-        objective, n_draws = self._objective(), int(self.n_draws)
+    def _is_integrated(self) -> bool:
+        asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
+        few = len(self.X_train_) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
+        return bool(asked and few and len(self.classes_) == 2 and self.inducing_points_ is None)
+
+    def _averaged(
+        self, objective: ClassificationObjective, data: TrainingData, curvature: Array | None
+    ) -> ClassPosterior:
+        """The posterior averaged over weighted points around the maximum."""
+        approximations: dict[bytes, Any] = {}
+        objective = replace(objective, last={}, found=approximations)
+        found = self._integrated(objective, curvature, _POINTS)
+        self._add_to_message(f"predictions average over {len(found.points)} sets of hyperparameters")
+        sites = [approximations[point.tobytes()].posterior for point in found.points]
+        evidence = self._evidence_of(found.log_value, INTEGRATED)
+        return self._sites(data, tuple(map(objective.kernel_at, found.points)), sites, evidence)
+
+    def _evidence_of(self, value: float, learned: str) -> Evidence:
+        method = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
+        return Evidence(value, method, evidence_base(hyperparameters=learned, class_weight=self.class_weight))
+
+    def _sites(
+        self, data: TrainingData, kernels: tuple[Kernel, ...], sites: Sequence[Any], evidence: Evidence
+    ) -> SitePosterior:
+        """Gaussian sites for each of the kernels."""
+        precision, location = (np.stack([getattr(q, name) for q in sites]) for name in ("precision", "location"))
+        return SitePosterior(data, kernels, self.theta_weights_, self.link, precision, location, evidence=evidence)
+
+    def _sampled(
+        self, objective: ClassificationObjective, data: TrainingData, rng: np.random.Generator
+    ) -> DrawsPosterior:
+        """Draws of the latent values, and of the hyperparameters if asked for."""
+        n_draws = int(self.n_draws)
+        kernels: tuple[Kernel, ...] = (self.kernel_,)
         if self.hyperparameters == "sample":
             thetas, draws = sample_jointly(objective, self.theta_, n_draws=n_draws, rng=rng)
             kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
             self.thetas_, self.theta_weights_ = thetas, np.full(len(thetas), 1 / len(thetas))
             self.theta_ = thetas.mean(axis=0)
             self.kernel_ = objective.kernel_at(self.theta_)
-            kernels = tuple(objective.kernel_at(theta) for theta in thetas[kept])
-            self.predictor_ = DrawsPredictor(kernels, self.X_train_, draws[kept], self.link)
-            message = f"{len(thetas)} draws of hyperparameters and latent values"
+            kernels, draws = tuple(map(objective.kernel_at, thetas[kept])), draws[kept]
+            self._add_to_message(f"{len(thetas)} draws of hyperparameters and latent values")
         else:
             draws, value, error = sample_latent(objective, self.kernel_, n_draws=n_draws, rng=rng)
-            self.predictor_ = DrawsPredictor((self.kernel_,), self.X_train_, draws, self.link)
-            message = f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
-        self.result_ = Result(self.result_.converged, self.result_.n_iter, f"{self.result_.message}; {message}")
-
-
-def _few_threads(n_rows: int) -> AbstractContextManager[None]:
-    """One thread of BLAS for matrices of so many rows, if these are small: more would wait for each other."""
-    return one_blas_thread() if n_rows <= _ONE_THREAD else nullcontext()
+            self._add_to_message(
+                f"{len(draws)} draws of the latent values; log evidence {value:.2f} ± {error:.2f} by annealing"
+            )
+        return DrawsPosterior(data, kernels, np.full(len(kernels), 1 / len(kernels)), self.link, draws)

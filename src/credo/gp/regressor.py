@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from operator import attrgetter
+from typing import Annotated, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -19,36 +18,34 @@ from credo.core.estimator import (
     INTEGRATED,
     MAXIMISED,
     ConvergenceWarning,
+    Evidence,
     FitWarning,
     Regressor,
     Result,
     check_magnitude,
-    check_positive,
-    check_shapes,
     choice,
     numeric,
     positive_integer,
 )
+from credo.core.fields import Inner
 from credo.core.frames import Table
 from credo.core.inference import Paths
-from credo.core.learning import Draws, integrate
-from credo.core.learning.ascent import curvature_at
-from credo.core.linalg import one_blas_thread
+from credo.core.learning import Draws
 from credo.core.notices import warn
 from credo.core.parts import Parts, in_parts, parts_of
 from credo.core.seeds import generator
 from credo.distributions import Distribution, MultivariateNormal
 from credo.gp._counts import Poisson
-from credo.gp._data import Group, TrainingData, targets
+from credo.gp._data import targets
 from credo.gp._gaussian_process import GaussianProcess, KernelName, process_base
 from credo.gp._heteroscedastic import Heteroscedastic
-from credo.gp._noise import FittedNoise, Found, Gaussian, Noise
-from credo.gp._observations import Process, TrainingRows
-from credo.gp._parts import RowSums, features_of, independent_points, row_sums, survey
-from credo.gp._predictor import Predictor, Tails
+from credo.gp._noise import Found, Gaussian, Noise
+from credo.gp._observations import Process, TrainingData
+from credo.gp._parts import features_of, independent_points, row_sums, survey
+from credo.gp._posterior import Posterior, Tails
 from credo.gp._sampling import drawn_summary, sample_hyperparameters
-from credo.gp._search import FEW, search_hyperparameters
-from credo.gp._student import StudentT
+from credo.gp._search import FEW, few_threads
+from credo.gp._student import FittedStudentT, StudentT
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -169,16 +166,12 @@ class GPRegressor(Regressor, GaussianProcess):
     0.3
     """
 
-    _learning = ("integrate", "optimize", "fixed", "sample")
-
-    data_: TrainingData
-    noise_: FittedNoise
+    posterior_: Annotated[Posterior, Inner(d="d", k="K")]
     draws_: Draws | None
-    thetas_: Array
-    theta_weights_: Array
-    tails_: tuple[Tails, ...]
-    row_sums_: RowSums | None
-    _held_predictor: Predictor | None
+
+    y_train_ = property(attrgetter("posterior_.data.y"))
+    scale_ = property(attrgetter("posterior_.data.scale"))
+    tails_ = property(attrgetter("posterior_.tails"))
 
     def __init__(
         self,
@@ -243,36 +236,31 @@ class GPRegressor(Regressor, GaussianProcess):
         """
         self._check_arguments()
         self._forget()
-        self._rows_in_parts, parts = None, None
+        parts = n_rows = None
         if in_parts(X, y):
             parts = parts_of(X, y, sample_weight)
             found = survey(type(self).__name__, parts)
             X, y, sample_weight = found.table
             if not found.is_complete:
-                self._check_in_parts(found.n_rows)
-                self._rows_in_parts = found.n_rows
-        self._keep_data(X, y, sample_weight)
+                n_rows = found.n_rows
+                self._check_in_parts(n_rows)
+        data = self._training_data(X, y, sample_weight)
         self._keep_groups(column_groups)
-        self._choose_method()
-        self._held_objective = self._held_predictor = None
         rng = generator(self.random_state)
-        with self._few_threads():
-            candidates, chosen = self._candidates(), None
-            first = candidates[0].objective
-            if self._is_searched(first):
-                n_subset = self._noise().n_subset(len(self.data_.X), FEW)
-                options = self._search_options(rng)
-                chosen = search_hyperparameters(candidates, from_data=self.standardize, n_subset=n_subset, **options)
-            curvature = self._keep_search(first, chosen)
+        n_subset = self._noise().n_subset(len(data.X), FEW)
+        with few_threads(len(data.X)):
+            objective, data, curvature = self._learn(
+                data, rng, n_subset=n_subset, from_data=self.standardize, n_rows=n_rows
+            )
             self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
-            integrated = None
+            integrated, n_points = None, _n_points(objective.n_rows)
             if self.hyperparameters == "sample" and self.theta_names_:
-                self._sample_hyperparameters(rng)
-            elif self.hyperparameters == "integrate" and self.theta_names_:
-                integrated = self._integrate_hyperparameters(curvature)
-            self._finish(integrated)
-        if self._rows_in_parts is not None:
-            assert parts is not None
+                self._sample_hyperparameters(objective, data, rng)
+            elif self._is_integrated() and n_points > 1 and n_rows is None:
+                skewed = n_points == _POINTS[0][1]
+                integrated = self._integrated(objective, curvature, n_points, skewed=skewed).log_value
+            self._condition(objective, data, integrated)
+        if parts is not None and n_rows is not None:
             self._condition_on(parts)
         return self
 
@@ -281,41 +269,28 @@ class GPRegressor(Regressor, GaussianProcess):
         check_is_fitted(self)
         self._need_rows("log_evidence")
         value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
-        natural = self.data_.in_units_of_y(value)
+        natural = self.posterior_.data.in_units_of_y(value)
         return (natural, slope) if gradient else natural
 
     @property
     def additional_noise_variance_(self) -> Any:
         check_is_fitted(self)
-        if self.noise_.additional is None:
+        if self.posterior_.noise.additional is None:
             raise AttributeError("additional_noise_variance_ needs noise=Gaussian(known, additional=True)")
-        variance = self.noise_.additional * self.data_.scale**2
-        return float(variance[0]) if self.data_.is_single else variance
+        return self._in_units_of_y(self.posterior_.noise.additional)
 
     @property
     def noise_variance_(self) -> Any:
-        variance = self._noise().mean_variance(self.noise_) * self.data_.scale**2
-        return float(variance[0]) if self.data_.is_single else variance
+        return self._in_units_of_y(self.posterior_.noise.mean_variance)
+
+    def _in_units_of_y(self, variance: float) -> Any:
+        every = variance * self.scale_**2
+        return float(every[0]) if self.posterior_.data.is_single else every
 
     @property
     def noise_df_(self) -> float:
-        return self.noise_.df
-
-    @property
-    def X_train_(self) -> Array:  # type: ignore[override]
-        return self.data_.X
-
-    @property
-    def y_train_(self) -> Array:
-        return self.data_.y
-
-    @property
-    def weight_(self) -> Array:  # type: ignore[override]
-        return self.data_.weight
-
-    @property
-    def scale_(self) -> Array:
-        return self.data_.scale
+        noise = self.posterior_.noise
+        return noise.df if isinstance(noise, FittedStudentT) else math.inf
 
     @property
     def relevance_trace_(self) -> Array:
@@ -330,18 +305,12 @@ class GPRegressor(Regressor, GaussianProcess):
         check_is_fitted(self)
         if self.draws_ is not None:
             return drawn_summary(self.draws_, self.kernel_, self._feature_names(), level=level)
-        noise = self._noise()
-        lines = [*self.kernel_.entries(self._feature_names()), *noise.entries(self.noise_, self.data_)]
-        names, values = map(list, zip(*lines, strict=True))
+        posterior = self.posterior_
+        lines = [*self.kernel_.entries(self._feature_names()), *posterior.noise.entries(posterior.data)]
         bound = "at least " if self.evidence_method_ == "elbo" else ""
-        return Table(
-            f"{noise.title}, {self.kernel_!r}",
-            {"parameter": names, "estimate": values, "sd": [None] * len(names)},
-            notes=(
-                f"log evidence {bound}{self.log_evidence_:.2f} on {self._n_observations():g} rows",
-                self.result_.message,
-            ),
-        )
+        n_rows = posterior.data.weight.sum() if posterior.sums is None else posterior.sums.weight
+        note = f"log evidence {bound}{self.log_evidence_:.2f} on {n_rows:g} rows"
+        return self._table(f"{self._noise().title}, {self.kernel_!r}", lines, [note])
 
     @overload
     def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: Literal[False] = False) -> Distribution: ...
@@ -364,12 +333,12 @@ class GPRegressor(Regressor, GaussianProcess):
             True gives one `MultivariateNormal` over all rows, with their covariances. Where hyperparameters were
             sampled, the noise varies or y is a count, it is the normal distribution of the same mean and covariance.
         """
-        rows, predictor = self._predict_rows(X), self._predictor()
+        rows, posterior = self._predict_rows(X), self.posterior_
         if not joint:
-            return self._outputs(predictor.distributions(rows, latent=latent))
-        means = predictor.mean(rows)
+            return self._outputs(posterior.predictive(rows, latent=latent))
+        means = posterior.mean(rows)
         return self._outputs(
-            [MultivariateNormal(means[:, j], predictor.covariance(rows, j, latent=latent)) for j in predictor.targets]
+            [MultivariateNormal(means[:, j], posterior.covariance(rows, j, latent=latent)) for j in posterior.targets]
         )
 
     def sample(
@@ -383,11 +352,11 @@ class GPRegressor(Regressor, GaussianProcess):
         positive_integer("n", n)
         rng = generator(random_state)
         if prior:
-            kernel = self._standard_kernel()
-            drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.data_.scale]
+            kernel = (1.0 / self.posterior_.data.variance_factor) * self.kernel_
+            drawn = [scale * kernel.sample(rows, n, random_state=rng, method=method) for scale in self.scale_]
             drawn = list(map(np.exp, drawn)) if self._noise().counts else drawn
         else:
-            drawn = self._predictor().sample(rows, n, rng, method)
+            drawn = self.posterior_.draws(rows, n, rng, method)
         return self._stacked(drawn)
 
     def paths(self, n: int = 1, *, random_state: Any = None) -> Paths:
@@ -403,11 +372,11 @@ class GPRegressor(Regressor, GaussianProcess):
         (3, 500)
         """
         check_is_fitted(self)
-        process = self._mode_process("paths")
-        if not self.data_.is_single or self._noise().counts:
+        process, data = self._mode_process("paths"), self.posterior_.data
+        if not data.is_single or self._noise().counts:
             raise ValueError("paths needs a single target that isn't a count: fit a model for each, or use sample")
         drawn = process.posterior().paths(positive_integer("n", n), generator(random_state))
-        return replace(drawn, center=float(self.data_.center[0]), scale=float(self.data_.scale[0]))
+        return replace(drawn, center=float(data.center[0]), scale=float(data.scale[0]))
 
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
@@ -418,7 +387,7 @@ class GPRegressor(Regressor, GaussianProcess):
         """
         check_is_fitted(self)
         self._need_rows("loo")
-        return self._outputs(self._predictor().left_out(self.data_.index))
+        return self._outputs(self.posterior_.left_out())
 
     def _left_out(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Distribution:
         """As linear models have it; X, y and weight must be those of the fit."""
@@ -432,50 +401,27 @@ class GPRegressor(Regressor, GaussianProcess):
         integrated, their points stay and only their weights change.
         """
         check_is_fitted(self)
-        noise, data = self._noise(), self.data_
-        if data.row_noise is not None or self.noise_.process is not None:
+        noise, posterior = self._noise(), self.posterior_
+        if posterior.data.row_noise is not None or isinstance(noise, Heteroscedastic):
             raise ValueError(
                 "update needs a single noise variance, and the noise of the new rows isn't known: fit again on all rows"
             )
         self._need_rows("update")
         self._mode_process("update")
         rows: Any = self._validated(numeric(X), reset=False)
-        given = targets(y, rows, name=type(self).__name__)
-        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
-        check_magnitude(given, name="y")
+        given = self._targets(y, rows)
         noise.require_targets(given, mean="zero")
-        if given.ndim != data.y.ndim or given.shape[1:] != data.y.shape[1:]:
-            raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {data.y.shape}")
-        seen = ~np.isnan(given.reshape(len(rows), -1)).all(axis=1)
-        rows, given = rows[seen], given[seen]
-        Y = (given.reshape(len(rows), -1) - data.center) / data.scale
-        before = self._predictor().processes
-        self.data_ = replace(
-            data,
-            X=np.vstack([data.X, rows]),
-            y=np.concatenate([data.y, given]),
-            weight=np.append(data.weight, np.ones(len(rows))),
-            index=np.append(data.index, len(data.weight) + np.arange(len(rows))),
-        )
-        self._held_objective = self._held_predictor = None
-        if noise.is_variational:
-            found = self._find_noise()
-            assert found.bound is not None
-            self.log_evidence_ = self.data_.in_units_of_y(found.bound)
+        if given.ndim != self.y_train_.ndim or given.shape[1:] != self.y_train_.shape[1:]:
+            raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
+        data, self._held_objective = posterior.data.extended(rows, given), None
+        if not noise.is_variational:
+            self.posterior_ = posterior.extended(data)
+            self.theta_weights_ = self.posterior_.weights
             return self
-        after = tuple(
-            each.extended(rows, Y, float(level)) for each, level in zip(before, self.noise_.levels, strict=True)
-        )
-        self.noise_ = replace(self.noise_, rows=after[0].noise)
-        self.inducing_points_ = after[0].observations.representation.points
-        # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.
-        gains = [new.log_evidence - old.log_evidence for new, old in zip(after, before, strict=True)]
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.theta_weights_) + gains
-        gain = float(logsumexp(logs))
-        self.theta_weights_ = np.exp(logs - gain)
-        self.log_evidence_ += gain + self.data_.in_units_of_y(0.0) - data.in_units_of_y(0.0)
-        self._held_predictor = self._make_predictor(after)
+        found = self._found_noise(self._make_objective(data, posterior.kernels[0]), data)
+        assert found.bound is not None
+        evidence = replace(self._evidence, value=data.in_units_of_y(found.bound))
+        self.posterior_ = replace(posterior, data=data, noise=found.noise, evidence=evidence)
         return self
 
     def noise_std(self, X: ArrayLike) -> Array:
@@ -483,8 +429,8 @@ class GPRegressor(Regressor, GaussianProcess):
 
         The same at every row unless the noise is heteroscedastic. Several columns of y add an axis at the end.
         """
-        std = np.sqrt(self._predictor().noise_variance(self._predict_rows(X)))
-        return std[:, 0] if self.data_.is_single else std
+        rows = self._predict_rows(X)
+        return self._columns(np.sqrt(self.posterior_.noise_variance(rows)))
 
     def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
         """Row numbers of the n points of a pool to measure next: each has the largest variance given those before it.
@@ -494,57 +440,30 @@ class GPRegressor(Regressor, GaussianProcess):
         rows = self._predict_rows(X_pool)
         if positive_integer("n", n) > len(rows):
             raise ValueError(f"n is {n}, but the pool has only {len(rows)} rows")
-        return self._predictor().suggest(rows, n)
+        return self.posterior_.suggest(rows, n)
 
     def _mean(self, rows: Array) -> Array:
-        means = self._predictor().mean(rows)
-        return means[:, 0] if self.data_.is_single else means
+        return self._columns(self.posterior_.mean(rows))
 
     def _std(self, rows: Array) -> Array:
-        return self._stacked([dist.std for dist in self._predictor().distributions(rows, latent=False)])
+        return self._stacked([dist.std for dist in self.posterior_.predictive(rows)])
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        return self._outputs(self._predictor().distributions(rows, latent=latent))
+        return self._outputs(self.posterior_.predictive(rows, latent=latent))
 
     def _covariance(self, rows: Array) -> Array:
         """(n, n), or (n, n, n_targets) where y has several columns."""
-        predictor = self._predictor()
-        return self._stacked([predictor.covariance(rows, j, latent=False) for j in predictor.targets])
+        posterior = self.posterior_
+        return self._stacked([posterior.covariance(rows, j, latent=False) for j in posterior.targets])
 
     def _outputs(self, parts: list[Any]) -> Any:
-        return parts[0] if self.data_.is_single else parts
+        return parts[0] if self.posterior_.data.is_single else parts
+
+    def _columns(self, table: Array) -> Array:
+        return table[:, 0] if self.posterior_.data.is_single else table
 
     def _stacked(self, parts: list[Array]) -> Array:
-        return np.array(parts[0]) if self.data_.is_single else np.stack(parts, axis=-1)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        data, noise = self.data_, self.noise_
-        sizes = {"n": len(data.X), "k": len(noise.levels)}
-        check_shapes(self, sizes | {"p": len(self.theta_)}, thetas_="k p", theta_weights_="k")
-        check_shapes(noise, sizes, rows="n", targets="n?")
-        check_shapes(data, {"d": self.n_features_in_}, X="n d")
-        check_positive(self, "theta_weights_", zero=True)
-        if len(self.tails_) != len(data.scale) or not all(tails.df > 2 and tails.scale > 0 for tails in self.tails_):
-            raise ValueError("tails_ must have more than two degrees of freedom and a positive scale for each target")
-        if abs(self.theta_weights_.sum() - 1.0) > 1e-6:
-            raise ValueError("theta_weights_ must sum to one")
-        model = self._noise()
-        if math.isfinite(noise.df) != isinstance(model, StudentT) or (noise.targets is not None) != model.counts:
-            raise ValueError(f'noise_ is not that of noise="{model.name}"')
-        if (noise.process is not None) != isinstance(model, Heteroscedastic):
-            raise ValueError(f'noise_ is not that of noise="{model.name}"')
-        model.require_targets(data.y, mean=self.mean)
-        if self.row_sums_ is not None:
-            width = 1 + data.basis(data.X[:1]).shape[1]
-            points = () if self.inducing_points_ is None else self.inducing_points_
-            cross = self.row_sums_.summary.cross
-            if cross.shape != (len(points), width) or len(data.scale) != 1 or len(self.thetas_) != 1:
-                raise ValueError("row_sums_ belong to other inducing points, targets or means")
-        if noise.process is not None and noise.process.X.shape[1] != self.n_features_in_:
-            raise ValueError("noise_ belongs to another table")
-        # The objective is made again from these.
-        self._check_arguments()
+        return np.array(parts[0]) if self.posterior_.data.is_single else np.stack(parts, axis=-1)
 
     def _noise(self) -> Noise:
         """What the arguments say about the noise."""
@@ -569,16 +488,14 @@ class GPRegressor(Regressor, GaussianProcess):
         if self.hyperparameters == "sample" and noise.is_variational:
             raise ValueError('hyperparameters="sample" needs noise="learn" or a known noise variance')
 
-    def _keep_data(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
-        """Validate the table, and keep it."""
+    def _training_data(self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> TrainingData:
+        """The table, validated."""
         noise, rows = self._noise(), self._validated(numeric(X))
         try:
-            given = targets(y, rows, name=type(self).__name__)
+            given = self._targets(y, rows)
         except ValueError:
             self._refuse_words(y)
             raise
-        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
-        check_magnitude(given, name="y")
         if given.ndim == 2 and not noise.several_targets:
             if given.shape[1] > 1:
                 raise ValueError(
@@ -589,44 +506,38 @@ class GPRegressor(Regressor, GaussianProcess):
             given = given[:, 0]
         weight = np.ones(len(rows)) if sample_weight is None else self._weights(sample_weight, rows)
         noise.require_targets(np.where(weight > 0, given.T, np.nan).T, mean=self.mean)
-        self.data_ = TrainingData.of(rows, given, weight, noise, standardize=self.standardize, mean=self.mean)
-        self.row_sums_ = None
+        standardize = noise.center_and_scale if self.standardize and not noise.counts else None
+        return TrainingData.of(rows, given, weight, mean=self.mean, known=noise.known, standardize=standardize)
+
+    def _targets(self, y: ArrayLike | None, rows: Array) -> Array:
+        """y as an array whose size, as that of the rows, double precision can square."""
+        given = targets(y, rows, name=type(self).__name__)
+        check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
+        check_magnitude(given, name="y")
+        return given
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
         noise = self._noise()
         return noise.methods, f'noise="{noise.name}"' if noise.is_variational else "a noise variance of zero"
 
-    def _few_threads(self) -> AbstractContextManager[None]:
-        return one_blas_thread() if len(self.data_.X) <= FEW else nullcontext()
+    def _make_objective(self, data: TrainingData, kernel: Kernel) -> Any:
+        return self._noise().objective(
+            data,
+            kernel,
+            noise_kernel=self._named_kernel(self._default_name(data.method)),
+            hyperpriors=self.hyperpriors,
+            fixed=self.hyperparameters == "fixed",
+        )
 
-    def _rows(self) -> TrainingRows:
-        noise_kernel, fixed = self._named_kernel(self._default_kernel()), self.hyperparameters == "fixed"
-        settings = self._representation_settings()
-        return TrainingRows(self.data_, *settings, noise_kernel, fixed, self.hyperpriors)
+    def _is_integrated(self) -> bool:
+        """Whether hyperparameters are averaged over, if there are any and rows aren't too many."""
+        asked = self.hyperparameters == "integrate" and bool(self.theta_names_)
+        return asked and self.hyperpriors and not self._noise().is_variational
 
-    def _make_objective(self, kernel: Kernel) -> Any:
-        return self._noise().objective(self._rows(), kernel)
-
-    def _integrate_hyperparameters(self, curvature: Array | None) -> float | None:
-        """Replace the maximum by weighted points around it and return the integrated evidence; None for many rows."""
-        objective = self._objective()
-        n = next((n for rows, n, _ in _POINTS if objective.n_rows <= rows), 1)
-        if n == 1 or self._noise().is_variational or not self.hyperpriors or self._rows_in_parts is not None:
-            return None
-        if curvature is None or not np.isfinite(curvature).all():
-            curvature = curvature_at(objective.log_posterior, self.theta_)
-        found = integrate(objective.log_posterior_value, self.theta_, curvature, n, skewed=n == _POINTS[0][1])
-        self.thetas_, self.theta_weights_ = found.points, found.weights
-        return found.log_value
-
-    def _sample_hyperparameters(self, rng: np.random.Generator) -> None:
+    def _sample_hyperparameters(self, objective: Any, data: TrainingData, rng: np.random.Generator) -> None:
         """Chains from around the maximum; `theta_` becomes the mean of their draws."""
         found = sample_hyperparameters(
-            self._objective(),
-            self.theta_,
-            variance_factor=self.data_.variance_factor,
-            n_draws=int(self.n_draws),
-            rng=rng,
+            objective, self.theta_, variance_factor=data.variance_factor, n_draws=int(self.n_draws), rng=rng
         )
         self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
         self.theta_weights_ = np.full(len(found.thetas), 1 / len(found.thetas))
@@ -634,100 +545,54 @@ class GPRegressor(Regressor, GaussianProcess):
         if not self.draws_.converged:
             warn(self.draws_.message, ConvergenceWarning, stacklevel=3)
 
-    def _finish(self, integrated: float | None) -> None:
-        """What follows from the hyperparameters; `integrated` is the log evidence averaged over them, if it is."""
-        objective, data, noise = self._objective(), self.data_, self._noise()
-        found = self._find_noise()
-        kernel, factor = objective.kernel_at(self.theta_), data.variance_factor
+    def _condition(self, objective: Any, data: TrainingData, integrated: float | None) -> None:
+        """The posterior at the hyperparameters; `integrated` is the log evidence averaged over them, if it is."""
+        noise, factor = self._noise(), data.variance_factor
+        found, kernel = self._found_noise(objective, data), objective.kernel_at(self.theta_)
         self.kernel_ = factor * kernel if factor != 1.0 else kernel
-        self.tails_ = (Tails(),) * len(data.scale)
-        process = self._predictor().processes[0]
+        kernels = tuple(map(objective.kernel_at, self.thetas_)) if len(self.thetas_) > 1 else (kernel,)
+        tails = (Tails(),) * len(data.scale)
+        posterior = noise.posterior(data, kernels, self.theta_weights_, found.noise, tails)
+        processes = posterior.processes
         learned = not (noise.is_variational or self.hyperparameters == "fixed") and noise.known is None
         if self.tails == "learn" and learned:
-            self.tails_ = self._predictor().learned_tails()
-            self._held_predictor = self._make_predictor(self._predictor().processes)
+            posterior = posterior.changed(processes, tails=posterior.learned_tails())
         if integrated is not None:
-            self._keep_few_points()
-        message, advice = self._predictor().jitter_report()
+            # Without points of the hyperparameters that change predictions by next to nothing.
+            kept, posterior = posterior.thinned(_n_kept(len(data.X)))
+            self.thetas_, self.theta_weights_ = self.thetas_[kept], posterior.weights
+            self._add_to_message(f"predictions average over {len(kept)} sets of hyperparameters")
+        message, advice = posterior.jitter_report()
         if message:
             self._add_to_message(message)
         if advice:
             warn(f"{message}, {advice}", FitWarning, stacklevel=3)
-        if self.draws_ is not None:
-            # No number stands for the evidence of all draws.
-            return
-        values = [value for value in (integrated, found.bound, process.log_evidence) if value is not None]
-        self.log_evidence_ = data.in_units_of_y(values[0])
-        method = objective.rows.evidence_method if found.bound is None else "elbo"
-        self.evidence_method_ = "laplace" if integrated is not None and method == "exact" else method
-        names = self._feature_names()
-        base = process_base(
-            self._first_kernel(),
-            mean=self.mean,
-            slopes=[names[j] for j in data.basis.columns],
-            standardize=self.standardize and not noise.counts,
-            learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
-            noise_known=not noise.is_learned,
-            several=not data.is_single,
-        )
-        self.evidence_base_ = noise.evidence_base(base)
+        evidence = None
+        # No number stands for the evidence of all draws.
+        if self.draws_ is None:
+            values = [value for value in (integrated, found.bound, processes[0].log_evidence) if value is not None]
+            method = objective.rows.evidence_method if found.bound is None else "elbo"
+            method = "laplace" if integrated is not None and method == "exact" else method
+            names = self._feature_names()
+            base = process_base(
+                objective.kernel,
+                mean=self.mean,
+                slopes=[names[j] for j in data.basis.columns],
+                standardize=self.standardize and not noise.counts,
+                learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
+                noise_known=not noise.is_learned,
+                several=not data.is_single,
+            )
+            evidence = Evidence(data.in_units_of_y(values[0]), method, noise.evidence_base(base))
+        self.posterior_ = posterior.changed(posterior.processes, evidence=evidence)
 
-    def _find_noise(self) -> Found:
-        """Set `noise_` from the hyperparameters."""
-        found = self._noise().found(self._objective(), self.data_, self.theta_, self.thetas_)
-        self.noise_ = found.noise
+    def _found_noise(self, objective: Any, data: TrainingData) -> Found:
+        """The noise at the hyperparameters."""
+        found = self._noise().found(objective, data, self.theta_, self.thetas_)
         if found.failure:
             self.result_ = replace(self.result_, converged=False, message=found.failure)
             warn(found.failure, ConvergenceWarning, stacklevel=4)
         return found
-
-    def _keep_few_points(self) -> None:
-        """Leave out points of the hyperparameters that change predictions by next to nothing."""
-        most = next((most for rows, _, most in _POINTS if len(self.data_.X) <= rows), _POINTS[-1][2])
-        predictor = self._predictor()
-        if most < len(predictor.processes):
-            kept, self.theta_weights_ = predictor.few(most)
-            self.thetas_, self.noise_ = self.thetas_[kept], replace(self.noise_, levels=self.noise_.levels[kept])
-            self._held_predictor = self._make_predictor(tuple(predictor.processes[k] for k in kept))
-        self._add_to_message(f"predictions average over {len(self.thetas_)} sets of hyperparameters")
-
-    def _predictor(self) -> Predictor:
-        """Made from fitted attributes, and made again after the model was loaded."""
-        held = getattr(self, "_held_predictor", None)
-        if held is None:
-            # In one thread where it is quicker, so that a loaded model predicts exactly what the fitted one did.
-            with self._few_threads():
-                held = self._held_predictor = self._make_predictor(self._processes())
-        return held
-
-    def _processes(self) -> tuple[Process, ...]:
-        """The conditioned process, or one for each point or draw of the hyperparameters."""
-        kernel, rows = self._standard_kernel(), self._rows()
-        observations = rows.observations(kernel, merged=False)
-        if self.row_sums_ is not None:
-            assert self.inducing_points_ is not None
-            posterior = self.row_sums_.posterior(features_of(kernel, self.inducing_points_), self.data_.basis)
-            every = Group(np.arange(len(self.data_.X)), np.zeros(1, dtype=np.intp))
-            return (Process(observations, kernel, self.noise_.rows, ((every, posterior),)),)
-        if rows.points is None:
-            observations = observations.adapted(kernel)
-        observations = self._noise().observations(observations, self.noise_)
-        if len(self.thetas_) == 1:
-            return (observations.condition(kernel, self.noise_.rows),)
-        objective, index = self._objective(), self.data_.merged.index
-        return tuple(
-            observations.condition(objective.kernel_at(theta), objective.noise_at(theta)[index])
-            for theta in self.thetas_
-        )
-
-    def _standard_kernel(self) -> Kernel:
-        """`kernel_` in the units of standardised targets."""
-        factor = self.data_.variance_factor
-        return self.kernel_ if factor == 1.0 else (1.0 / factor) * self.kernel_
-
-    def _make_predictor(self, processes: tuple[Process, ...]) -> Predictor:
-        noise = self._noise()
-        return noise.predictor(processes, self.theta_weights_, noise, self.noise_, self.data_, self.tails_)
 
     def _mode_process(self, purpose: str) -> Process:
         """The process at the most probable hyperparameters."""
@@ -736,7 +601,7 @@ class GPRegressor(Regressor, GaussianProcess):
                 f"{purpose} needs a single set of hyperparameters, and these were sampled: fit with "
                 'hyperparameters="optimize"'
             )
-        return self._predictor().processes[0]
+        return self.posterior_.processes[0]
 
     @property
     def _accepts_parts(self) -> bool:  # type: ignore[override]
@@ -763,26 +628,34 @@ class GPRegressor(Regressor, GaussianProcess):
 
     def _condition_on(self, parts: Parts) -> None:
         """Condition the process, fitted to a sample of the rows, on all of them."""
-        kernel, level, data = self._standard_kernel(), float(self.noise_.rows[0]), self.data_
-        assert self.inducing_points_ is not None
-        self.inducing_points_ = independent_points(kernel, self.inducing_points_)
-        features, scale = features_of(kernel, self.inducing_points_), float(data.scale[0])
+        posterior = self.posterior_
+        data, kernel, level = posterior.data, posterior.kernels[0], float(posterior.noise.rows[0, 0])
+        assert data.points is not None and posterior.evidence is not None
+        points = independent_points(kernel, data.points)
+        data, features = replace(data, points=points), features_of(kernel, points)
         sums = row_sums(type(self).__name__, parts, features, data, noise=level)
         value = sums.posterior(features, data.basis).log_evidence + sums.copies(level)
-        self.row_sums_ = sums
-        self.log_evidence_ = value - (sums.weight - data.basis(data.X[:1]).shape[1]) * math.log(scale)
-        self._held_predictor = self._held_objective = None
+        value -= (sums.weight - data.n_coefficients) * math.log(float(data.scale[0]))
+        self.posterior_ = replace(posterior, data=data, sums=sums, evidence=replace(posterior.evidence, value=value))
+        self._held_objective = None
         self._add_to_message(
             f"hyperparameters from a random sample of {len(data.index):,} rows, the posterior from all"
         )
 
     def _need_rows(self, what: str) -> None:
         """Raise an error where only sums over the training rows are kept."""
-        if self.row_sums_ is not None:
+        if self.posterior_.sums is not None:
             raise ValueError(
                 f"{what} needs the training rows, of which a fit to a table in parts keeps sums only: fit to rows in "
                 "memory, or to a sample of them"
             )
 
-    def _n_observations(self) -> float:
-        return float(self.data_.weight.sum()) if self.row_sums_ is None else self.row_sums_.weight
+
+def _n_points(n_rows: int) -> int:
+    """Points over which hyperparameters are integrated."""
+    return next((n for rows, n, _ in _POINTS if n_rows <= rows), 1)
+
+
+def _n_kept(n_rows: int) -> int:
+    """The most of them that predictions use."""
+    return next((most for rows, _, most in _POINTS if n_rows <= rows), _POINTS[-1][2])

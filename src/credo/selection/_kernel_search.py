@@ -181,7 +181,7 @@ class _Decomposition:
     @classmethod
     def of(cls, model: GPRegressor) -> _Decomposition:
         C = model.kernel_.gram(model.X_train_)
-        C[np.diag_indices_from(C)] += model.noise_.rows * model.data_.scale[0] ** 2 / model.data_.weight
+        C[np.diag_indices_from(C)] += model.posterior_.noise.rows[0] * model.scale_[0] ** 2 / model.weight_
         factor = factorize(C)
         by_constant = factor.solve(np.ones(len(C)))
         variance = 1.0 / float(by_constant.sum())
@@ -342,7 +342,7 @@ class _Search:
         self._begin, self._budget, self._progress = begin, budget, progress
         self.out_of_time = False
         # All kernels are tried on one representation, which has to do for any.
-        objective = model._make_objective(RBF())
+        objective = model._make_objective(model.posterior_.data, RBF())
         n = objective.n_rows
         rows = _searched_rows(objective.observations.X, rng) if n > _MOST_ROWS else np.arange(n)
         self._objective = objective.subset(rows)
@@ -352,7 +352,7 @@ class _Search:
         self._seen: set[Any] = set()
         self._tried: list[_Candidate] = []
         # ln p of y from that of standardised targets; the flat mean takes one dimension.
-        self._unit = -(len(rows) - 1) * math.log(float(model.data_.scale[0]))
+        self._unit = -(len(rows) - 1) * math.log(float(model.scale_[0]))
         variance = float(np.var(self._y)) or 1.0
         self.best = self._climb([], 0.9 * variance)
         self.steps = [self._step(0, self.best)]

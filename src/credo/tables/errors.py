@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-
 MAX_BYTES = 2**30
 # The least memory of a cell of a frame, in bytes. A short or compressed text may hold many cells.
 CELL = 8

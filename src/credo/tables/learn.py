@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.deadlines import check
-from credo.core.wording import not_numbers, plural, quoted, shown
+from credo.core.wording import not_numbers, plural, shown
 from credo.features import Words
 from credo.tables.columns import EXACT, finite_columns, not_a_number
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order

@@ -342,7 +342,7 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             frame = read(codes)
-            objects = [name for name, dtype in frame.dtypes.items() if dtype == object]
+            objects = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
             mixed = [name for name in objects if pd.api.types.infer_dtype(frame[name]).startswith("mixed")]
             if mixed:
                 frame = read([*codes, *mixed])

@@ -186,7 +186,7 @@ def test_a_process_is_summed_by_the_workers(client, tmp_path, monkeypatch):
     model = GPRegressor(RBF(np.ones(4)), noise=0.1, hyperparameters="fixed", n_inducing=50, random_state=0)
     found = model.fit(*in_parts("", tmp_path / "none"))
     here = clone(model).fit([(X[k : k + 1000], y[k : k + 1000]) for k in range(0, 8000, 1000)])
-    assert found.row_sums_.weight == 8000 and len(found.X_train_) == 300
+    assert found.posterior_.sums.weight == 8000 and len(found.X_train_) == 300
     assert found.log_evidence_ == pytest.approx(here.log_evidence_)
     np.testing.assert_allclose(found.predict(X[:20]), here.predict(X[:20]), rtol=1e-6)
     lazy, target = in_parts("", tmp_path / "none")

@@ -182,7 +182,7 @@ def test_curves_leave_out_the_noise(farm, grown):
     some = frame.iloc[:5]
     variance = grown.predict_dist(some).var - latent(grown, some).var
     process = grown.estimator_
-    noise = process.theta_weights_ @ process.noise_.levels * process.data_.scale[0] ** 2
+    noise = process.theta_weights_ @ process.posterior_.noise.levels * process.posterior_.data.scale[0] ** 2
     np.testing.assert_allclose(variance, noise, rtol=1e-6)
 
 

@@ -1,25 +1,27 @@
-"""Predictions of a fitted Gaussian-process regressor, in the units of y."""
+"""The posterior of a Gaussian-process regressor: predictions in the units of y."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from credo.core.estimator import Evidence
+from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Probabilities, each
 from credo.core.learning.integration import few_points
 from credo.distributions import Distribution, Mixture, Normal, StudentT
-from credo.gp._data import TrainingData
-from credo.gp._observations import Process
+from credo.gp._data import Group
+from credo.gp._observations import Observations, Process, TrainingData
+from credo.gp._parts import RowSums, features_of
+from credo.gp._search import few_threads
+from credo.kernels import Kernel
 from credo.kernels._contract import draws
-
-if TYPE_CHECKING:
-    from credo.gp._noise import FittedNoise, Noise
 
 Array = NDArray[np.float64]
 
@@ -42,8 +44,8 @@ _ITERATIONS = 60
 class Tails:
     """Residuals divided by their standard deviations are scale·t, with df degrees of freedom; infinite is normal."""
 
-    df: float = math.inf
-    scale: float = 1.0
+    df: Annotated[float, each(lambda df: df > 2, "more than 2")] = math.inf
+    scale: Annotated[float, Positive] = 1.0
 
     @property
     def variance_factor(self) -> float:
@@ -55,20 +57,114 @@ class Tails:
         return Normal(mean, std) if math.isinf(self.df) else StudentT(self.df, mean, self.scale * std)
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """Processes for standardised targets, one for each point of the hyperparameters, and how y was standardised.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedNoise:
+    """Normal noise at the training rows, in the units of standardised targets, and how new observations scatter.
 
-    `weights` are the weights of the processes, `model` says how the fitted `noise` makes new observations scatter, and
-    `data` how y was standardised: y = center + scale·(f + ε), for each column. `tails` are those of ε.
+    Parameters
+    ----------
+    rows : for each set of hyperparameters, the variance of one observation at each training row, or of the normal site
+        that stands for it.
+    levels : the average variance for each set of hyperparameters; of Student-t noise the squared scale.
+    additional : learned variance beside a known one.
     """
 
-    processes: tuple[Process, ...]
-    weights: Array
-    model: Noise
-    noise: FittedNoise
-    data: TrainingData
-    tails: tuple[Tails, ...]
+    rows: Annotated[Array, Axes("k n"), NonNegative]
+    levels: Annotated[Array, Axes("k"), NonNegative]
+    additional: Annotated[float | None, Finite, NonNegative] = None
+
+    @property
+    def mean_variance(self) -> float:
+        """The average variance of an observation."""
+        return float(self.levels[0])
+
+    def components(self, rows: Array, k: int) -> list[tuple[float, Any]]:
+        """Weights and variances of normal components of a new observation's noise, for set k of hyperparameters."""
+        return [(1.0, float(self.levels[k]))]
+
+    def left_out_components(self, process: Process, k: int) -> list[tuple[float, Any]]:
+        """The same for training targets that are left out."""
+        return [(1.0, process.noise)]
+
+    def observations(self, rows: Observations) -> Observations:
+        """What the process is conditioned on."""
+        return rows
+
+    def entries(self, data: TrainingData) -> list[tuple[str, float]]:
+        """The noise in a summary, in the units of y."""
+        found = {"noise variance": self.mean_variance, "additional noise variance": self.additional}
+        return [
+            (name if data.is_single else f"{name} of y{j}", float(variance * scale**2))
+            for name, variance in found.items()
+            if variance is not None
+            for j, scale in enumerate(data.scale)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Processes given the training data: what a fit leaves behind, and what predicts, in the units of y.
+
+    y = center + scale·(f + ε), for each column of the data. The process of standardised targets has `kernels` with
+    `weights`, one for each set of hyperparameters. `noise` and `tails` say how ε is distributed. `sums` are those over
+    all rows of a table in parts, of which the data are a sample.
+    """
+
+    data: Annotated[TrainingData, Inner(n="n", d="d", t="t")]
+    kernels: Annotated[tuple[Kernel, ...], Axes("k")]
+    weights: Annotated[Array, Axes("k"), Probabilities]
+    noise: Annotated[FittedNoise, Inner(n="n", k="k", d="d")]
+    tails: Annotated[tuple[Tails, ...], Axes("t")]
+    evidence: Evidence | None = None
+    sums: Annotated[RowSums | None, Inner(m="m", b="b")] = None
+
+    def _sizes(self) -> dict[str, int]:
+        """Of the sums: inducing points, and columns for a target and the mean's basis."""
+        n_points = 0 if self.data.points is None else len(self.data.points)
+        return {"m": n_points, "b": 1 + self.data.n_coefficients}
+
+    def changed(self, processes: tuple[Process, ...], **fields: Any) -> Self:
+        """The same with other fields, for which the processes are known."""
+        made = replace(self, **fields)
+        vars(made)["processes"] = processes
+        return made
+
+    @cached_property
+    def processes(self) -> tuple[Process, ...]:
+        """One for each set of hyperparameters."""
+        data, kernel = self.data, self.kernels[0]
+        # In one thread where it is quicker, so that a loaded model predicts exactly what the fitted one did.
+        with few_threads(len(data.X)):
+            observations = data.observations(kernel, merged=False)
+            if self.sums is not None:
+                assert data.points is not None
+                posterior = self.sums.posterior(features_of(kernel, data.points), data.basis)
+                every = Group(np.arange(len(data.X)), np.zeros(1, dtype=np.intp))
+                return (Process(observations, kernel, self.noise.rows[0], ((every, posterior),)),)
+            if data.points is None:
+                observations = observations.adapted(kernel)
+            observations = self.noise.observations(observations)
+            return tuple(map(observations.condition, self.kernels, self.noise.rows))
+
+    def extended(self, data: TrainingData) -> Self:
+        """Given further rows at the end of the data, at the same hyperparameters, by extending the factors."""
+        n, before = len(self.data.X), self.processes
+        rows, Y = data.X[n:], data.standardized[n:]
+        after = tuple(each.extended(rows, Y, float(own)) for each, own in zip(before, self.noise.levels, strict=True))
+        # Bayes' rule for the hyperparameters: each point predicted the new rows with some density.
+        gains = [new.log_evidence - old.log_evidence for new, old in zip(after, before, strict=True)]
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.weights) + gains
+        gain = float(logsumexp(logs))
+        assert self.evidence is not None
+        value = self.evidence.value + gain + data.in_units_of_y(0.0) - self.data.in_units_of_y(0.0)
+        return self.changed(
+            after,
+            data=replace(data, points=after[0].observations.representation.points),
+            weights=np.exp(logs - gain),
+            noise=replace(self.noise, rows=np.stack([each.noise for each in after])),
+            evidence=replace(self.evidence, value=value),
+        )
 
     @property
     def center(self) -> Array:
@@ -110,7 +206,7 @@ class Predictor:
         used = [process.mean(rows) for process, weight in zip(self.processes, self.weights, strict=True) if weight]
         return self.center + self.scale * np.tensordot(self.weights[self.weights > 0], np.asarray(used), axes=1)
 
-    def distributions(self, rows: Array, *, latent: bool) -> list[Distribution]:
+    def predictive(self, rows: Array, *, latent: bool = False) -> list[Distribution]:
         """One distribution for each target: normal, or a mixture over noises and hyperparameters."""
         parts: list[list[Distribution]] = [[] for _ in self.targets]
         tails = [Tails()] * len(self.targets) if latent else self.tails
@@ -119,25 +215,25 @@ class Predictor:
             if not self.weights[k]:
                 continue
             mean, variance = process.moments(rows)
-            for weight, noise in [(1.0, 0.0)] if latent else self.model.components(self.noise, rows, k):
+            for weight, noise in [(1.0, 0.0)] if latent else self.noise.components(rows, k):
                 weights.append(weight * self.weights[k])
                 for j in self.targets:
                     parts[j].append(self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, tails[j]))
         return [_mixed(components, np.array(weights)) for components in parts]
 
-    def left_out(self, index: NDArray[np.intp]) -> list[Distribution]:
-        """The prediction of each training target from all the others, for the rows that `index` lists."""
+    def left_out(self) -> list[Distribution]:
+        """The prediction of each training target from all the others, for each row that was given."""
         parts: list[list[Distribution]] = [[] for _ in self.targets]
         weights = []
         for k, process in enumerate(self.processes):
             if not self.weights[k]:
                 continue
             mean, variance = process.left_out_latent()
-            for weight, noise in self.model.left_out_components(self.noise, process, k):
+            for weight, noise in self.noise.left_out_components(process, k):
                 weights.append(weight * self.weights[k])
                 for j in self.targets:
                     dist = self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, self.tails[j])
-                    parts[j].append(dist[index])
+                    parts[j].append(dist[self.data.index])
         return [_mixed(components, np.array(weights)) for components in parts]
 
     def learned_tails(self) -> tuple[Tails, ...]:
@@ -161,17 +257,22 @@ class Predictor:
             tails.append(fitted_tails(z, weights - logsumexp(weights, axis=0) - logs))
         return tuple(tails)
 
-    def few(self, most: int) -> tuple[NDArray[np.intp], Array]:
-        """At most so many of the processes, with weights that give nearly the same predictions.
+    def thinned(self, most: int) -> tuple[NDArray[np.intp], Self]:
+        """At most so many of the processes, with weights that give nearly the same predictions, and which they are.
 
         With m and v the average mean and variance, the divergence between normal predictions is ½(Δm)²/v + ¼(Δv/v)².
         Means and squares are averages over the processes, and new rows are like training rows that are left out.
         """
+        if most >= len(self.kernels):
+            return np.arange(len(self.kernels)), self
         means, variances = (np.stack(each).reshape(len(self.weights), -1) for each in zip(*self._left_out, strict=True))
         squares = variances + (means - self.weights @ means) ** 2
         v = self.weights @ squares
         values = np.hstack([means / np.sqrt(v), math.sqrt(0.5) * squares / v]) / math.sqrt(means.shape[1])
-        return few_points(values, self.weights, most, _DIVERGENCE)
+        kept, weights = few_points(values, self.weights, most, _DIVERGENCE)
+        noise = replace(self.noise, rows=self.noise.rows[kept], levels=self.noise.levels[kept])
+        processes, kernels = (tuple(each[k] for k in kept) for each in (self.processes, self.kernels))
+        return kept, self.changed(processes, kernels=kernels, weights=weights, noise=noise)
 
     @cached_property
     def _left_out(self) -> list[tuple[Array, Array]]:
@@ -195,7 +296,7 @@ class Predictor:
             cov = cov + gaps.T @ gaps
         return self.scale[target] ** 2 * cov
 
-    def sample(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
+    def draws(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
         """n draws of f for each target, (n, n_rows) each."""
         chosen = rng.choice(len(self.processes), size=n, p=self.weights)
         counts = np.bincount(chosen, minlength=len(self.processes))
@@ -225,7 +326,7 @@ class Predictor:
         return tails.distribution(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
 
     def _expected_noise(self, rows: Array, k: int) -> Any:
-        return sum(weight * variance for weight, variance in self.model.components(self.noise, rows, k))
+        return sum(weight * variance for weight, variance in self.noise.components(rows, k))
 
     def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
         cov = process.posterior(j).covariance(rows)
