@@ -34,12 +34,12 @@ from credo.core.seeds import generator
 from credo.distributions import Distribution, Mixture
 from credo.sparse import _enumerate_jit
 from credo.sparse._average import Average, fits_of, log_evidences, moments_of, summed_moments
+from credo.sparse._chain import sample_models
 from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, lengths, median_model, named
 from credo.sparse._design import EXACT, Design
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
 from credo.sparse._slabs import LEAST_DF, Slab, bic, bic_slab, slab_of
-from credo.sparse.sampler import sample_models
 
 Array = NDArray[np.float64]
 

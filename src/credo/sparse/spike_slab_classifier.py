@@ -39,9 +39,10 @@ from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Mixture, Normal
 from credo.likelihoods.bernoulli import expected_sigmoid_fast
+from credo.sparse._chain import sample_logistic
 from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of
+from credo.sparse._laplace import Dataset, Mode, Standard, enumerate_logistic
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, recommended_prior
-from credo.sparse.logistic._laplace import Dataset, Mode, Standard, enumerate_logistic, sample_logistic
 from credo.sparse.spike_slab import Coefficient, SubsetEstimator, constant_messages
 
 Array = NDArray[np.float64]
