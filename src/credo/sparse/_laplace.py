@@ -9,22 +9,21 @@ and proper, so that the evidence is a probability of the labels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from credo.core.deadlines import check
-from credo.core.estimator import check_positive, check_shapes
-from credo.core.linalg import parallel_map
+from credo.core.fields import Axes, Positive
+from credo.core.linalg import mean_and_std, parallel_map
 from credo.sparse import _laplace_jit
 from credo.sparse._models import Model, ModelPosterior, ModelPrior
 
 Array = NDArray[np.float64]
 
 LEVEL_PRECISION = 0.01
-_EPS = float(np.finfo(np.float64).eps)
-_LARGEST_SQUARABLE = 1e120
 # Newton steps of this length, in standard deviations, can't be rounding errors.
 _CONVERGED_STEP = 1e-4
 
@@ -33,31 +32,16 @@ _CONVERGED_STEP = 1e-4
 class Standard:
     """Standardization of columns: the places `kept` of those that vary, their means and standard deviations."""
 
-    kept: NDArray[np.intp]
-    mean: Array
-    scale: Array
-
-    def _check_state(self) -> None:
-        check_shapes(self, kept="r", mean="r", scale="r")
-        check_positive(self, "scale")
+    kept: Annotated[NDArray[np.intp], Axes("R")]
+    mean: Annotated[Array, Axes("R")]
+    scale: Annotated[Array, Axes("R"), Positive]
 
     @classmethod
     def of(cls, X: Array, weight: Array) -> Standard:
         """Weighted means and standard deviations of the columns that vary by more than rounding."""
-        mean = np.average(X, axis=0, weights=weight)
-        mean = mean + np.average(X - mean, axis=0, weights=weight)
-        rest = np.abs(X - mean)
-        largest = rest.max(axis=0)
-        unit = np.where(largest > 0, largest, 1.0)
-        scale = unit * np.sqrt(np.average((rest / unit) ** 2, axis=0, weights=weight))
-        kept = np.flatnonzero(scale > 8 * _EPS * np.abs(mean))
-        return cls(kept, mean[kept], scale[kept])
-
-    def columns(self, X: Array) -> Array:
-        """The columns that vary, standardized as in the fit."""
-        # Clipped so that squares don't overflow.
-        with np.errstate(over="ignore"):
-            return np.clip((X[:, self.kept] - self.mean) / self.scale, -_LARGEST_SQUARABLE, _LARGEST_SQUARABLE)
+        mean, std = mean_and_std(X, weight)
+        kept = np.flatnonzero(std)
+        return cls(kept, mean[kept], std[kept])
 
 
 @dataclass(frozen=True)
