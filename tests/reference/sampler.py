@@ -108,6 +108,8 @@ def run_rounds(X, y, models, slab, prior, betas, strides, exploration, uniforms)
                     weights.append(1.0 / rates.sum())
                     included += p_in / rates.sum()
                 models[level] = models[level] ^ {draw_column(rates, next(drawn))}
+                # The second number of a step accepts flips of approximate rates.
+                next(drawn)
         rest = list(drawn)
         for level in range(number % 2, len(betas) - 1, 2):
             pair = at(models[level]), at(models[level + 1])

@@ -6,10 +6,9 @@ from tests.sparse.test_sampler import centred, data, slab_named
 
 from credo.core.estimator import FitWarning
 from credo.sparse import SpikeSlabRegressor
+from credo.sparse._chain import Chain, first_ladder, sample_models, shared_columns, slab_problem
+from credo.sparse._convergence import Trace, _complaint, many_columns, run_until_converged
 from credo.sparse._models import ModelPosterior, ModelPrior
-from credo.sparse.sampler import sample_models
-from credo.sparse.sampler._convergence import Trace, _complaint, many_columns, run_until_converged
-from credo.sparse.sampler._sample import Chain, first_ladder, shared_columns
 
 
 def test_round_trips_by_their_formula():
@@ -17,7 +16,8 @@ def test_round_trips_by_their_formula():
     X, y = data()
     slab = slab_named("g", y, 8)
     columns = shared_columns(X, y, ridge=0.0, yy=slab.yy, least=1e-9)
-    chain = Chain(columns, slab, np.zeros(9), first_ladder(8, slab, 8), [()] * 12, np.random.default_rng(0))
+    problem = slab_problem(columns, slab, np.zeros(9))
+    chain = Chain(problem, first_ladder(8, slab, 8), 8, 8, [()] * 12, np.random.default_rng(0))
     assert chain.round_trips == 0.0
     chain.ladder.rejected[:] = 25.0, 50.0
     assert chain.round_trips == pytest.approx(100 / 24)
@@ -54,7 +54,7 @@ def blocks(seed=0, n=60, d=1500):
 
 
 def test_chains_run_until_they_agree(monkeypatch):
-    monkeypatch.setattr("credo.sparse.sampler._convergence._FIRST", 100)
+    monkeypatch.setattr("credo.sparse._convergence._FIRST", 100)
     X, y = centred(*blocks())
     prior = ModelPrior(1500, (1.0, 1500.0))
     found = sample_models(X, y, slab_named("g", y, 1500), prior, random_state=0)
@@ -68,10 +68,10 @@ def test_chains_run_until_they_agree(monkeypatch):
 
 
 def test_running_on_has_an_end(monkeypatch):
-    monkeypatch.setattr("credo.sparse.sampler._convergence._FIRST", 40)
-    monkeypatch.setattr("credo.sparse.sampler._convergence._MOST", 160)
+    monkeypatch.setattr("credo.sparse._convergence._FIRST", 40)
+    monkeypatch.setattr("credo.sparse._convergence._MOST", 160)
     X, y = blocks(d=60)
-    with pytest.warns(FitWarning, match=r"\(target 0.05\): increase n_draws above 160, or .* such as \(1, 60\)"):
+    with pytest.warns(FitWarning, match=r"did not converge.*: increase n_draws above 160, or .* such as \(1, 60\)"):
         model = SpikeSlabRegressor(0.5, slab="g", random_state=0).fit(X, y)
     assert model.posterior_.diagnostics["n_draws"] == 160 and not model.result_.converged
     with pytest.warns(FitWarning, match=r"\(target 0.05\): increase n_draws above 20$"):
@@ -117,8 +117,8 @@ def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
 
 
 def test_chains_stop_where_more_would_take_minutes(monkeypatch):
-    monkeypatch.setattr("credo.sparse.sampler._convergence._FIRST", 20)
-    monkeypatch.setattr("credo.sparse.sampler._convergence._PATIENCE", 0.0)
+    monkeypatch.setattr("credo.sparse._convergence._FIRST", 20)
+    monkeypatch.setattr("credo.sparse._convergence._PATIENCE", 0.0)
     X, y = centred(*blocks(d=300))
     with pytest.warns(FitWarning, match="the MCMC chains did not converge"):
         found = sample_models(X, y, slab_named("g", y, 300), ModelPrior(300, (1.0, 1.0)), random_state=0)

@@ -9,11 +9,10 @@ from scipy.special import logsumexp
 from tests.reference.sampler import enumerated
 
 from credo.core.estimator import FitWarning
+from credo.sparse._chain import adapted, first_ladder, sample_models
+from credo.sparse._convergence import Trace, inclusion, missed, r_hat_and_ess, summarize_chains, visits
 from credo.sparse._models import ModelPrior
 from credo.sparse._slabs import slab_of
-from credo.sparse.sampler import sample_models
-from credo.sparse.sampler._convergence import Trace, inclusion, missed, r_hat_and_ess, summarize_chains, visits
-from credo.sparse.sampler._sample import adapted, first_ladder
 from credo.sparse.spike_slab import enumerate_models
 
 SLABS = {
@@ -142,8 +141,8 @@ def test_more_than_a_thousand_columns_of_which_rows_are_made_when_asked(monkeypa
     X, y = centred(rng.normal(size=(30, 1200)), rng.normal(size=30))
     slab, prior = slab_named("g", y, 1200), ModelPrior(1200, 1 / 1200)
     kept = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
-    monkeypatch.setattr("credo.sparse.sampler._sample._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.sparse.sampler._sample._ROWS_KEPT", 20_000)
+    monkeypatch.setattr("credo.sparse._chain._ALL_KEPT", 0)
+    monkeypatch.setattr("credo.sparse._chain._ROWS_KEPT", 20_000)
     made = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
     assert kept.models == made.models
     np.testing.assert_allclose(kept.inclusion, made.inclusion, rtol=1e-8)
@@ -295,7 +294,7 @@ def test_an_error_in_one_chain_ends_the_others(monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("credo.sparse.sampler._sample.Chain.run", fail)
+    monkeypatch.setattr("credo.sparse._chain.Chain.run", fail)
     with pytest.raises(RuntimeError, match="broken"):
         sample_models(X, y, slab_named("g", y, 8), ModelPrior(8, 0.3))
 
@@ -376,6 +375,6 @@ def test_chains_without_replicas_stay_in_their_modes_and_say_so(monkeypatch):
         )
 
     X, y, slab = rough()
-    monkeypatch.setattr("credo.sparse.sampler._sample.first_ladder", bare)
+    monkeypatch.setattr("credo.sparse._chain.first_ladder", bare)
     with pytest.warns(FitWarning, match="the MCMC chains did not converge: some inclusion probabilities"):
         sample_models(X, y, slab, ModelPrior(9, 0.5), n_draws=1000, random_state=0)

@@ -16,13 +16,13 @@ are part of the file format. What does not belong here: coordinate descent itsel
 from credo.sparse._dependence import Dependence as Dependence
 from credo.sparse._dependence import dependence_of as dependence_of
 from credo.sparse._design import Design as Design
+from credo.sparse._laplace import Standard as Standard
 from credo.sparse._models import ModelPosterior as ModelPosterior
 from credo.sparse._models import ModelPrior as ModelPrior
 from credo.sparse._models import Moments as Moments
 from credo.sparse.cross_validation import LassoCV
 from credo.sparse.forward_selection import Selection, forward_selection
 from credo.sparse.lasso import ElasticNet, Lasso, LassoPath, hard_threshold, lasso_path, soft_threshold
-from credo.sparse.logistic._laplace import Standard as Standard
 from credo.sparse.sparse_logistic import SparseLogisticRegression, SparseLogisticRegressionCV
 from credo.sparse.spike_slab import SpikeSlabRegressor
 from credo.sparse.spike_slab_classifier import ClassAverage as ClassAverage

@@ -1,8 +1,9 @@
 """Coefficients, draws and predictions, averaged over models.
 
-Given a subset, β ~ t(s·A⁻¹b, noise·s·A⁻¹) and f(x) = ȳ + (x − x̄)ᵀβ + ε̄ with ε̄ ~ noise/n, for one or several values of
-s (`CoefficientPosterior`). A prediction is a mixture over the most probable subsets, with one more component for all
-others that gives the mixture the exact mean and variance.
+Given a subset, f(x) = level + (x − x̄)ᵀβ has a posterior with a mean and a root of the covariance (`Part`): in
+regression β ~ t(s·A⁻¹b, noise·s·A⁻¹) and level ~ t(ȳ, noise/n), for one or several values of s
+(`CoefficientPosterior`); for classes it is normal about the mode. A prediction is a mixture over the most probable
+subsets, with one more component for all others that gives the mixture the exact mean and variance.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from credo.distributions import Distribution, Mixture, Normal, StudentT, t_varia
 from credo.sparse._dependence import is_dependent, lengths
 from credo.sparse._design import Design
 from credo.sparse._models import Model, ModelPosterior, Moments
-from credo.sparse._slabs import CoefficientPosterior, Slab
+from credo.sparse._slabs import Slab
 from credo.sparse._slabs_jit import FLOOR
 
 Array = NDArray[np.float64]
@@ -30,28 +31,36 @@ _CLOSE = 1e-11
 
 
 @dataclass(frozen=True)
-class Fit:
-    """A subset's least-squares (or ridge) coefficients in the units of the table, and a root W of A⁻¹ = WWᵀ.
+class Part:
+    """The coefficients of a model, or a part of their posterior: θ ~ t_df(mean, WWᵀ), W the `root`.
 
-    `parts` are the posterior of its coefficients, a mixture.
+    `columns` are those of the table, and first −1 for the level: the value of f at the means of the columns. `noise` is
+    the squared scale of the noise of an observation, `weight` the probability.
     """
 
+    weight: float
     columns: NDArray[np.intp]
-    coef: Array
+    mean: Array
     root: Array
-    parts: Sequence[CoefficientPosterior]
+    df: float
+    noise: float
 
 
-def fits_of(design: Design, slab: Slab, models: Sequence[Model]) -> list[Fit]:
-    """The coefficients of subsets of the table's columns."""
+def parts_of(design: Design, slab: Slab, models: Sequence[Model], probability: Array) -> list[Part]:
+    """The coefficients of subsets of the table's columns; levels are above the mean of y."""
     # For small factors, BLAS threads cost more than they save.
     with one_blas_thread():
         solved = [solve(design, model, ridge=slab.ridge) for model in models]
     posteriors = slab.posteriors([len(model) for model in models], [rest for _, _, rest in solved])
-    return [
-        Fit(np.asarray(model, dtype=np.intp), coef, root, parts)
-        for model, (coef, root, _), parts in zip(models, solved, posteriors, strict=True)
-    ]
+    found = []
+    for weight, model, (coef, root, _), parts in zip(probability.tolist(), models, solved, posteriors, strict=True):
+        for part in parts:
+            scale = math.sqrt(part.noise)
+            W = np.zeros((len(model) + 1, len(model) + 1))
+            W[0, 0], W[1:, 1:] = scale / math.sqrt(design.n), scale * math.sqrt(part.shrink) * root
+            mean, columns = np.append(0.0, part.shrink * coef), np.array([-1, *model], dtype=np.intp)
+            found.append(Part(weight * part.weight, columns, mean, W, part.df, part.noise))
+    return found
 
 
 def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, Array, float]:
@@ -90,32 +99,33 @@ def _triangle(design: Design, model: Model, ridge: float) -> tuple[Array, Array,
     return R, c, max(rest, FLOOR)
 
 
-def moments_of(fits: Sequence[Fit], probability: Array, columns: NDArray[np.intp]) -> Moments:
-    """The moments over these models alone, whose probabilities are normalized.
+def moments_of(parts: Sequence[Part], columns: NDArray[np.intp]) -> Moments:
+    """The moments over these models alone, with probabilities normalized; of the level first, then of the columns.
 
     Squares are taken about the coefficients of the first, most probable model: for a close fit a difference of squares
     would keep no digits.
     """
-    share = probability / probability.sum()
-    first = np.searchsorted(columns, fits[0].columns)
-    middle = np.zeros(len(columns))
-    middle[first] = sum(part.weight * part.shrink for part in fits[0].parts) * fits[0].coef
+    total, columns = sum(part.weight for part in parts), np.append(-1, columns)
+    first, middle = np.searchsorted(columns, parts[0].columns), np.zeros(len(columns))
+    middle[first] = parts[0].mean
     inclusion, shift, noise = np.zeros(len(columns)), np.zeros(len(columns)), 0.0
     square = np.zeros((len(columns), len(columns)))
-    for weight, fit in zip(share.tolist(), fits, strict=True):
-        at = np.searchsorted(columns, fit.columns)
-        inverse, either = fit.root @ fit.root.T, np.union1d(at, first)
-        coef = np.zeros(len(either))
-        coef[np.searchsorted(either, at)] = fit.coef
-        inclusion[at] += weight
-        for part in fit.parts:
-            mass, spread = weight * part.weight, part.noise * float(t_variance(part.df))
-            gap = part.shrink * coef - middle[either]
-            shift[either] += mass * gap
-            square[np.ix_(either, either)] += mass * np.outer(gap, gap)
-            square[np.ix_(at, at)] += mass * spread * part.shrink * inverse
-            noise += mass * spread
+    for part in parts:
+        at, mass, spread = np.searchsorted(columns, part.columns), part.weight / total, float(t_variance(part.df))
+        either = np.union1d(at, first)
+        gap = -middle[either]
+        gap[np.searchsorted(either, at)] += part.mean
+        inclusion[at] += mass
+        shift[either] += mass * gap
+        square[np.ix_(either, either)] += mass * np.outer(gap, gap)
+        square[np.ix_(at, at)] += mass * spread * (part.root @ part.root.T)
+        noise += mass * spread * part.noise
     return Moments(inclusion, middle + shift, square - np.outer(shift, shift), noise)
+
+
+def without_level(moments: Moments) -> Moments:
+    """The moments of the columns alone."""
+    return replace(moments, inclusion=moments.inclusion[1:], mean=moments.mean[1:], cov=moments.cov[1:, 1:])
 
 
 def summed_moments(design: Design, slab: Slab, moments: Moments, posterior: ModelPosterior) -> Moments:
@@ -123,8 +133,8 @@ def summed_moments(design: Design, slab: Slab, moments: Moments, posterior: Mode
     mean, cov = moments.mean / design.unit, moments.cov / np.outer(design.unit, design.unit)
     if (np.diag(cov) > _CLOSE * mean**2).all():
         return replace(moments, mean=mean, cov=cov)
-    stored = moments_of(fits_of(design, slab, posterior.models), posterior.probability, design.kept)
-    return replace(stored, inclusion=moments.inclusion)
+    stored = moments_of(parts_of(design, slab, posterior.models, posterior.probability), design.kept)
+    return replace(without_level(stored), inclusion=moments.inclusion)
 
 
 # Components of a mixture beside the one for the rest, for predictions and for a single coefficient.
@@ -172,91 +182,81 @@ class MixtureBuilder:
 
 
 class Average:
-    """The posterior over models for predictions: the stored models, most probable first, and the moments over all."""
+    """The posterior over models for predictions: the most probable models first, and the moments over all.
+
+    The moments are those of `columns` of the table, whose means are `x_mean`; levels are above `y_mean`.
+    """
 
     def __init__(
-        self, design: Design, slab: Slab, models: Sequence[Model], probability: Array, moments: Moments
+        self, parts: Sequence[Part], moments: Moments, columns: NDArray[np.intp], x_mean: Array, y_mean: float = 0.0
     ) -> None:  # fmt: skip
-        self.design, self.slab, self.moments = design, slab, moments
-        self._models, self._probability = models, probability
-        self._known: list[Fit] = []
-
-    def fits(self, n_models: int) -> list[Fit]:
-        """The coefficients of the first models, in two fixed parts so that they always have the same digits."""
-        for part in (slice(0, _MOST_COMPONENTS), slice(_MOST_COMPONENTS, None)):
-            if len(self._known) < min(n_models, len(self._models)) and len(self._known) == part.start:
-                self._known += fits_of(self.design, self.slab, self._models[part])
-        return self._known[:n_models]
+        self.moments, self.columns, self.x_mean, self.y_mean = moments, columns, x_mean, y_mean
+        self._parts, self._weight = parts, np.array([part.weight for part in parts])
 
     def mean(self, X: Array) -> Array:
         """The posterior mean of f at rows of the table."""
-        return self._centred(X) @ self.moments.mean + self.design.y_mean
+        return self._centred(X) @ self.moments.mean + self.y_mean
 
-    def predictive(self, X: Array, *, latent: bool) -> Mixture:
-        """The mixture over models, at rows of the table."""
-        rows, level = self._centred(X), 1.0 / self.design.n + (0.0 if latent else 1.0)
-        blend, ones = MixtureBuilder(np.full(len(X), self.design.y_mean), [], []), np.ones(len(X))
-        for weight, fit in self._likely(_MOST_COMPONENTS):
-            columns = rows[:, self.design.places(fit.columns)]
-            fitted, quadratic = columns @ fit.coef, np.square(columns @ fit.root).sum(axis=1)
-            for part in fit.parts:
-                square = part.noise * (part.shrink * quadratic + level)
-                blend.add(weight * part.weight * ones, part.df * ones, part.shrink * fitted, np.sqrt(square))
-        variance = np.einsum("ij,ij->i", rows @ self.moments.cov, rows) + level * self.moments.noise
+    def latent(self, X: Array, *, most: int | None = None) -> Iterator[tuple[Part, Array, Array]]:
+        """The likely parts, up to a number, each with the mean and the squared scale of f − y_mean at rows."""
+        rows = np.column_stack([np.ones(len(X)), self._centred(X)])
+        for part in self._likely(most):
+            at = np.append(0, 1 + np.searchsorted(self.columns, part.columns[1:]))
+            yield part, rows[:, at] @ part.mean, np.square(rows[:, at] @ part.root).sum(axis=1)
+
+    def predictive(self, X: Array, *, latent: bool, n: float) -> Mixture:
+        """The mixture over linear models fitted to n rows, at rows of the table."""
+        rows, blend, ones = self._centred(X), MixtureBuilder(np.full(len(X), self.y_mean), [], []), np.ones(len(X))
+        for part, mean, square in self.latent(X, most=_MOST_COMPONENTS):
+            square = square + (0.0 if latent else part.noise)
+            blend.add(part.weight * ones, part.df * ones, mean, np.sqrt(square))
+        level = (1.0 / n + (0.0 if latent else 1.0)) * self.moments.noise
+        variance = np.einsum("ij,ij->i", rows @ self.moments.cov, rows) + level
         return blend.finish(rows @ self.moments.mean, variance, mass=ones)
 
-    def covariance(self, X: Array) -> Array:
+    def covariance(self, X: Array, *, n: float) -> Array:
         """The covariance of new observations at rows of the table."""
         rows = self._centred(X)
-        shared = rows @ self.moments.cov @ rows.T + self.moments.noise / self.design.n
-        return shared + self.moments.noise * np.eye(len(X))
+        return rows @ self.moments.cov @ rows.T + self.moments.noise / n + self.moments.noise * np.eye(len(X))
 
-    def coefficient(self, column: int) -> Mixture:
-        """The distribution of a coefficient given that its column is in, which it is in some model; of one row."""
-        at = self.design.places([column])
+    def coefficient(self, column: int) -> Mixture | None:
+        """The distribution of a coefficient given that its column is in, of one row; None if it is in no model."""
+        at = np.flatnonzero(self.columns == column)
+        if not len(at) or not self.moments.inclusion[at] > 0:
+            return None
         blend = MixtureBuilder(np.zeros(1), [], [])
-        for weight, fit in zip(self._probability.tolist(), self.fits(len(self._models)), strict=True):
-            j = np.flatnonzero(fit.columns == column)
-            if not len(j) or len(blend.weights) >= _MOST_SLABS:
-                continue
-            scale = np.linalg.norm(fit.root[j], axis=1)
-            for part in fit.parts:
-                mass, df = np.array([weight * part.weight]), np.array([part.df])
-                blend.add(mass, df, part.shrink * fit.coef[j], math.sqrt(part.noise * part.shrink) * scale)
+        for part in self._parts:
+            j = np.flatnonzero(part.columns == column)
+            if len(j) and len(blend.weights) < _MOST_SLABS:
+                scale = np.linalg.norm(part.root[j], axis=1)
+                blend.add(np.array([part.weight]), np.array([part.df]), part.mean[j], scale)
         share = self.moments.inclusion[at]
         mean = self.moments.mean[at] / share
         square = (np.diag(self.moments.cov)[at] + self.moments.mean[at] ** 2) / share
         return blend.finish(mean, square - mean**2, mass=share)
 
-    def draws(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Coefficients (n, n_features) and intercepts (n,), from the stored models."""
-        design = self.design
-        coefs, intercepts = np.zeros((n, design.n_features)), np.full(n, design.y_mean)
-        parts = [(weight * part.weight, fit, part) for weight, fit in self._likely(None) for part in fit.parts]
-        share = np.array([weight for weight, _, _ in parts])
+    def draws(self, n: int, rng: np.random.Generator, n_features: int) -> tuple[Array, Array]:
+        """Coefficients (n, n_features) and intercepts (n,), from the likely parts."""
+        coefs, levels, parts = np.zeros((n, n_features)), np.full(n, self.y_mean), list(self._likely(None))
+        share = self._weight[: len(parts)]
         chosen = rng.choice(len(parts), size=n, p=share / share.sum())
         for i in np.unique(chosen).tolist():
-            _, fit, part = parts[i]
-            at = np.flatnonzero(chosen == i)
-            normal = rng.normal(size=(len(at), len(fit.columns) + 1))
-            noise = np.full(len(at), math.sqrt(part.noise))
+            part, at = parts[i], np.flatnonzero(chosen == i)
+            normal = rng.normal(size=(len(at), len(part.mean)))
             if part.df < math.inf:
-                noise *= np.sqrt(part.df / rng.chisquare(part.df, size=len(at)))
-            beta = part.shrink * fit.coef + math.sqrt(part.shrink) * noise[:, None] * (normal[:, 1:] @ fit.root.T)
-            coefs[np.ix_(at, fit.columns)] = beta
-            x_mean = design.x_mean[design.places(fit.columns)]
-            intercepts[at] += noise * normal[:, 0] / math.sqrt(design.n) - beta @ x_mean
-        return coefs, intercepts
+                normal *= np.sqrt(part.df / rng.chisquare(part.df, size=len(at)))[:, None]
+            theta = part.mean + normal @ part.root.T
+            levels[at] += theta[:, 0]
+            coefs[np.ix_(at, part.columns[1:])] = theta[:, 1:]
+        return coefs, levels - coefs[:, self.columns] @ self.x_mean
 
-    def _likely(self, most: int | None) -> Iterator[tuple[float, Fit]]:
-        """The models with nearly all of the probability, up to a number of components."""
-        n_models = int(np.searchsorted(np.cumsum(self._probability), 1.0 - _NEGLIGIBLE)) + 1
-        if most is not None:
-            n_models = min(n_models, max(1, most // max(len(fit.parts) for fit in self.fits(2))))
-        yield from zip(self._probability.tolist(), self.fits(n_models), strict=False)
+    def _likely(self, most: int | None) -> Sequence[Part]:
+        """The parts with nearly all of the probability, up to a number."""
+        n_parts = int(np.searchsorted(np.cumsum(self._weight), 1.0 - _NEGLIGIBLE)) + 1
+        return self._parts[: n_parts if most is None else min(n_parts, most)]
 
     def _centred(self, X: Array) -> Array:
-        return X[:, self.design.kept] - self.design.x_mean
+        return X[:, self.columns] - self.x_mean
 
 
 def _distribution(df: Array, loc: Array, scale: Array) -> Distribution:

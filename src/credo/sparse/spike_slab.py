@@ -33,13 +33,13 @@ from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Mixture
 from credo.sparse import _enumerate_jit
-from credo.sparse._average import Average, fits_of, log_evidences, moments_of, summed_moments
+from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments, without_level
+from credo.sparse._chain import sample_models
 from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, lengths, median_model, named
 from credo.sparse._design import EXACT, Design
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
 from credo.sparse._slabs import LEAST_DF, Slab, bic, bic_slab, slab_of
-from credo.sparse.sampler import sample_models
 
 Array = NDArray[np.float64]
 
@@ -267,6 +267,7 @@ class SubsetEstimator(Estimator):
     """Beside an estimator's base class: the posterior over models, and what is read off it."""
 
     _title: str
+    _fits: Average | None
     posterior_: ModelPosterior
     inclusion_probabilities_: Array
     map_model_: tuple[int, ...]
@@ -334,6 +335,23 @@ class SubsetEstimator(Estimator):
                 self.result_.message,
             ),
         )
+
+    def coefficient(self, column: int | str) -> Coefficient:
+        """The posterior of a coefficient in units of its column: the probability of zero, and the distribution else."""
+        place = self._place(column)
+        spike = 1.0 - float(self.inclusion_probabilities_[place])
+        return Coefficient(self._feature_names()[place], spike, self._average.coefficient(place))
+
+    @property
+    def _average(self) -> Average:
+        """The coefficients of the stored models; not in model files."""
+        if getattr(self, "_fits", None) is None:
+            self._fits = self._make_average()
+        assert self._fits is not None
+        return self._fits
+
+    def _make_average(self) -> Average:
+        raise NotImplementedError
 
     def _notes(self) -> list[str]:
         """Further notes of the summary."""
@@ -592,7 +610,6 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     coef_: Array
     intercept_: float
     coef_std_: Array
-    _fits: Average | None
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -660,7 +677,6 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         self.search_ = "enumerate" if found.moments is not None else "gibbs"
         self._learn(design, dependence, slab, found)
         self._fits = None
-        self._fits = self._average
         later = search_messages(found, slab, design, names)
         warn_of(later)
         diagnostics = found.diagnostics
@@ -678,10 +694,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         >>> bool(model.coefficient(0).spike < 1e-6)
         True
         """
-        place = self._place(column)
-        spike = 1.0 - float(self.inclusion_probabilities_[place])
-        slab = self._average.coefficient(place) if self._inside()[place] > 0 else None
-        return Coefficient(self._feature_names()[place], spike, slab)
+        return super().coefficient(column)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draw coefficients (n, n_features), some of them zero, and intercepts (n,) from the posterior.
@@ -693,11 +706,11 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         n, rng = positive_integer("n", n), generator(random_state)
         few = self.search_ == "enumerate" and len(self.design_.kept) <= _ENUMERATED
         if not few or self.posterior_.probability.sum() > _ALL:
-            return self._average.draws(n, rng)
+            return self._average.draws(n, rng, self.n_features_in_)
         scores = self._enumerate(self.design_, all_scores=True).diagnostics["scores"]
         places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
         models = [in_table(members(place, len(self.design_.kept)), self.design_.kept) for place in places.tolist()]
-        return Average(self.design_, slab_of(**self.slab_), models, counts / n, self.moments_).draws(n, rng)
+        return self._average_of(models, counts / n).draws(n, rng, self.n_features_in_)
 
     def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
         """Posterior probability that at least one of the columns is in the model.
@@ -771,32 +784,23 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     def _notes(self) -> list[str]:
         return [f"noise sd {math.sqrt(self.moments_.noise):.4g}"]
 
-    def _inside(self) -> Array:
-        """Inclusion probabilities among the models that the moments are of."""
-        inside = np.zeros(self.n_features_in_)
-        inside[self.design_.kept] = self.moments_.inclusion
-        return inside
-
     def _mean(self, rows: Array) -> Array:
         return self._average.mean(rows)
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        return self._average.predictive(rows, latent=latent)
+        return self._average.predictive(rows, latent=latent, n=self.design_.n)
 
     def _covariance(self, rows: Array) -> Array:
-        return self._average.covariance(rows)
+        return self._average.covariance(rows, n=self.design_.n)
 
-    @property
-    def _average(self) -> Average:
-        """The fits of the stored models; not in model files, but computed from the design."""
-        if getattr(self, "_fits", None) is None:
-            sampled = self.search_ == "gibbs"
-            models, probability = (
-                self.posterior_.averaged if sampled else (self.posterior_.models, self.posterior_.probability)
-            )
-            self._fits = Average(self.design_, slab_of(**self.slab_), models, probability, self.moments_)
-        assert self._fits is not None
-        return self._fits
+    def _make_average(self) -> Average:
+        stored = self.posterior_.models, self.posterior_.probability
+        return self._average_of(*(self.posterior_.averaged if self.search_ == "gibbs" else stored))
+
+    def _average_of(self, models: Sequence[Model], probability: Array) -> Average:
+        design = self.design_
+        parts = parts_of(design, slab_of(**self.slab_), models, probability)
+        return Average(parts, self.moments_, design.kept, design.x_mean, design.y_mean)
 
     def _slab_arguments(self) -> dict[str, Any]:
         """What `slab_of` needs besides the data; refuses arguments that don't go together."""
@@ -845,7 +849,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
             averaged, weight = self.posterior_.averaged
             used = np.unique([j for model in (*self.posterior_.models, *averaged) for j in model]).astype(np.intp)
             design = design.restrict(used)
-            self.moments_ = moments_of(fits_of(design, slab, averaged), weight, used)
+            self.moments_ = without_level(moments_of(parts_of(design, slab, averaged, weight), used))
         else:
             self.moments_ = summed_moments(design, slab, found.moments, self.posterior_)
         self.design_ = design

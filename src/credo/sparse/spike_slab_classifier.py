@@ -10,7 +10,7 @@ The prior of v is the half-Cauchy density of the standard deviation √v at the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -37,12 +37,13 @@ from credo.core.estimator import (
 from credo.core.linalg import Factor
 from credo.core.notices import warn
 from credo.core.seeds import generator
-from credo.distributions import Distribution, Mixture, Normal
 from credo.likelihoods.bernoulli import expected_sigmoid_fast
+from credo.sparse._average import Average, Part, moments_of, without_level
+from credo.sparse._chain import sample_logistic
 from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of
+from credo.sparse._laplace import Dataset, Mode, Standard, enumerate_logistic
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, recommended_prior
-from credo.sparse.logistic._laplace import Dataset, Mode, Standard, enumerate_logistic, sample_logistic
-from credo.sparse.spike_slab import Coefficient, SubsetEstimator, constant_messages
+from credo.sparse.spike_slab import SubsetEstimator, constant_messages
 
 Array = NDArray[np.float64]
 
@@ -157,10 +158,6 @@ def _merged(
     )
 
 
-# Components of a mixture.
-_MOST_COMPONENTS = 100
-
-
 @dataclass(frozen=True)
 class ClassAverage:
     """Models with the Gaussian approximation of the posterior of their weights.
@@ -197,63 +194,23 @@ class ClassAverage:
             root[place, : k + 1, : k + 1] = Factor(mode.L).half_solve(np.eye(k + 1))
         return cls(probability / probability.sum(), columns, theta, root)
 
-    def moments(self, x_mean: Array, scale: Array) -> tuple[Array, Array, float, float]:
-        """Means and standard deviations of weights and intercept, for columns of these means and scales."""
-        d = len(scale)
-        first, second, level = np.zeros(d), np.zeros(d), np.zeros(2)
-        for share, used, theta, root in self._models():
-            # The intercept is the level minus the weights times the means.
-            lean = np.append(1.0, -x_mean[used] / scale[used])
-            mean, var = theta[1:], np.square(root[:, 1:]).sum(axis=0)
-            first[used] += share * mean
-            second[used] += share * (var + mean**2)
-            intercept = float(lean @ theta)
-            level += share * np.array([intercept, np.square(root @ lean).sum() + intercept**2])
-        std, wide = np.sqrt(np.maximum(second - first**2, 0.0)), math.sqrt(max(level[1] - level[0] ** 2, 0.0))
-        return first / scale, std / scale, float(level[0]), wide
-
-    def slab(self, column: int, *, unit: float) -> Mixture | None:
-        """The distribution of a weight, divided by `unit`, given that its column is in."""
-        parts: list[Distribution] = []
-        shares: list[float] = []
-        for share, used, theta, root in self._models():
-            at = np.flatnonzero(used == column)
-            if len(at) and len(parts) < _MOST_COMPONENTS:
-                parts.append(Normal(theta[1 + at] / unit, np.linalg.norm(root[:, 1 + at], axis=0) / unit))
-                shares.append(share)
-        return Mixture(parts, np.array(shares) / sum(shares)) if shares and sum(shares) > 0 else None
-
-    def draws(self, n: int, rng: np.random.Generator, d: int) -> tuple[Array, Array]:
-        """Weights (n, d) of standardized columns, zero outside the drawn model, and levels (n,)."""
-        weights, levels = np.zeros((n, d)), np.zeros(n)
-        chosen = rng.choice(len(self.probability), size=n, p=self.probability)
-        for place, (_, used, theta, root) in enumerate(self._models()):
-            at = np.flatnonzero(chosen == place)
-            drawn = theta + rng.normal(size=(len(at), len(theta))) @ root
-            weights[np.ix_(at, used)], levels[at] = drawn[:, 1:], drawn[:, 0]
-        return weights, levels
-
-    def probabilities(self, Z: Array) -> Array:
-        """p(y = 1) of standardized rows."""
-        total = np.zeros(len(Z))
-        for share, used, theta, root in self._models():
-            phi = np.column_stack([np.ones(len(Z)), Z[:, used]])
-            half = phi @ root.T
-            total += share * expected_sigmoid_fast(phi @ theta, np.einsum("ij,ij->i", half, half))
-        return np.clip(total, 0.0, 1.0)
-
-    def _models(self) -> Iterator[tuple[float, NDArray[np.int64], Array, Array]]:
-        """Probability, columns, θ and root of each model."""
+    def parts(self, standard: Standard) -> list[Part]:
+        """The models with weights in the units of the columns."""
+        found = []
         for share, places, theta, root in zip(self.probability, self.columns, self.theta, self.root, strict=True):
             used = places[places >= 0]
-            k = len(used) + 1
-            yield float(share), used, theta[:k], root[:k, :k]
+            k, unit = len(used) + 1, np.append(1.0, standard.scale[used])
+            columns = np.append(-1, standard.kept[used])
+            found.append(Part(float(share), columns, theta[:k] / unit, root[:k, :k].T / unit[:, None], math.inf, 0.0))
+        return found
 
 
 # Enumeration visits 2ᵈ models: up to this many columns on request, and by default while rows × models are few.
 _MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
 # Slab variances up to this, and down to one over it.
 _WIDEST = 1e12
+# Standard deviations from the mean whose squares don't overflow.
+_LARGEST = 1e120
 # A prior that expects more columns makes every step of the sampler slow.
 _MOST_EXPECTED = 100
 # Models beyond this cumulative probability don't change predictions visibly.
@@ -398,9 +355,9 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         learns = isinstance(self.slab_variance, str)
         if learns:
             choice("slab_variance", self.slab_variance, ("learn",))
-        self.standard_ = Standard.of(rows, weight)
+        standard = self.standard_ = Standard.of(rows, weight)
         data = Dataset(
-            np.ascontiguousarray(self.standard_.columns(rows).T), codes.astype(np.float64), weight,
+            np.ascontiguousarray(((rows[:, standard.kept] - standard.mean) / standard.scale).T), codes.astype(np.float64), weight,
             1.0 if learns else _variance(self.slab_variance),
         )  # fmt: skip
         prior = ModelPrior.of(self.prior_inclusion, data.n_columns)
@@ -422,13 +379,6 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         """Log odds of the averaged probabilities, of the second class against the first: shape (n_samples,)."""
         logs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
         return logs[:, 1] - logs[:, 0]
-
-    def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of a weight in units of its column: the probability of zero, and the distribution otherwise."""
-        column = self._place(column)
-        place = np.flatnonzero(self.standard_.kept == column)
-        slab = self.average_.slab(int(place[0]), unit=float(self.standard_.scale[place[0]])) if len(place) else None
-        return Coefficient(self._feature_names()[column], 1.0 - float(self.inclusion_probabilities_[column]), slab)
 
     def inclusion_of(self, columns: int | str | Sequence[int | str]) -> float:
         """Posterior probability that at least one of the columns is in the model, from the stored models (`n_models`).
@@ -455,14 +405,20 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         Subsets are drawn from those that predictions are averaged over.
         """
         check_is_fitted(self)
-        theta, levels = self.average_.draws(positive_integer("n", n), generator(random_state), len(self.standard_.kept))
-        coefs = np.zeros((len(theta), self.n_features_in_))
-        coefs[:, self.standard_.kept] = theta / self.standard_.scale
-        return coefs, levels - coefs[:, self.standard_.kept] @ self.standard_.mean
+        return self._average.draws(positive_integer("n", n), generator(random_state), self.n_features_in_)
 
     def _probabilities(self, rows: Array) -> Array:
-        probs = self.average_.probabilities(self.standard_.columns(rows))
+        kept, total = self.standard_.kept, np.zeros(len(rows))
+        limit, rows = _LARGEST * self.standard_.scale, rows.copy()
+        rows[:, kept] = np.clip(rows[:, kept], self.standard_.mean - limit, self.standard_.mean + limit)
+        for part, mean, square in self._average.latent(rows):
+            total += part.weight * expected_sigmoid_fast(mean, square)
+        probs = np.clip(total, 0.0, 1.0)
         return np.column_stack([1.0 - probs, probs])
+
+    def _make_average(self) -> Average:
+        parts, standard = self.average_.parts(self.standard_), self.standard_
+        return Average(parts, without_level(moments_of(parts, standard.kept)), standard.kept, standard.mean)
 
     def _enumerates(self, data: Dataset) -> bool:
         d = data.n_columns
@@ -502,10 +458,14 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         self._store(
             found, dependence, data.ZT.T, standard.kept, least=DEPENDENT, proper=True, method="laplace", base=base
         )
+        self._fits, moments = None, moments_of(self.average_.parts(standard), standard.kept)
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
-        coef, coef_std, intercept, intercept_std = self.average_.moments(standard.mean, standard.scale)
-        self.coef_[0, standard.kept], self.coef_std_[0, standard.kept] = coef, coef_std
-        self.intercept_, self.intercept_std_ = np.array([intercept]), np.array([intercept_std])
+        self.coef_[0, standard.kept] = moments.mean[1:]
+        self.coef_std_[0, standard.kept] = np.sqrt(np.maximum(np.diag(moments.cov)[1:], 0.0))
+        # The intercept is the level minus the weights times the means.
+        lean = np.append(1.0, -standard.mean)
+        self.intercept_ = np.array([lean @ moments.mean])
+        self.intercept_std_ = np.array([math.sqrt(max(float(lean @ moments.cov @ lean), 0.0))])
 
     def _column_messages(self, dependence: Dependence) -> list[str]:
         names, kept = self._feature_names(), self.standard_.kept

@@ -4,10 +4,16 @@ A replica at inverse temperature β samples p_β(γ) by weighted tempered Gibbs 
 neighbouring temperatures swap (parallel tempering, Geyer 1991), even and odd pairs in turn (Okabe et al. 2001; Syed,
 Bouchard-Côté, Deligiannidis & Doucet 2022).
 
-Before each step the log posteriors of all models that differ by one column are computed. Adding column i takes r²_i/s_i
-from eᵀe, e = y − Qu, and multiplies |A|, A = RᵀR, by s_i. If these differences of squares have lost digits, they are
-recomputed from the vectors. A column that is linearly dependent on the model's can't enter. Removing a column is read
-off T = R⁻ᵀ.
+Before each step the log posteriors of all models that differ by one column are computed.
+
+Regression: adding column i takes r²_i/s_i from eᵀe, e = y − Qu, and multiplies |A|, A = RᵀR, by s_i. If these
+differences of squares have lost digits, they are recomputed from the vectors. A column that is linearly dependent on
+the model's can't enter. Removing a column is read off T = R⁻ᵀ.
+
+Classes: the model itself has Laplace's evidence, the others what score tests at its mode promise. So a flip is only
+proposed (Metropolis–Hastings): the steps have the density p(γ)Z(γ), Z the sum of the approximate rates, and a flip of
+column j is accepted with the odds p(γ')r_j(γ')/p(γ)r_j(γ), which are one where the rates are exact. Evaluated models
+are cached by a key of 64 bits, the exclusive or of the keys of their columns (Zobrist 1970).
 """
 
 from typing import NamedTuple
@@ -16,11 +22,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.numba import njit
+from credo.sparse._factors_jit import GOOD, Columns, Replicas, build, dot, insert, remainder, remove, replica
+from credo.sparse._laplace_jit import laplace, log_flip_odds
 from credo.sparse._slabs_jit import Formula, log_evidence
-from credo.sparse.sampler._factors_jit import GOOD, Columns, Replicas, build, dot, insert, remainder, remove, replica
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Places = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+# An empty place of the hash table.
+EMPTY = -1
+
+
+class Labels(NamedTuple):
+    """Standardized columns, labels 0 and 1, weights, the prior precisions of level and weights; and evaluated models.
+
+    The models are found by the sum of the `keys` of their columns in a hash table: `slots` are their places in
+    `log_evidence` and `log_odds`, of which `count` are used.
+    """
+
+    ZT: Array
+    y: Array
+    weight: Array
+    level_precision: float
+    precision: float
+    keys: Keys
+    table: Keys
+    slots: Places
+    log_evidence: Array
+    log_odds: Array
+    count: Places
 
 
 class Target(NamedTuple):
@@ -32,6 +64,92 @@ class Target(NamedTuple):
     log_prior: Array
     log_reference: Array
     formula: Formula
+
+
+class Problem(NamedTuple):
+    """What the models are of: columns, or labels, of which one is empty."""
+
+    columns: Columns
+    labels: Labels
+    target: Target
+
+
+@njit(inline="always")
+def _start(p: Problem, m: Replicas) -> None:
+    """Prepare a replica at the model of its members."""
+    if len(p.labels.y) > 0:
+        for t in range(m.size[0]):
+            m.inside[m.members[t]] = True
+        _look_up(p.labels, p.target.log_prior, m)
+    else:
+        build(p.columns, m)
+        neighbours(p.columns, p.target, m)
+
+
+@njit(cache=True, nogil=True)
+def _look_up(a: Labels, log_prior: Array, m: Replicas) -> None:
+    """Fill `log_joint` and `here` of a model of classes, from the cache if possible."""
+    k, key, mask = m.size[0], np.uint64(0), np.uint64(len(a.table) - 1)
+    for t in range(k):
+        key ^= a.keys[m.members[t]]
+    at = key & mask
+    while a.slots[at] != EMPTY and a.table[at] != key:
+        at = (at + np.uint64(1)) & mask
+    if a.slots[at] == EMPTY:
+        if a.count[0] == len(a.log_evidence):
+            a.slots[:], a.count[0], at = EMPTY, 0, key & mask
+        slot = a.count[0]
+        a.table[at], a.slots[at], a.count[0] = key, slot, slot + 1
+        members, theta, L = np.sort(m.members[:k]), np.empty(k + 1), np.zeros((k + 1, k + 1))
+        theta[0] = m.near[0]
+        for t in range(k):
+            theta[t + 1] = m.near[members[t] + 1]
+        a.log_evidence[slot], _ = laplace(a.ZT, members, a.y, a.weight, a.level_precision, a.precision, theta, L)
+        log_flip_odds(a.ZT, members, a.y, a.weight, a.precision, theta, L, log_prior, a.log_odds[slot])
+        m.near[:], m.near[0] = 0.0, theta[0]
+        for t in range(k):
+            m.near[members[t] + 1] = theta[t + 1]
+    slot = a.slots[at]
+    m.here[1], m.here[2] = a.log_evidence[slot], -a.log_evidence[slot]
+    m.here[0] = m.here[1] + log_prior[k]
+    for j in range(len(m.log_joint)):
+        m.log_joint[j] = m.here[0] + a.log_odds[slot, j]
+
+
+@njit(cache=True, nogil=True)
+def _propose(
+    a: Labels, log_prior: Array, m: Replicas, j: int, exploration: float, uniform: float, included: Array
+) -> None:  # fmt: skip
+    """Flip column j of a model of classes, or leave it.
+
+    Adds what was wrong with the conditional probability p̃_j of the score test, over the probability of this proposal:
+    E[p̃_j + 1{J = j} (p_j − p̃_j)/q_j] = p_j, and q_j is the weight of the step times the rate of column j.
+    """
+    here, entering = m.here[0], not m.inside[j]
+    guess = np.exp(m.log_joint[j] - here)
+    forth = (guess if entering else 1.0) + exploration * (1.0 + guess)
+    _toggle(m, j)
+    _look_up(a, log_prior, m)
+    gain, back = m.here[0] - here, np.exp(m.log_joint[j] - m.here[0])
+    back = (1.0 if entering else back) + exploration * (1.0 + back)
+    error = 0.5 * (1.0 + np.tanh(0.5 * gain)) - guess / (1.0 + guess)
+    included[j] += (error if entering else -error) / forth
+    if not np.log(uniform) < gain + np.log(back / forth):
+        _toggle(m, j)
+        _look_up(a, log_prior, m)
+
+
+@njit(cache=True, nogil=True)
+def _toggle(m: Replicas, j: int) -> None:
+    k = m.size[0]
+    if m.inside[j]:
+        place = 0
+        while m.members[place] != j:
+            place += 1
+        m.members[place], m.size[0] = m.members[k - 1], k - 1
+    else:
+        m.members[k], m.size[0] = j, k + 1
+    m.inside[j] = not m.inside[j]
 
 
 @njit(cache=True, nogil=True)
@@ -127,8 +245,6 @@ def _makes_dependent(m: Replicas, s: float, loads: Array, inverse: Array, least:
             return True
     return False
 
-
-Places = NDArray[np.int64]
 
 # Sums and maxima in any order, so that the compiler can vectorize them; none of them is NaN.
 _ANY_ORDER = {"reassoc", "contract", "nnan", "nsz"}
@@ -226,20 +342,18 @@ def log_swap_odds(target: Target, a: Replicas, b: Replicas, ladder: Ladder, leve
 
 @njit(cache=True, nogil=True)
 def run_rounds(
-    c: Columns, target: Target, every: Replicas, ladder: Ladder, record: Record, uniforms: Array, parity: int
+    p: Problem, every: Replicas, ladder: Ladder, record: Record, uniforms: Array, parity: int
 ) -> tuple[int, int]:  # fmt: skip
-    """Rounds of steps at each temperature, β = 1 first, and of swaps; a row of uniform numbers for each.
+    """Rounds of steps at each temperature, β = 1 first, and of swaps; a row of uniform numbers for each, two a step.
 
     Starts with fresh factors. Stops early where a model may outgrow the allocated arrays. Returns the number of rounds
     and of steps at β = 1.
     """
-    done, room, odds = 0, every.R.shape[1], np.empty(len(record.included))
+    done, room, odds = 0, every.members.shape[1], np.empty(len(record.included))
     for i in range(len(every.size)):
-        m = replica(every, i)
-        build(c, m)
-        neighbours(c, target, m)
+        _start(p, replica(every, i))
     for number in range(len(uniforms)):
-        if every.size.max() + ladder.strides.max() > room and room < len(target.log_prior) - 1:
+        if every.size.max() + ladder.strides.max() > room and room < len(p.target.log_prior) - 1:
             return number, done
         used = 0
         for level in range(len(ladder.betas)):
@@ -248,22 +362,30 @@ def run_rounds(
             for step in range(first, used):
                 if level == 0 and done == len(record.trace):
                     break
-                total, top = flip_rates(target, m, ladder.betas[level], ladder.exploration, odds)
+                total, top = flip_rates(p.target, m, ladder.betas[level], ladder.exploration, odds)
                 one = np.exp(-top)
                 if level == 0:
                     weight = one / total if total > 0.0 else 1.0
                     add_inclusions(m, odds, one, weight, record.included)
                     _store(m, record, done, weight)
                     done += 1
-                j = draw_column(m, odds, one, ladder.exploration, uniforms[number, step] * total)
+                j = draw_column(m, odds, one, ladder.exploration, uniforms[number, 2 * step] * total)
                 if j >= 0:
-                    if m.inside[j]:
-                        remove(c, m, j)
-                    else:
-                        insert(c, m, j)
-                    neighbours(c, target, m)
-        _swap(target, every, ladder, uniforms[number, used:], (parity + number) % 2, odds)
+                    _flip(p, m, j, ladder.exploration, uniforms[number, 2 * step + 1], record.included)
+        _swap(p.target, every, ladder, uniforms[number, 2 * used :], (parity + number) % 2, odds)
     return len(uniforms), done
+
+
+@njit(inline="always")
+def _flip(p: Problem, m: Replicas, j: int, exploration: float, uniform: float, included: Array) -> None:
+    if len(p.labels.y) > 0:
+        _propose(p.labels, p.target.log_prior, m, j, exploration, uniform, included)
+    else:
+        if m.inside[j]:
+            remove(p.columns, m, j)
+        else:
+            insert(p.columns, m, j)
+        neighbours(p.columns, p.target, m)
 
 
 @njit(inline="always")

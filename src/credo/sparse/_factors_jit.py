@@ -54,7 +54,8 @@ class Replicas(NamedTuple):
     """Models with their factors, one in each row; or a single one.
 
     `log_joint` is ln p(γ)p(y | γ) of the model with one column flipped, −∞ where that has no evidence. `here` has the
-    same for the model itself, its log evidence, and its share of unexplained variation. `e` is the residual of y.
+    same for the model itself, its log evidence, and its share of unexplained variation. `e` is the residual of y. For
+    classes there are no factors, but `near`, the level and weights from which modes are searched.
     """
 
     Q: Array
@@ -69,6 +70,7 @@ class Replicas(NamedTuple):
     size: Places
     log_joint: Array
     here: Array
+    near: Array
 
 
 @njit(cache=True, nogil=True)
@@ -76,7 +78,7 @@ def replica(all_: Replicas, i: int) -> Replicas:
     """One replica, as views."""
     return Replicas(
         all_.Q[i], all_.R[i], all_.T[i], all_.u[i], all_.e[i], all_.s[i], all_.r[i], all_.inside[i],
-        all_.members[i], all_.size[i : i + 1], all_.log_joint[i], all_.here[i],
+        all_.members[i], all_.size[i : i + 1], all_.log_joint[i], all_.here[i], all_.near[i],
     )  # fmt: skip
 
 

@@ -226,33 +226,6 @@ _MISSED = 0.1
 _NEARLY_ALL = 0.9
 
 
-class ModelChain:
-    """A chain over subsets of `n_columns` columns, which other threads may have `stopped`."""
-
-    n_columns: int
-    stopped = False
-
-    def run(self, *, n_draws: int, n_burn_in: int, n_batches: int) -> Trace:
-        """Take steps, and record those after the burn-in."""
-        if n_burn_in:
-            self.burn_in(n_burn_in)
-        included = np.zeros((n_batches, self.n_columns))
-        batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
-        parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
-        models, steps, first = visited(model for _, part in parts for model in part)
-        evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
-        time = np.array([record[:, 2].sum() for record, _ in parts])
-        return Trace(models, evidence[first], rest[first], steps, weight, included, time)
-
-    def burn_in(self, n_steps: int) -> None:
-        """Take steps that aren't recorded."""
-        self.advance(n_steps, np.zeros(self.n_columns))
-
-    def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
-        """Log evidence, 1 − R² and weight of each step, and its model; adds to `included`."""
-        raise NotImplementedError
-
-
 def check_length(n_draws: int | None, n_chains: int) -> None:
     """Refuse chains that are too short or too few for an error to be estimated."""
     for name, value, least in (("n_draws", n_draws, _N_BATCHES), ("n_chains", n_chains, 2)):

@@ -1,0 +1,349 @@
+"""MCMC over models, for more columns than can be enumerated.
+
+    γ → γ with column i flipped,   at the rate (p_i + c) / p(γ_i | γ without i, y),   p_i = p(γ_i = 1 | γ without i, y)
+
+Weighted tempered Gibbs sampling (Zanella & Roberts 2019, "Scalable importance tempering and Bayesian variable
+selection"): every step flips a column, and a model counts with one over the sum of its rates. Leaving a model takes
+about as many steps as it has columns, however much worse its neighbours are; so of two columns that carry the same
+information, either can leave and the other take its place. For classes the rates are approximate, and a flip may be
+rejected (`_chain_jit`).
+
+In regression, modes that differ by several columns are connected by parallel tempering (Geyer 1991): replicas sample
+p_β(γ), which has the likelihood to a power β between one and zero, and swap.
+
+`_factors_jit` updates the QR factor of a model, `_laplace_jit` finds the mode of a logistic model, `_chain_jit`
+evaluates all neighbours of a model and takes the steps, `Chain` runs them; `_convergence` combines several chains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from credo.core.deadlines import check
+from credo.core.estimator import ConvergenceWarning
+from credo.core.linalg import one_blas_thread
+from credo.core.notices import warn
+from credo.core.seeds import generator
+from credo.sparse import _chain_jit
+from credo.sparse._chain_jit import EMPTY, Labels, Ladder, Problem, Target
+from credo.sparse._convergence import (
+    Trace,
+    check_length,
+    many_columns,
+    random_start,
+    run_until_converged,
+    summarize_chains,
+    visited,
+)
+from credo.sparse._dependence import DEPENDENT, lengths
+from credo.sparse._factors_jit import Columns, Replicas
+from credo.sparse._laplace import LEVEL_PRECISION, Dataset
+from credo.sparse._models import Model, ModelPosterior, ModelPrior
+from credo.sparse._slabs import Slab, bic_slab
+from credo.sparse._slabs_jit import FLOOR
+
+Array = NDArray[np.float64]
+
+
+def sample_models(
+    X: Array, y: Array, slab: Slab, prior: ModelPrior, *, least: Array | float = DEPENDENT, **options: Any
+) -> ModelPosterior:  # fmt: skip
+    """The posterior over subsets of many columns, by weighted tempered Gibbs sampling (Zanella & Roberts 2019).
+
+    A step evaluates all models that differ from the present one by one column, in O(dk) for d columns and a model of
+    k, and flips one column. The conditional probabilities of all columns, averaged over the steps, are the inclusion
+    probabilities (Rao–Blackwell). Each chain swaps with replicas at higher temperatures (parallel tempering).
+
+    Arguments as of `enumerate_models`, and `n_draws`, `n_chains`, `n_models` and `random_state`. `n_draws` steps of
+    each chain come after a burn-in of a quarter as many; by default 5000, doubled as long as the chains don't agree, up
+    to 40 000 or about two minutes.
+
+    The log mass is that of the visited models, a lower bound. `diagnostics` has the standard errors of the inclusion
+    probabilities, R-hat, the share of time at models that were ``revisited`` by other chains, the largest probability
+    of a model that some chain ``missed``, the ``inverse_temperatures`` of each chain, the ``swap_rates`` between them,
+    and the ``round_trips`` of the replicas.
+    """
+    d = X.shape[1]
+    largest, room = int(min(d, slab.max_size)), int(min(slab.max_size, slab.n))
+    log_prior, ladder = prior.log_prob(np.arange(largest + 1)), first_ladder(d, slab, largest)
+    with one_blas_thread():
+        columns = shared_columns(X, y, ridge=slab.ridge, yy=slab.yy, least=least)
+    # Steps of all replicas for one at β = 1, times what one costs: fitted to chains of 50 to 5000 columns.
+    steps = float(ladder.strides.sum() / ladder.strides[0])
+    found = _sample(
+        lambda: slab_problem(_own_rows(columns), slab, log_prior), ladder, log_prior, d, room,
+        seconds=lambda k: steps * (2e-8 * d + 4e-10 * d * k + 2e-9 * k**2), **options,
+    )  # fmt: skip
+    if not found.diagnostics["converged"]:
+        # Attributed to the caller of the estimator's fit.
+        warn(found.diagnostics["message"], ConvergenceWarning, stacklevel=4)
+    return found
+
+
+def sample_logistic(data: Dataset, prior: ModelPrior, **options: Any) -> ModelPosterior:
+    """The same for classes, at one temperature."""
+    d, each = data.n_columns, 5e-10 * data.n_columns * (len(data.y) + 100)
+    log_prior = prior.log_prob(np.arange(d + 1))
+    ladder = Ladder(np.ones(1), np.full(1, 10), np.zeros(1, dtype=np.int64), _EXPLORATION / d, np.zeros((0, 2)))
+    # A weight of k is equivalent to k copies of a row.
+    return _sample(
+        lambda: label_problem(data, log_prior), ladder, log_prior, d, int(data.weight.sum()),
+        seconds=lambda k: each * (1.0 + k / 5.0), **options,
+    )  # fmt: skip
+
+
+def _sample(
+    problem: Callable[[], ProblemOfSize], ladder: Ladder, log_prior: Array, d: int, room: int, *,
+    seconds: Callable[[float], float], n_draws: int | None = None, n_chains: int = 4, n_models: int = 1000,
+    random_state: Any = None,
+) -> ModelPosterior:  # fmt: skip
+    check_length(n_draws, n_chains)
+    chains = []
+    for number, rng in enumerate(generator(random_state).spawn(n_chains)):
+        # Every other chain starts from large models, the others from none or a few columns.
+        many = many_columns(log_prior, d, room) * (number % 2)
+        few = number if len(ladder.betas) == 1 else 0
+        starts = [random_start(rng, d, room, many, empty=(few + level) % 2 == 0) for level in range(len(ladder.betas))]
+        own = ladder._replace(holder=ladder.holder.copy(), rejected=ladder.rejected.copy())
+        chains.append(Chain(problem(), own, len(log_prior) - 1, d, starts, rng))
+
+    def summarize(traces: Sequence[Trace]) -> ModelPosterior:
+        trips = sum(chain.round_trips for chain in chains) if len(ladder.betas) > 1 else None
+        return summarize_chains(traces, log_prior, n_models=n_models, round_trips=trips)
+
+    found = run_until_converged(chains, summarize, n_draws, seconds=seconds)
+    betas = np.stack([chain.ladder.betas for chain in chains])
+    swaps = np.stack([1.0 - chain.rejection_rate for chain in chains])
+    return replace(found, diagnostics={**found.diagnostics, "inverse_temperatures": betas, "swap_rates": swaps})
+
+
+# All inner products are stored up to this many (128 MB); beyond that, each chain stores the rows of the columns that
+# entered last.
+_ALL_KEPT, _ROWS_KEPT = 16_000_000, 4_000_000
+# The size of a chain's cache of logistic models, in numbers (32 MB): the odds of all flips from each.
+_CACHED = 4_000_000
+# Steps after which factors are computed from scratch.
+_REFRESH = 250
+# Columns for which models have room at first.
+_ROOM = 16
+# Up to this many columns, all sizes are equally likely at β = 0.
+_FEW = 64
+# Parts of the burn-in, after each of which the temperatures are adapted.
+_BURN_IN = (0.05, 0.05, 0.1, 0.2, 0.6)
+# The total rate at which columns are tried at random. Zanella & Roberts (2019) use 5; on gene expressions 0.3 to 2 had
+# smaller errors than 0.05 and 5.
+_EXPLORATION = 1.0
+
+# What models of up to so many columns need: tables for more may take seconds.
+ProblemOfSize = Callable[[int], Problem]
+
+
+class Chain:
+    """Replicas at the temperatures of a ladder, each with the posteriors of all neighbours of its model.
+
+    `largest` is the size of the largest model of `n_columns` columns, `starts` the first model at each temperature.
+    Other threads may have it `stopped`.
+    """
+
+    stopped = False
+
+    def __init__(
+        self, problem: ProblemOfSize, ladder: Ladder, largest: int, n_columns: int, starts: Sequence[Model],
+        rng: np.random.Generator,
+    ) -> None:  # fmt: skip
+        self.ladder, self.n_columns, self._largest = ladder, n_columns, largest
+        self._problem, self._rng, self._rounds = problem, rng, 0
+        self._start(starts, room=_ROOM)
+
+    def run(self, *, n_draws: int, n_burn_in: int, n_batches: int) -> Trace:
+        """Take steps, and record those after the burn-in, in which the temperatures are adapted."""
+        for share in _BURN_IN if n_burn_in else ():
+            self.advance(round(share * n_burn_in), np.zeros(self.n_columns))
+            self.ladder = adapted(self.ladder)
+        included = np.zeros((n_batches, self.n_columns))
+        batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
+        parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
+        models, steps, first = visited(model for _, part in parts for model in part)
+        evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
+        time = np.array([record[:, 2].sum() for record, _ in parts])
+        return Trace(models, evidence[first], rest[first], steps, weight, included, time)
+
+    def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
+        """Log evidence, 1 − R² and weight of each step at β = 1, and its model; adds to `included`."""
+        models: list[Model] = []
+        trace, strides = np.ones((n_steps, 3)), self.ladder.strides
+        while len(models) < n_steps and not self.stopped:
+            n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
+            uniforms = self._rng.random((n_rounds, 2 * int(strides.sum()) + len(strides)))
+            while len(uniforms) and not self.stopped:
+                check()
+                done, room = len(models), self.replicas.members.shape[1]
+                seen = np.empty((n_steps - done, room), dtype=np.int64)
+                record = _chain_jit.Record(trace[done:], seen, included)
+                rounds, steps = _chain_jit.run_rounds(
+                    self.problem, self.replicas, self.ladder, record, uniforms, self._rounds % 2
+                )
+                models += _models(seen[:steps])
+                self._rounds += rounds
+                uniforms = uniforms[rounds:]
+                if len(uniforms):
+                    self._start(self._members(), room=2 * room)
+        return trace, models
+
+    @property
+    def round_trips(self) -> float:
+        """Estimated number of round trips of replicas between β = 1 and β = 0 since the temperatures were adapted.
+
+        With r the rejection rate of a pair, 1/(2 + 2Σ r/(1 − r)) a round (Syed et al. 2022, theorem 1). Each brings a
+        model that is independent of those before it.
+        """
+        tried, rate = self.ladder.rejected[:, 1], np.minimum(self.rejection_rate, 1.0 - 1e-12)
+        # A pair has its turn in every other round.
+        return float(2.0 * tried.max(initial=0.0) / (2.0 + 2.0 * np.sum(rate / (1.0 - rate))))
+
+    @property
+    def rejection_rate(self) -> Array:
+        """Of swaps, for each pair of temperatures."""
+        return np.asarray(self.ladder.rejected[:, 0] / np.maximum(self.ladder.rejected[:, 1], 1.0))
+
+    def _start(self, starts: Sequence[Model], *, room: int) -> None:
+        """Put replicas at models, with room for that many columns."""
+        room = max(min(room + int(self.ladder.strides.max()), self._largest), max(map(len, starts)), 1)
+        # Neighbours have one column more.
+        self.problem = self._problem(room + 1)
+        self.replicas = _replicas(self.problem, len(starts), self.n_columns, room)
+        for i, model in enumerate(starts):
+            self.replicas.size[i], self.replicas.members[i, : len(model)] = len(model), model
+
+    def _members(self) -> list[Model]:
+        pairs = zip(self.replicas.members, self.replicas.size.tolist(), strict=True)
+        return [tuple(row[:k].tolist()) for row, k in pairs]
+
+
+def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
+    """Columns of unit length, with what all chains share; `ridge` is what the slab adds to squared lengths."""
+    d = X.shape[1]
+    scale = lengths(X)
+    scale = np.where(scale > 0, scale, 1.0)
+    # By rows, qᵀX is twice as fast as by columns.
+    U = np.ascontiguousarray(X / scale)
+    kept = d * d <= _ALL_KEPT
+    return Columns(
+        X=U,
+        y=np.ascontiguousarray(y / np.sqrt(yy)),
+        scale=2.0 * np.log(scale),
+        square=np.einsum("ij,ij->j", U, U) + ridge / scale**2,
+        ridge=ridge / scale**2,
+        least=np.zeros(d) if ridge else np.broadcast_to(np.asarray(least, dtype=np.float64), (d,)).copy(),
+        slack=max(yy - float(y @ y), 0.0) / yy,
+        gram=U.T @ U if kept else np.empty((0, d)),
+        row=np.arange(d) if kept else np.full(d, -1),
+        owner=np.empty(0, dtype=np.int64),
+        turn=np.zeros(1, dtype=np.int64),
+    )
+
+
+def first_ladder(d: int, slab: Slab, largest: int) -> Ladder:
+    """Inverse temperatures in equal ratios down to where the best fit counts one nat, and zero.
+
+    Few columns have the steepest modes beside each other and the cheapest steps: many temperatures that swap often. Of
+    many columns, steps at β = 1 take most of the time.
+    """
+    n_levels, stride, hot = (12, 2, 2) if d <= 100 else (12, 10, 2) if d <= 1000 else (6, 16, 1)
+    sizes = np.arange(1, min(_ROOM, largest) + 1)
+    perfect, none = (slab.score(sizes, np.full(len(sizes), rest)) for rest in (FLOOR, 1.0))
+    reach = float((perfect - none).max(initial=2.0))
+    betas = np.append(reach ** -np.linspace(0.0, 1.0, n_levels - 1), 0.0)
+    strides = np.full(n_levels, hot)
+    strides[0] = stride
+    return Ladder(betas, strides, np.arange(n_levels), _EXPLORATION / max(d, 1), np.zeros((n_levels - 1, 2)))
+
+
+def adapted(ladder: Ladder) -> Ladder:
+    """Temperatures with equal rejection rates of swaps (Syed et al. 2022, algorithm 4).
+
+    One accepted and one rejected swap are added to those that were tried, so that a few can't decide.
+    """
+    rejected, tried = ladder.rejected.T
+    barrier = np.append(0.0, np.cumsum((rejected + 1.0) / (tried + 2.0)))
+    betas = np.interp(np.linspace(0.0, barrier[-1], len(barrier)), barrier, ladder.betas)
+    return ladder._replace(betas=betas, rejected=np.zeros_like(ladder.rejected))
+
+
+def slab_problem(columns: Columns, slab: Slab, log_prior: Array) -> ProblemOfSize:
+    """The posterior over linear models as compiled code reads it.
+
+    At β = 0 all sizes of few columns are equally likely, so that replicas come to large models that few lead to. Of
+    many columns those would be models of half the rows: there prior and slab still count, with R² = 0.
+    """
+    d = columns.X.shape[1]
+    logdet = columns.scale + np.log(np.maximum(columns.square, 1e-300))
+
+    def problem(room: int) -> Problem:
+        sizes = np.arange(min(room, len(log_prior) - 1) + 1)
+        if d <= _FEW:
+            reference = betaln(sizes + 1.0, d - sizes + 1.0)
+        else:
+            reference = log_prior[: len(sizes)] + slab.score(sizes, np.ones(len(sizes)), float(logdet.mean()) * sizes)
+        return Problem(columns, _NO_LABELS, Target(log_prior, reference, slab.formula(int(sizes[-1]))))
+
+    return problem
+
+
+def label_problem(data: Dataset, log_prior: Array) -> ProblemOfSize:
+    """The posterior over logistic models, with a cache for those of one chain."""
+    d, room = data.n_columns, max(_CACHED // data.n_columns, 16)
+    # At most half full, so that collisions find a free place nearby.
+    size = 1 << (2 * room - 1).bit_length()
+    labels = Labels(
+        data.ZT, data.y, data.weight, LEVEL_PRECISION, 1.0 / data.variance,
+        np.random.default_rng(0).integers(0, 2**64, size=d, dtype=np.uint64), np.zeros(size, dtype=np.uint64),
+        np.full(size, EMPTY), np.empty(room), np.empty((room, d)), np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
+    target = Target(log_prior, log_prior, bic_slab(2.0, 1.0).formula(0))
+    return lambda room: Problem(_NO_COLUMNS, labels, target)
+
+
+def _own_rows(columns: Columns) -> Columns:
+    """The same for one chain, with its own rows of inner products where not all are stored."""
+    if len(columns.gram):
+        return columns
+    d, turn = columns.X.shape[1], np.zeros(1, dtype=np.int64)
+    n_rows = max(_ROWS_KEPT // max(d, 1), 1)
+    return columns._replace(gram=np.empty((n_rows, d)), row=np.full(d, -1), owner=np.full(n_rows, -1), turn=turn)
+
+
+def _replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
+    """Empty models, one for each level, with room for so many columns."""
+    n = len(problem.columns.X)
+    # Only linear models have factors, only logistic ones a mode.
+    k, near = (0, d + 1) if len(problem.labels.y) else (room, 0)
+    return Replicas(
+        Q=np.zeros((levels, k, n + k)), R=np.zeros((levels, k, k)), T=np.zeros((levels, k, k)),
+        u=np.zeros((levels, k)), e=np.zeros((levels, n + k)), s=np.empty((levels, d)), r=np.empty((levels, d)),
+        inside=np.zeros((levels, d), dtype=np.bool_), members=np.zeros((levels, room), dtype=np.int64),
+        size=np.zeros(levels, dtype=np.int64), log_joint=np.zeros((levels, d)), here=np.zeros((levels, 3)),
+        near=np.zeros((levels, near)),
+    )  # fmt: skip
+
+
+def _models(seen: NDArray[np.int64]) -> list[Model]:
+    """Models from rows of columns in any order, filled up with −1; equal ones are one object."""
+    rows, known = np.sort(seen, axis=1), dict[bytes, Model]()
+    for row in rows:
+        if (key := row.tobytes()) not in known:
+            known[key] = tuple(row[row >= 0].tolist())
+    return [known[row.tobytes()] for row in rows]
+
+
+_NO_COLUMNS = shared_columns(np.empty((0, 0)), np.empty(0), ridge=0.0, yy=1.0, least=0.0)
+_NONE, _NO_KEYS, _NO_PLACES = np.empty(0), np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+_NO_LABELS = Labels(
+    np.empty((0, 0)), _NONE, _NONE, 1.0, 1.0, _NO_KEYS, _NO_KEYS, _NO_PLACES, _NONE, np.empty((0, 0)), _NO_PLACES
+)
