@@ -35,7 +35,7 @@ def test_the_levels_of_a_column_share_a_length_scale():
     assert np.ptp(inner.relevance_[:-1]) == pytest.approx(0.0, abs=1e-12)
     assert inner.relevance_trace_.shape[1] == inner.n_features_in_
     np.testing.assert_allclose(inner.relevance_trace_[-1], inner.relevance_)
-    plots.relevances(inner, ax=Figure().subplots())
+    plots.importances(inner, ax=Figure().subplots())
     ax = plots.evidence_surface(inner, n=3, ax=Figure().subplots())
     assert "soil" in ax.get_xlabel() + ax.get_ylabel()
 

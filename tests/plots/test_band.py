@@ -127,7 +127,7 @@ def test_a_number_of_draws_needs_a_model_that_can_draw(ax):
     x = np.linspace(0, 1, 4)
     with pytest.raises(TypeError, match=r"draws=5 asks for functions from a model: give the model in place of its"):
         band(x, Normal(x, np.ones(4)), draws=5, ax=ax)
-    with pytest.raises(TypeError, match="a LinearRegression can't draw functions; leave draws out"):
+    with pytest.raises(TypeError, match="a LinearRegression can't draw functions"):
         band(x, LinearRegression().fit(x[:, None], x**2), draws=5, ax=ax)
 
 

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from credo.ensemble import AdaBoostClassifier
 from credo.linear import LogisticRegression
-from credo.plots import adaboost_rounds, losses, reliability
+from credo.plots import adaboost_rounds, reliability
 
 X = np.random.default_rng(0).normal(size=(80, 2))
 Y = np.where(np.square(X).sum(axis=1) > 1.4, "out", "in")
@@ -32,26 +32,6 @@ def test_the_regions_are_those_of_the_votes_so_far(model):
     assert len(adaboost_rounds(model, X, Y, n=10, ax=Figure().subplots())) == 6
 
 
-def test_bad_rounds_and_models_are_refused_in_words(model):
-    with pytest.raises(ValueError, match=r"rounds must be whole numbers from 1 to 20, .* got \[21\]"):
-        adaboost_rounds(model, X, Y, rounds=[21])
-    with pytest.raises(ValueError, match="a LogisticRegression has no rounds"):
-        adaboost_rounds(LogisticRegression(alpha=1.0).fit(X, Y), X, Y)
-    with pytest.raises(ValueError, match="limit must be"):
-        losses(limit=-1.0)
-
-
-def test_the_losses_are_those_of_the_textbook():
-    """ESL 10.6: all are 1 at margin 0, and bound the 0–1 loss from above."""
-    ax = losses(ax=Figure().subplots())
-    curves = {line.get_label(): line.get_xydata() for line in ax.lines[:4]}
-    margin = curves["0–1"][:, 0]
-    for name in ("exponential", "cross-entropy", "hinge"):
-        assert np.interp(0.0, *curves[name].T) == pytest.approx(1.0)
-        assert (curves[name][:, 1] >= curves["0–1"][:, 1] - 1e-12).all()
-    np.testing.assert_allclose(curves["cross-entropy"][:, 1], -np.log2(1 / (1 + np.exp(-margin))))
-
-
 def test_the_reliability_of_probabilities_improves_by_calibration():
     """The share of groups whose interval misses the diagonal, in held-out rows of ESL's sphere."""
     rng = np.random.default_rng(1)
@@ -64,3 +44,10 @@ def test_the_reliability_of_probabilities_improves_by_calibration():
         line = next((line for line in ax.lines if line.get_label() == "interval misses the diagonal"), None)
         missed.append(0 if line is None else len(line.get_xdata()))
     assert missed[1] <= missed[0] - 4
+
+
+def test_bad_rounds_and_models_are_refused_in_words(model):
+    with pytest.raises(ValueError, match=r"rounds must be whole numbers from 1 to 20, .* got \[21\]"):
+        adaboost_rounds(model, X, Y, rounds=[21])
+    with pytest.raises(ValueError, match="a LogisticRegression has no rounds"):
+        adaboost_rounds(LogisticRegression(alpha=1.0).fit(X, Y), X, Y)

@@ -13,21 +13,14 @@ def test_a_bernoulli_and_arrays_say_the_same():
         found = forecast(y, prediction)
         np.testing.assert_allclose(found.table, expected)
         assert found.codes.tolist() == y
-        assert found.classes == [0, 1]
+        assert found.classes.tolist() == [0, 1]
 
 
 def test_words_are_ordered_as_a_classifier_orders_them():
     found = forecast(pd.Series(["no", "yes", "no"]), [0.1, 0.8, 0.3])
-    assert found.classes == ["no", "yes"]
+    assert found.classes.tolist() == ["no", "yes"]
     assert found.codes.tolist() == [0, 1, 0]
     assert ordered([3, "a", 1]) == [1, 3, "a"]
-
-
-def test_a_distribution_is_brought_into_the_order_that_is_said():
-    dist = Categorical([[0.1, 0.2, 0.7]], classes=["a", "b", "c"])
-    found = forecast(["b"], dist, ["c", "a", "b"])
-    assert found.codes.tolist() == [2]
-    np.testing.assert_allclose(found.table, [[0.7, 0.1, 0.2]])
 
 
 @pytest.mark.parametrize(
@@ -35,11 +28,11 @@ def test_a_distribution_is_brought_into_the_order_that_is_said():
     [([1, 1], 2, [0, 1]), ([-1, -1], 2, [-1, 1]), ([True], 2, [0, 1]), ([2, 0], 4, [0, 1, 2, 3])],
 )
 def test_a_class_may_be_absent_where_the_labels_are_the_usual_numbers(y, n_classes, expected):
-    assert forecast(y, np.full((len(y), n_classes), 1 / n_classes)).classes == expected
+    assert forecast(y, np.full((len(y), n_classes), 1 / n_classes)).classes.tolist() == expected
 
 
 def test_an_absent_class_of_another_name_has_to_be_said():
-    with pytest.raises(ValueError, match=r"of 2 classes, and y holds 'no': say which .* by classes="):
+    with pytest.raises(ValueError, match="'no', which is not among the classes 0, 1"):
         forecast(["no", "no"], [0.1, 0.2])
     assert forecast(["no", "no"], [0.1, 0.2], ["no", "yes"]).codes.tolist() == [0, 0]
 
@@ -47,17 +40,16 @@ def test_an_absent_class_of_another_name_has_to_be_said():
 @pytest.mark.parametrize(
     ("y", "prediction", "classes", "message"),
     [
-        ([0, 1], [0.1, 0.2, 0.3], None, r"one row for each of the 2 labels.*got shape \(3,\)"),
-        ([0, 1], [0.1, 1.2], None, r"between 0 and 1; got 1\.2 in row 1\. Scores of a classifier without"),
-        ([0, 1], [0.1, np.nan], None, "between 0 and 1; got nan in row 1"),
-        ([0, 1], [[0.5, 0.5], [0.5, 0.7]], None, "each row of probabilities sums to one; row 1 sums to 1.2"),
+        ([0, 1], [0.1, 0.2, 0.3], None, "one row for each of the 2 labels; got 3"),
+        ([0, 1], [0.1, 1.2], None, "probs must be between 0 and 1"),
+        ([0, 1], [0.1, np.nan], None, "probs must not contain NaN"),
+        ([0, 1], [[0.5, 0.5], [0.5, 0.7]], None, "probs of row 1 must sum to 1; they sum to 1.2"),
         ([0, None], [0.1, 0.2], None, "y has no label in row 1: None"),
         ([0, np.nan], [0.1, 0.2], None, "y has no label in row 1: nan"),
         ([], [], None, "nothing to draw: y is empty"),
         ([[0, 1]], [0.1], None, r"one label for each row; got an array of shape \(1, 2\)"),
-        ([0, 2], [0.1, 0.2], [0, 1], "y holds 2 in row 1, which is none of the classes 0, 1"),
-        ([0, 1], [0.1, 0.2], [0, 1, 2], "of 2 classes, and classes names 0, 1, 2"),
-        (["a"], Categorical([[0.5, 0.5]], classes=["a", "b"]), ["a", "c"], "'a', 'b'; classes names 'a', 'c'"),
+        ([0, 2], [0.1, 0.2], [0, 1], "is 2, which is not among the classes 0, 1"),
+        ([0, 1], [0.1, 0.2], [0, 1, 2], "probs has 2 columns, but classes has the shape"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(y, prediction, classes, message):
@@ -66,7 +58,7 @@ def test_what_cannot_be_drawn_is_said(y, prediction, classes, message):
 
 
 def test_predictions_of_numbers_are_no_probabilities():
-    with pytest.raises(TypeError, match=r"must be probabilities, as model\.predict_dist.* got a Normal"):
+    with pytest.raises(TypeError, match="must be a Bernoulli or a Categorical; got a Normal"):
         forecast([0, 1], Normal([0.0, 1.0], 1.0))
 
 

@@ -19,8 +19,8 @@ def cells(ax):
     """The texts of the table by (row, column)."""
     found = {}
     for text in ax.texts:
-        j, i = text.xy
-        found.setdefault((i, j), []).append(text.get_text())
+        j, i = text.get_position()
+        found[(i, j)] = text.get_text().splitlines()
     return found
 
 

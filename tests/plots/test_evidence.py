@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
-from scipy.ndimage import maximum_filter
 from sklearn.base import BaseEstimator
 
 from credo import GPRegressor
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.kernels import RBF, Periodic
 from credo.plots import evidence_surface
-from credo.plots._evidence import peaks
 
 LEVELS = [-100.0, -30.0, -10.0, -3.0, -1.0]
 
@@ -62,9 +60,8 @@ def test_the_contours_are_the_evidence_below_its_maximum(ax):
     assert drawn.levels.tolist() == LEVELS
     for level, path in zip(drawn.levels, drawn.get_paths(), strict=True):
         depth = [model.log_evidence([math.log(x), 0.0, math.log(y)], gradient=False) - 12.5 for x, y in path.vertices]
-        # The pass between the cones has an edge, on which a spline is off by some of a grid step.
-        np.testing.assert_allclose(np.median(depth), level, rtol=0.01)
-        np.testing.assert_allclose(depth, level, rtol=0.25, atol=0.1)
+        # Between two grid points, contours follow straight lines.
+        np.testing.assert_allclose(np.median(depth), level, rtol=0.03)
 
 
 def test_both_maxima_are_marked(ax):
@@ -79,10 +76,10 @@ def test_one_maximum_has_one_mark(ax):
 
 
 def test_the_axes_are_logarithmic_and_as_wide_as_the_span(ax):
-    evidence_surface(Landscape(), n=5, span=(10.0, 4.0), ax=ax)
+    evidence_surface(Landscape(), n=5, span=10.0, ax=ax)
     assert ax.get_xscale() == ax.get_yscale() == "log"
     np.testing.assert_allclose(ax.get_xlim(), [0.2, 20.0])
-    np.testing.assert_allclose(ax.get_ylim(), [0.025, 0.4])
+    np.testing.assert_allclose(ax.get_ylim(), [0.01, 1.0])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("length scale", "noise variance")
 
 
@@ -119,7 +116,7 @@ def test_a_process_is_drawn_in_the_units_of_x_and_y(ax, process):
             theta = process.theta_.copy()
             theta[place] += np.log(vertex / fitted)
             depth = process.log_evidence(theta, gradient=False) - process.log_evidence_
-            assert depth == pytest.approx(level, abs=0.03)
+            assert depth == pytest.approx(level, abs=0.1)
 
 
 def test_a_variance_is_told_in_the_units_of_y(ax, process):
@@ -171,9 +168,9 @@ def test_wrong_parameters_are_refused_with_the_right_ones(ax, wrong):
         evidence_surface(Landscape(), wrong, ax=ax)
 
 
-@pytest.mark.parametrize("wrong", [1.0, 0.1, (3.0, np.inf), (2.0, 2.0, 2.0)])
+@pytest.mark.parametrize("wrong", [1.0, 0.1, np.inf])
 def test_wrong_spans_are_refused(ax, wrong):
-    with pytest.raises(ValueError, match="span must be a factor above 1, or one for each parameter"):
+    with pytest.raises(ValueError, match="span must be a factor above 1, as in 30"):
         evidence_surface(Landscape(), span=wrong, ax=ax)
 
 
@@ -188,32 +185,3 @@ def test_too_small_a_grid_and_too_few_parameters_are_refused(ax):
 def bumps(*centers, size=41):
     x = np.linspace(-3, 3, size)
     return sum(h * np.exp(-2 * ((x[:, None] - a) ** 2 + (x - b) ** 2)) for a, b, h in centers)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_without_prominence_they_are_all_cells_above_their_neighbours(seed):
-    values = np.random.default_rng(seed).normal(size=(15, 20))
-    found = [cell for cell, _ in peaks(values, prominence=0.0)]
-    expected = np.argwhere(values == maximum_filter(values, size=3, mode="constant", cval=-np.inf))
-    assert sorted(found) == sorted(map(tuple, expected.tolist()))
-    heights = [values[cell] for cell in found]
-    assert heights == sorted(heights, reverse=True)
-
-
-def test_regions_part_the_grid():
-    values = np.random.default_rng(1).normal(size=(12, 9))
-    cells = [cell for _, region in peaks(values, prominence=0.3) for cell in region]
-    assert len(cells) == len(set(cells)) == values.size
-
-
-def test_a_bump_on_a_slope_counts_only_where_it_stands_out():
-    values = bumps((-1, -1, 5.0), (1, 1, 2.0)) + 0.01 * np.random.default_rng(0).normal(size=(41, 41))
-    found = [cell for cell, _ in peaks(values, prominence=0.5)]
-    assert len(found) == 2
-    np.testing.assert_allclose(np.linspace(-3, 3, 41)[np.array(found)], [[-1, -1], [1, 1]], atol=0.16)
-    assert [cell for cell, _ in peaks(values, prominence=3.0)] == found[:1]
-
-
-def test_holes_belong_to_no_region():
-    values = np.array([[1.0, np.nan, 2.0]])
-    assert peaks(values, prominence=0.1) == [((0, 2), {(0, 2)}), ((0, 0), {(0, 0)})]

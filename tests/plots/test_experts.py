@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from sklearn.linear_model import LinearRegression
 
 from credo.ensemble import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-from credo.plots import expert_regions, weights_by_rows
+from credo.linear import LinearRegression
+from credo.plots import expert_regions
 from credo.plots._classes import color
 
 
@@ -54,11 +54,3 @@ def test_what_can_not_be_drawn_is_said(ax):
     model = MixtureOfExpertsRegressor(1, random_state=0).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="the model's 1 columns and y a value for each row"):
         expert_regions(model, X, X[:3, 0], ax=ax)
-    with pytest.raises(ValueError, match="weights must have a row for each of the 2 sizes"):
-        weights_by_rows([1, 2], [[0.5, 0.5]], ["a", "b"], ax=ax)
-
-
-def test_weights_are_lines_over_the_rows(ax):
-    weights_by_rows([10, 100, 1000], [[0.5, 0.5], [0.3, 0.7], [0.0, 1.0]], ["a", "b"], ax=ax)
-    np.testing.assert_allclose(ax.lines[1].get_xydata(), [[10, 0.5], [100, 0.7], [1000, 1.0]])
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10", "100", "1000"]

@@ -31,7 +31,7 @@ NAMES = [
     "",
 ]
 # Figures and other members that draw no names from data.
-WITHOUT_NAMES = {"calibration", "evidence_surface", "losses", "model_scores", "prior_draws", "shorten", "style", "svg"}
+WITHOUT_NAMES = {"calibration", "evidence_surface", "model_scores", "shorten", "style", "svg"}
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +76,9 @@ def classes(n):
 
 DRAWINGS = {
     "adaboost_rounds": lambda m, name, ax: plots.adaboost_rounds(m["boosted"], m["two"], m["labels"], n=20, ax=ax),
-    "bagged_curves": lambda m, name, ax: plots.bagged_curves(m["bagged"], m["X"].iloc[:, :1], m["y"], ax=ax),
     "band": lambda m, name, ax: plots.band(np.arange(3.0), Normal(np.zeros(3), np.ones(3)), name=name, ax=ax),
     "bars": lambda m, name, ax: plots.bars(NAMES, np.arange(len(NAMES)) + 1.0, label=name, ax=ax),
-    "coefficient_density": lambda m, name, ax: plots.coefficient_density(m["subsets"], ax=ax),
+    "coefficient_density": lambda m, name, ax: plots.coefficient_density(m["subsets"], 0, ax=ax),
     "coefficient_path": lambda m, name, ax: plots.coefficient_path(m["X"], m["y"], ax=ax),
     "coefficients": lambda m, name, ax: plots.coefficients(
         NAMES, np.ones(len(NAMES)), lower=np.zeros(len(NAMES)), upper=np.full(len(NAMES), 2.0), label=name, ax=ax
@@ -88,21 +87,15 @@ DRAWINGS = {
     "confusion": lambda m, name, ax: plots.confusion(classes(20), classes(20)[::-1], ax=ax),
     "decision_regions": lambda m, name, ax: plots.decision_regions(m["logistic"], m["two"], m["labels"], n=20, ax=ax),
     "expert_regions": lambda m, name, ax: plots.expert_regions(m["experts"], m["two"], m["y"], ax=ax),
+    "importances": lambda m, name, ax: plots.importances(m["process"], ax=ax),
     "inclusions": lambda m, name, ax: plots.inclusions(m["subsets"], ax=ax),
     "next_points": lambda m, name, ax: plots.next_points(m["line"], m["X"].iloc[:, :1], name=name, ax=ax),
-    "over_time": lambda m, name, ax: plots.over_time(
-        np.arange(5.0), np.ones(5), np.ones(5), interval=(np.zeros(5), np.full(5, 2.0)), name=name, ax=ax
-    ),
     "predicted_vs_actual": lambda m, name, ax: plots.predicted_vs_actual([1.0, 2.0], [1.0, 2.0], name=name, ax=ax),
-    "relevance_trace": lambda m, name, ax: plots.relevance_trace(m["process"], ax=ax),
-    "relevances": lambda m, name, ax: plots.relevances(m["process"], ax=ax),
     "reliability": lambda m, name, ax: plots.reliability(NAMES[:2] * 20, law(2, 40), ax=ax),
     "residuals": lambda m, name, ax: plots.residuals([1.0, 2.0], [1.0, 2.0], name=name, ax=ax),
     "roc": lambda m, name, ax: plots.roc(classes(40), law(4, 40), ax=ax),
-    "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], name=name, ax=ax),
-    "top_models": lambda m, name, ax: plots.top_models(m["subsets"], ax=ax),
+    "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], target=name, ax=ax),
     "tree": lambda m, name, ax: plots.tree(m["tree"], ax=ax),
-    "weights_by_rows": lambda m, name, ax: plots.weights_by_rows([1, 2], [[0.5, 0.5]] * 2, NAMES[:2], ax=ax),
     "weight_posterior": lambda m, name, ax: plots.weight_posterior(m["linear"], ax=ax),
 }
 

@@ -54,13 +54,6 @@ def test_a_weight_is_drawn_from_the_zero_before_it_enters(ax):
     np.testing.assert_array_equal(line.get_ydata(), [np.nan, np.nan, 0.0, 3.0])
 
 
-def test_against_the_norm_the_axis_is_the_sum_of_magnitudes(ax):
-    path = lasso_path(X, Y)
-    coefficient_path(path, against="norm", ax=ax)
-    np.testing.assert_allclose(curves(ax)[0].get_xdata(), np.abs(path.coefs).sum(axis=0))
-    assert "‖w‖₁" in ax.get_xlabel()
-
-
 def test_rows_make_their_own_path_with_the_names_of_their_columns(ax):
     coefficient_path(X, Y, ax=ax)
     last = lasso_path(X, Y).coefs[:, -1]
@@ -89,12 +82,6 @@ def test_the_two_rules_are_marked_where_the_model_has_them(ax, model):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(found)
 
 
-def test_against_the_norm_the_marks_stand_at_the_models_own_norm(ax, model):
-    coefficient_path(lasso_path(X, Y, n_alphas=400), model=model, against="norm", ax=ax)
-    (found,) = [x for label, x in marks(ax).items() if "least" in label]
-    assert found == pytest.approx(np.abs(model.coef_).sum(), rel=1e-2)
-
-
 def test_of_many_columns_the_largest_at_the_models_penalty_are_named(ax):
     wide = RNG.normal(size=(50, 300))
     y = wide[:, :3] @ [4.0, 3.0, 2.0] + RNG.normal(size=50)
@@ -107,29 +94,6 @@ def test_of_many_columns_the_largest_at_the_models_penalty_are_named(ax):
 
 def colors(ax):
     return {text.get_text(): text.get_color() for text in ax.texts}
-
-
-def test_a_column_has_one_colour_with_a_model_and_without():
-    """At the penalty of the simpler rule the order of the weights is another than at the end of the path."""
-    rng = np.random.default_rng(1)
-    names = [f"x{i}" for i in range(12)]
-    rows = pd.DataFrame(rng.normal(size=(40, 12)), columns=names)
-    rows["x1"] += rows["x0"]
-    y = rows.to_numpy() @ np.linspace(1, 0.2, 12) + rng.normal(size=40)
-    model = LassoCV(rule="one-standard-error").fit(rows, y)
-    path = lasso_path(rows, y, alphas=model.alphas_)
-    plain, marked = (
-        coefficient_path(path, max_labels=6, ax=Figure(figsize=(6, 4)).subplots(), **more)
-        for more in ({}, {"model": model})
-    )
-    assert list(colors(plain)) != list(colors(marked)), "the figures name others"
-    shared = colors(plain).keys() & colors(marked).keys()
-    assert shared and all(colors(plain)[name] == colors(marked)[name] for name in shared)
-    for ax in (plain, marked):
-        assert len(set(colors(ax).values())) == 6
-        last = dict(zip(names, path.coefs[:, -1], strict=True))
-        drawn = {line.get_ydata()[-1]: line.get_color() for line in curves(ax)}
-        assert all(drawn[last[name]] == shade for name, shade in colors(ax).items())
 
 
 def test_names_do_not_overlap_and_are_no_more_than_find_room():
@@ -156,7 +120,6 @@ def test_a_path_of_one_penalty_shows_points(ax):
     [
         (lambda cv: ((X,), {}), ValueError, r"needs their targets: coefficient_path\(X, y\)"),
         (lambda cv: ((X, Y), {"names": ["a"]}), ValueError, "there are 1 names for the 5 columns"),
-        (lambda cv: ((X, Y), {"against": "time"}), ValueError, "against"),
         (
             lambda cv: ((Lasso(0.1).fit(X, Y),), {}),
             TypeError,

@@ -93,37 +93,6 @@ def test_each_of_several_classes_against_the_rest(ax):
     assert [entry.split(" ±")[0] for entry in entries(ax)] == expected
 
 
-def test_one_event_of_several_classes(ax):
-    rng = np.random.default_rng(4)
-    y, table = rng.choice(["a", "b", "c"], size=60), rng.dirichlet(np.ones(3), size=60)
-    roc(y, table, positive="b", ax=ax)
-    assert entries(ax)[0].startswith(f"{roc_auc_score(y == 'b', table[:, 1]):.3f}")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == (
-        "false positive rate (share of the others)",
-        "true positive rate (share of b)",
-    )
-
-
-def test_the_event_may_be_the_first_class(ax, ranked):
-    y, p = ranked
-    roc(y, p, positive=0, ax=ax)
-    assert entries(ax)[0].startswith(f"{roc_auc_score(y, p):.3f}")
-
-
-def test_of_many_curves_the_worst_are_named(ax):
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 10, size=400)
-    table = rng.dirichlet(np.ones(10), size=400) + 0.1 * np.eye(10)[y]
-    table /= table.sum(axis=1, keepdims=True)
-    roc(y, table, max_curves=3, ax=ax)
-    areas = np.array([roc_auc_score(y == k, table[:, k]) for k in range(10)])
-    worst = sorted(np.argsort(areas)[:3])
-    assert [entry.split(" ±")[0] for entry in entries(ax)[:3]] == [f"y = {k}: {areas[k]:.3f}" for k in worst]
-    rest = np.sort(areas)[3:]
-    assert entries(ax)[3] == f"7 more: {rest[0]:.3f} to {rest[-1]:.3f}"
-    assert len(ax.lines) == 1 + 10
-
-
 def test_a_class_of_one_row_has_an_area_without_error(ax):
     roc([0, 0, 0, 1], [0.1, 0.5, 0.2, 0.3], ax=ax)
     assert entries(ax) == ["0.667"]
@@ -132,12 +101,9 @@ def test_a_class_of_one_row_has_an_area_without_error(ax):
 @pytest.mark.parametrize(
     ("y", "prediction", "options", "message"),
     [
-        ([1, 1], [0.2, 0.3], {}, "needs events and others, and every label in y is 1"),
-        ([0, 0], [0.2, 0.3], {}, "needs events and others, and no label in y is 1"),
+        ([1, 1], [0.2, 0.3], {}, "needs two classes, and every label in y is 1"),
+        ([0, 0], [0.2, 0.3], {}, "needs two classes, and every label in y is 0"),
         ([0, 0], [[0.2, 0.3, 0.5]] * 2, {}, "needs two classes, and every label in y is 0"),
-        ([0, 1], {}, {}, "nothing to draw: the dict"),
-        ([0, 1, 2], {"m": np.eye(3)}, {}, r"need one event, and there are 3 classes: say positive=, one of 0, 1, 2"),
-        ([0, 1], [0.2, 0.3], {"positive": "yes"}, "positive must be one of the classes 0, 1; got 'yes'"),
     ],
 )
 def test_what_has_no_curve_is_said(ax, y, prediction, options, message):

@@ -4,13 +4,12 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 
 from credo.ensemble import TransformedTarget
-from credo.gp import GPRegressor
-from credo.kernels import RBF, Matern32, Matern52
-from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.linear import BayesianLinearRegression
 from credo.sparse import SpikeSlabRegressor
-from credo.study._catalogue import CARDS, chosen_cards, known_name, names, short_name
+from credo.study._catalogue import CARDS, chosen_cards, known_name, names
 from credo.study._size import Size, Times
 
 REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
@@ -138,27 +137,17 @@ def test_varying_noise_is_for_tables_whose_spread_varies_unless_it_is_named():
 
 
 @pytest.mark.parametrize("name", [name for name in REGRESSORS if name not in IN_TIME])
-def test_regressors_have_their_name(name):
-    assert short_name(estimators((name, "linear", "bayes"), Size(300, 6))[0][name]) == name
-
-
-@pytest.mark.parametrize("name", ["gp", "gp-matern"])
-def test_processes_with_one_length_scale_have_their_name(name):
-    assert short_name(estimators((name,), Size(300, 120))[0][name]) == name
+def test_regressors_can_be_made(name):
+    assert hasattr(estimators((name, "linear", "bayes"), Size(300, 6))[0][name], "fit")
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_classifiers_have_their_name(name):
-    assert short_name(estimators((name, "logistic", "discriminant"), Size(300, 6, classes=2))[0][name]) == name
+def test_classifiers_can_be_made(name):
+    made, _ = estimators((name, "logistic", "discriminant"), Size(300, 6, classes=2))
+    assert is_classifier(made[name])
 
 
-def test_processes_are_told_apart_by_their_kernels():
-    assert short_name(GPRegressor(RBF())) == "gp"
-    assert short_name(GPRegressor(Matern52())) == short_name(GPRegressor("matern52")) == "gp-matern"
-    assert short_name(GPRegressor(Matern32())) is None
-    in_time = Size(120, 2, times=Times(0, 3650.0, 30.0, (365.25,)))
-    for name in IN_TIME:
-        assert short_name(estimators((name,), in_time)[0][name]) == name
+def test_models_in_time_need_times():
     assert "naive-season" not in estimators(None, Size(120, 2, times=Times(0, 3650.0, 30.0)))[0]
 
 
@@ -166,7 +155,6 @@ def test_processes_are_told_apart_by_their_kernels():
     ("kind", "name"), [("log", "linear-log"), ("box-cox", "linear-power"), ("yeo-johnson", "linear-power")]
 )
 def test_models_of_a_transformed_target_have_their_name(kind, name):
-    assert short_name(TransformedTarget(LinearRegression(), transformation=kind, random_state=0)) == name
     made, _ = estimators((name,), Size(50, 2), kind)
     assert isinstance(made[name], TransformedTarget) and made[name].transformation == kind
 

@@ -20,7 +20,7 @@ def test_levels_words_and_numbers_are_those_of_the_reports_figure():
     model = TableModel(Preparation(standardize=True), SpikeSlabClassifier("beta-binomial"), "y")
     with pytest.warns(UserWarning, match="linearly dependent"):
         model.fit(frame, y)
-    found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, frame, y)
+    found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, len(frame))
     assert [each["name"] for each in found] == [figure.names[i] for i in figure.order]
     assert [each["inclusion_probability"] for each in found] == pytest.approx(figure.values[figure.order])
     assert {"soil", "dose"} < {each["name"] for each in found} and "win" in found[0]["name"]
@@ -35,7 +35,7 @@ def test_copies_share_a_probability_and_have_that_of_the_reports_bar_together():
         model = TableModel(Preparation(standardize=True), kind, "y")
         with pytest.warns(UserWarning, match="are identical up to offset"):
             model.fit(frame, target.to_numpy())
-        found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, frame, target.to_numpy())
+        found, figure = inclusions({"spike-slab": model}), shown({"spike-slab": model}, len(frame))
         own, together = (
             {each["name"]: each[key] for each in found} for key in ("inclusion_probability", "with_copies")
         )

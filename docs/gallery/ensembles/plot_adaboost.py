@@ -39,7 +39,17 @@ credo.plots.adaboost_rounds(model, X, y, rounds=[1, 2, 3, 10, 20, 40])
 # found by descent. The other three are convex bounds of it.
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-credo.plots.losses(ax=ax)
+margin = np.linspace(-2, 2, 401)
+losses = {
+    "exponential": np.exp(-margin),
+    "cross-entropy": np.logaddexp(0.0, -margin) / np.log(2.0),
+    "hinge": np.maximum(0.0, 1.0 - margin),
+    "0–1": np.where(margin < 0, 1.0, 0.0),
+}
+for name, loss in losses.items():
+    ax.plot(margin, loss, label=name)
+ax.set(xlabel="margin y f(x)", ylabel="loss", ylim=(0, 3.2))
+ax.legend(frameon=False)
 values = {"exponential": np.exp(2), "cross-entropy": np.log2(1 + np.exp(2)), "hinge": 1 + 2}
 print("at margin −2:", {name: round(float(value), 1) for name, value in values.items()})
 assert values["exponential"] > 2 * max(values["cross-entropy"], values["hinge"])

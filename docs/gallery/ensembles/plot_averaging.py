@@ -18,7 +18,7 @@ y = x[:, 0] + 0.5 * np.abs(x[:, 0]) + 0.5 * rng.normal(size=800)  # neither a li
 regression = credo.BayesianLinearRegression(prior_precision=1.0, noise_precision=4.0)
 models = [
     ("line", make_pipeline(credo.Polynomial(1), regression)),
-    ("step", make_pipeline(credo.Step([-1.0, 0.0, 1.0]), regression)),
+    ("step", make_pipeline(credo.features.Step([-1.0, 0.0, 1.0]), regression)),
 ]
 sizes = [10, 20, 40, 80, 160, 400, 800]
 figure, axes = plt.subplots(1, 2, figsize=(12, 4), sharey=True, layout="constrained")
@@ -28,8 +28,9 @@ for ax, kind in zip(axes, ("evidence", "stacking"), strict=True):
     weights = np.array(weights)
     last[kind] = weights[-1]
     print(kind, weights.round(2).tolist())
-    credo.plots.weights_by_rows(sizes, weights, [name for name, _ in models], ax=ax)
-    ax.set(title=f"weights by {kind}")
+    ax.plot(sizes, weights, marker="o", label=[name for name, _ in models])
+    ax.set(title=f"weights by {kind}", xscale="log", xlabel="rows", ylabel="weight")
+    ax.legend(frameon=False)
 assert last["evidence"].max() > 0.999 and last["stacking"].max() < 0.95
 
 # %%

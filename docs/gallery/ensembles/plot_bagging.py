@@ -43,8 +43,11 @@ assert errors["polynomial of degree 7"][1] > errors["polynomial of degree 7"][0]
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(14, 4), sharey=True, layout="constrained")
+grid = np.linspace(-1, 1, 300)[:, None]
 for ax, (name, learner) in zip(axes, learners.items(), strict=True):
-    credo.plots.bagged_curves(credo.BaggingRegressor(learner, n_estimators=25, random_state=0).fit(x, y), x, y, ax=ax)
+    bagged = credo.BaggingRegressor(learner, n_estimators=25, random_state=0).fit(x, y)
+    members = np.array([member.predict(grid) for member in bagged.estimators_])
+    credo.plots.band(grid, bagged.predict_dist(grid), draws=members, data=(x, y), ax=ax)
     ax.set(title="{}: {:.2f} alone, {:.2f} bagged".format(name, *errors[name]), ylim=(-2.5, 2.5))
 
 # %%

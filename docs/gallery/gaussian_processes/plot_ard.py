@@ -6,6 +6,7 @@ With a length scale for each input (automatic relevance determination), maximizi
 of irrelevant inputs large. The target depends on x₁; x₂ is a noisy copy of x₁, x₃ is noise.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import credo
@@ -20,7 +21,10 @@ model = credo.GPRegressor(
 ).fit(X, y)  # fmt: skip
 print("relevance (standard deviation / length scale):", model.relevance_.round(3))
 assert model.relevance_[0] > 10 * model.relevance_[1:].max()
-ax = credo.plots.relevance_trace(model)
+figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+ax.semilogy(model.relevance_trace_, label=["x0", "x1", "x2"])
+ax.set(xlabel="step of the search", ylabel="relevance (standard deviation / length scale)")
+ax.legend(frameon=False)
 
 # %%
 # **What to see.** All three start equal. The relevance of x₁ (x0 in the figure) rises, and those of its noisy copy and

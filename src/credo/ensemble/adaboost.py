@@ -386,6 +386,9 @@ class AdaBoostClassifier(Classifier):
             lines += [(f"importance of {name}", float(share)) for name, share in shares]
         return Table.of_estimates("AdaBoost", lines, notes=(self.result_.message,))
 
+    _title = "AdaBoost: a weighted vote of simple classifiers"
+    _equation = "class with the largest Σ αₘ [hₘ(x) = class]"
+
     def _probabilities(self, rows: Array) -> Array:
         return softmax(self.calibration_.scaled(self.boosted_.votes(rows, len(self.classes_))), axis=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from credo.core.estimator import Result, choice, codes_of
+from credo.core.estimator import Description, Result, choice, codes_of
 from credo.core.fields import Axes, Probabilities
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
@@ -56,6 +57,15 @@ class WeightedModels(Ensemble, _BaseComposition):
     estimators_: list[Any]
     names_: list[str]
     weights_: Annotated[Array, Axes("k"), Probabilities]
+
+    _equation = "p(y | x) = Σ wₖ pₖ(y | x)"
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        members = zip(self.names_, map(float, self.weights_), strict=True)
+        return replace(super().describe(level=level), members=tuple(members))
+
+    def _words(self) -> str:
+        return f"Average of {', '.join(self.names_)}"
 
     def _estimators(self) -> Sequence[Any]:
         return [estimator for _, estimator in pairs_of(self.estimators)]

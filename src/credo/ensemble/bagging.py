@@ -10,7 +10,7 @@ Bagging of classifiers: the average of their probabilities, or their vote.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import Classifier, Regressor, choice, has_weight, positive_integer
+from credo.core.estimator import Classifier, Description, Regressor, choice, has_weight, in_words, positive_integer
 from credo.core.fields import Axes, Finite, Inner, NonNegative
 from credo.core.frames import Table
 from credo.core.learning.ascent import maximize
@@ -272,6 +272,16 @@ class Bagging(MetaEstimator):
             notes.append(found.verdict)
         name = type(self._inner()).__name__
         return Table.of_estimates(f"Bagging of {name}, out of bag", lines, notes=notes)
+
+    _equation = "p(y | x) = mean of pₘ(y | x) over bootstrap samples"
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        share = 1.0 / len(self.estimators_)
+        members = tuple((str(m), share) for m in range(len(self.estimators_)))
+        return replace(super().describe(level=level), members=members)
+
+    def _words(self) -> str:
+        return f"Bagging of {len(self.estimators_)} models: {in_words(self.estimators_[0])}"
 
     def _bags(self, X: Any, y: NDArray[Any], weight: Array | None, n_members: int) -> list[Bag]:
         classes = getattr(self, "classes_", None)

@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import Result, choice, has_weight, is_sparse, numeric
+from credo.core.estimator import Result, choice, has_weight, in_words, is_sparse, numeric
 from credo.core.fields import Axes, If, Inner, NotEmpty, Places, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
@@ -415,6 +415,12 @@ class Conformal(Ensemble):
         ]
         unit = ("residuals are in units of the learned spread",) if self.spreads_ else ()
         return Table.of_estimates("Conformal regressor", lines, notes=(self.result_.message, *unit))
+
+    _equation = "predictions of an estimator, with held-out errors as their distribution"
+
+    def _words(self) -> str:
+        how = "calibrated" if self._predicts_classes else "with conformal intervals"
+        return f"{in_words(self.estimators_[0])}, {how}"
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         center = np.array([_predicted(model, rows) for model in self.estimators_])

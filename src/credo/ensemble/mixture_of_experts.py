@@ -65,6 +65,11 @@ class MixtureOfExperts(Estimator):
     n_parameters_: int
     n_observations_: float
 
+    _equation = "p(y | x) = Σ gₖ(x) pₖ(y | x)"
+
+    def _words(self) -> str:
+        return f"Mixture of {self.n_experts_} experts"
+
     def __init__(
         self,
         n_experts: int | Literal["bic"] = "bic",

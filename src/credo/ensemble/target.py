@@ -18,7 +18,16 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import Regressor, Result, merge_equal_rows, nonnegative, observed
+from credo.core.estimator import (
+    Description,
+    Regressor,
+    Result,
+    describe,
+    in_words,
+    merge_equal_rows,
+    nonnegative,
+    observed,
+)
 from credo.core.fields import Where
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
@@ -361,6 +370,25 @@ class TransformedTarget(MetaEstimator, Regressor):
             title=f"{table.title}, target transformed: {self.transformation_.name}",
             notes=(*table.notes, *evidence, "estimates and the notes above are on the transformed scale"),
         )
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        """That of the estimator; its effects are those of the transformed target."""
+        inner = describe(self.estimator_, level=level)
+        own = super().describe(level=level)
+        same = isinstance(self.transformation_, Identity)
+        return replace(
+            inner,
+            words=own.words,
+            settings=own.settings,
+            noise=inner.noise if same else None,
+            transform="" if same else self.transformation_.name,
+            curve=own.curve,
+            evidence=own.evidence,
+        )
+
+    def _words(self) -> str:
+        what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"
+        return f"{in_words(self.estimator_)}{what}"
 
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]

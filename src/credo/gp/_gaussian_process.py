@@ -17,6 +17,7 @@ from credo.core.estimator import (
     FLAT,
     INTEGRATED,
     SCALED,
+    Description,
     Estimator,
     Evidence,
     FitWarning,
@@ -72,6 +73,16 @@ _SERIES = 2000
 _UNEQUAL = math.log(10.0)
 
 
+_KERNEL_WORDS = {
+    "Matern52": "Matérn 5/2",
+    "Matern32": "Matérn 3/2",
+    "RBF": "RBF",
+    "Exponential": "exponential",
+    "Linear": "linear",
+}
+_NOISE_WORDS = {"heteroscedastic": "noise that varies", "student": "Student-t noise", "poisson": "counts"}
+
+
 class GaussianProcess(Estimator):
     """The base class of both estimators: arguments and fitted attributes that both have, and the search.
 
@@ -116,6 +127,25 @@ class GaussianProcess(Estimator):
         if self.posterior_.evidence is None:
             raise NotFittedError(f"this {type(self).__name__} was fitted with options that don't set an evidence")
         return self.posterior_.evidence
+
+    _equation = "y = f(x) + noise, f a Gaussian process"
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        found = super().describe(level=level)
+        noise = np.asarray(getattr(self, "noise_variance_", np.nan), dtype=np.float64)
+        return replace(found, noise=float(np.sqrt(noise.mean())) if np.isfinite(noise).all() else None)
+
+    def _words(self) -> str:
+        kernel: Any = self.kernel_
+        terms = [_KERNEL_WORDS.get(type(term).__name__, "") for term in getattr(kernel, "terms", (kernel,))]
+        noise = _NOISE_WORDS.get(str(getattr(self, "noise", "")), "")
+        return ", ".join(filter(None, ("Gaussian process", f"{' + '.join(terms)} kernel" if all(terms) else "", noise)))
+
+    def _importances(self) -> tuple[Any, str]:
+        try:
+            return self.relevance_, "nonlinearity (standard deviation / length scale)"
+        except (AttributeError, ValueError):  # no length scale for each column
+            return np.empty(0), ""
 
     def _relevances(self, path: str, lengthscale: Any) -> Array:
         """Standard deviation over length scale of each column; columns of a group share their length scale."""

@@ -262,6 +262,10 @@ class GPClassifier(Classifier, GaussianProcess):
             return np.mean([member.relevance_ for member in self.members_], axis=0)
         return super().relevance_
 
+    def _words(self) -> str:
+        # The kernels of one class against the rest are of one form.
+        return super()._words() if self.members_ is None else self.members_[0]._words()
+
     def summary(self, *, level: float = 0.95) -> Table:
         """The fitted kernel in natural units."""
         check_is_fitted(self)

@@ -211,6 +211,9 @@ class NadarayaWatson(Regressor):
     y_std_: Annotated[float, Finite, Squarable]
     mass_unit_: float
 
+    _title = "Nadaraya–Watson kernel regression"
+    _equation = "f(x) = Σ k(x, xᵢ) yᵢ / Σ k(x, xᵢ)"
+
     def __init__(self, kernel: Kernel | None = None, *, bandwidth: float | Literal["loo"] = "loo") -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
@@ -328,6 +331,9 @@ class SoftNeighborsClassifier(Classifier):
     class_prior_: Annotated[Array, Axes("c")]
     loo_losses_: Array
     smoothing_: Annotated[float, Finite, NonNegative]
+
+    _title = "Kernel-weighted nearest neighbours"
+    _equation = "p(class | x) ∝ Σ k(x, xᵢ) [yᵢ = class]"
 
     def __init__(
         self,

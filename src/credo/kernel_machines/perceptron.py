@@ -75,6 +75,9 @@ class KernelPerceptron(Classifier):
     predict_log_proba = Absent(_NO_PROBABILITIES)
     predict_dist = Absent(_NO_PROBABILITIES)
 
+    _title = "Kernel perceptron"
+    _equation = "score(x) = Σ aᵢ k(x, xᵢ)"
+
     def __init__(self, kernel: Kernel | None = None, *, n_epochs: int = 50, random_state: Any = None) -> None:
         self.kernel = kernel
         self.n_epochs = n_epochs

@@ -92,6 +92,9 @@ class KernelRidge(Regressor):
     def _sizes(self) -> dict[str, int]:
         return {"m": self.dual_coef_.size + 1}
 
+    _title = "Kernel ridge regression"
+    _equation = "f(x) = b + Σ aᵢ k(x, xᵢ)"
+
     def __init__(
         self,
         kernel: Kernel | None = None,

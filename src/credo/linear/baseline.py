@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 class _IgnoresColumns(Estimator):
     """An estimator that uses only the number of rows of X."""
 
+    _equation = "y doesn't depend on x"
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.no_validation = True
@@ -107,6 +109,8 @@ class BaselineRegressor(_IgnoresColumns, Regressor):
         }
         return Table("Baseline: always the mean", columns)
 
+    _title = "Always the mean"
+
     def _mean(self, rows: Any) -> Array:
         return np.full(rows.shape[0], self.mean_)
 
@@ -150,6 +154,8 @@ class BaselineClassifier(_IgnoresColumns, Classifier):
         names = [str(label) for label in self.classes_.tolist()]
         return Table("Baseline: the class frequencies", {"parameter": names, "estimate": self.probabilities_.tolist()})
 
+    _title = "Always the class frequencies"
+
     def _probabilities(self, rows: Any) -> Array:
         return np.tile(self.probabilities_, (rows.shape[0], 1))
 
@@ -192,6 +198,8 @@ class NaiveForecast(Regressor):
     values_: Annotated[Array, Axes("n")]
     step_std_: Annotated[float, Finite, NonNegative]
     n_steps_: Annotated[int, Positive]
+
+    _equation = "y(t) = y(last) + noise that grows with t"
 
     def __init__(self, time: int = 0, *, period: float | None = None) -> None:
         self.time = time
@@ -245,6 +253,9 @@ class NaiveForecast(Regressor):
             (f"standard deviation of the change in one {what}", self.step_std_),
         ]
         return Table.of_estimates("Naive forecast: the last " + ("value" if self.period is None else "season"), lines)
+
+    def _words(self) -> str:
+        return "The last value (random walk)" if self.period is None else "The value of the last season"
 
     def _squares(self) -> Array:
         """Squared changes in the training rows, for a unit of time or a season."""

@@ -41,6 +41,7 @@ class LinearModel(Regressor):
     fit_intercept: bool
 
     _title: str
+    _equation = "y = b + Σ wⱼ xⱼ + noise"
 
     def confint(self, level: float = 0.95) -> Intervals:
         """Central intervals of the intercept, if there is one, and of each coefficient, in this order.

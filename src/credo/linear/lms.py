@@ -79,6 +79,9 @@ class LMSRegression(Regressor):
     average_: Annotated[Array, Axes("d+1")]
     centered_: bool
 
+    _title = "Linear regression by least mean squares, one row at a time"
+    _equation = "y = b + Σ wⱼ xⱼ + noise"
+
     def __init__(
         self,
         step: float | Literal["auto"] = "auto",

@@ -403,6 +403,7 @@ class DensityMixture(DensityMixin, Estimator):
     evidence_base_: str
 
     _title: str
+    _equation = "p(x) = Σ πₖ pₖ(x)"
 
     components_: Annotated[Components, Inner(d="d")]
     center_: Annotated[Array, Axes("d")]

@@ -11,26 +11,22 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
-from credo.core.estimator import interval_level, nonnegative, positive_integer
-from credo.distributions import Normal
-from credo.kernels import Kernel
+from credo.core.estimator import describe, nonnegative, positive_integer, rows_for
+from credo.distributions import Distribution
 from credo.plots._data import (
     Vector,
-    limits,
     name_of,
     observations,
     only_feature,
     predictive,
-    rows_for,
     single_column,
     vector,
 )
 from credo.plots._style import ACCENT, INK, MUTED, canvas, legend, name_axis, shorten, tidy
 from credo.selection import Component, KernelSearch
 
-# More members of an ensemble than this make the figure darker, not clearer.
-_MOST_MEMBERS = 100
 _ALONG_A_LINE = ". Evaluate it along a line and pass the distribution: band(x, model.predict_dist(X))"
 
 
@@ -54,7 +50,7 @@ def band(
         Where the model was evaluated, in any order; its name labels the axis.
     dist : Distribution of n_points rows, or a fitted model of one column
         A model is evaluated at `x`, with noise and without, and the training rows that it keeps are shown.
-    latent : Distribution of n_points rows, optional
+    latent : Distribution of n_points rows, or (mean, lower, upper), optional
         The function without noise, ``model.predict_dist(X, latent=True)``: a darker band inside the first.
     data : pair of arrays (x, y), optional
         The observations, in the same forms.
@@ -70,7 +66,7 @@ def band(
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.distributions import Normal
+    >>> from credo.distributions import Distribution, Normal
     >>> from credo.plots import band
     >>> from matplotlib.figure import Figure
     >>> x = np.linspace(0.0, 1.0, 5)
@@ -87,16 +83,26 @@ def band(
     ['95 % interval of y', 'of f', 'draws of f', 'mean', 'data']
     """
     own, x, column = name_of(x), single_column("x", x), "x"
-    if hasattr(dist, "predict_dist"):
+    if isinstance(dist, BaseEstimator):
         column = only_feature(dist, "band draws a model along its one", _ALONG_A_LINE)
         kept = observations(dist) if data is None else None
         data = data if kept is None else (kept[0][:, 0], kept[1])
-        draws = _functions(dist, x, int(draws), random_state) if isinstance(draws, Integral) else draws
+        if isinstance(draws, Integral):
+            curve, n = describe(dist).curve, positive_integer("draws", draws)
+            assert curve is not None
+            draws = curve.draws(rows_for(dist, x[:, None]), n, random_state=random_state)
         latent = predictive(dist, x[:, None], latent=True) if latent is None else latent
         dist = predictive(dist, x[:, None])
     mean, *ends = _mean_and_ends(dist, level, len(x))
     inner = None if latent is None else _mean_and_ends(latent, level, len(x))[1:]
-    lines = None if draws is None else _lines(draws, len(x))
+    if isinstance(draws, Integral):
+        raise TypeError(
+            f"draws={draws} asks for functions from a model: give the model in place of its distribution, or the "
+            "functions themselves, one a row"
+        )
+    lines = None if draws is None else np.atleast_2d(np.asarray(draws, dtype=np.float64))
+    if lines is not None and lines.shape[1] != len(x):
+        raise ValueError(f"draws must have one column for each of the {len(x)} points; got {lines.shape}")
     order = np.argsort(x, kind="stable")
     with canvas(ax, size=(5.6, 3.4)) as ax:
         fill: Any = {"color": ACCENT, "linewidth": 0}
@@ -119,170 +125,19 @@ def band(
         return ax
 
 
-def _functions(model: Any, x: Vector, n: int, random_state: Any) -> NDArray[np.float64]:
-    """Functions from a model's posterior: `sample` of a process, `sample_functions` of a linear model."""
-    draw = getattr(model, "sample", None) or getattr(model, "sample_functions", None)
-    if draw is None:
-        raise TypeError(f"a {type(model).__name__} can't draw functions; leave draws out")
-    return np.asarray(draw(rows_for(model, x[:, None]), positive_integer("draws", n), random_state=random_state))
-
-
 def _mean_and_ends(dist: Any, level: float, n_points: int) -> tuple[Vector, Vector, Vector]:
-    if not (hasattr(dist, "interval") and hasattr(dist, "mean")):
+    """From a distribution, or from the three themselves."""
+    if isinstance(dist, Distribution):
+        dist = (dist.mean, *dist.interval(level))
+    if not isinstance(dist, tuple):
         raise TypeError(
             f"band draws a distribution, as model.predict_dist(X) gives it; got a {type(dist).__name__}. Means and "
             "standard deviations make one: credo.distributions.Normal(mean, std)"
         )
-    if len(dist) != n_points:
-        raise ValueError(f"dist must have one row for each of the {n_points} points; got {len(dist)}")
-    return vector("dist.mean", dist.mean, length=n_points), *dist.interval(level)
-
-
-def _lines(draws: Any, n_points: int) -> NDArray[np.float64]:
-    if isinstance(draws, Integral):
-        raise TypeError(
-            f"draws={draws} asks for functions from a model: give the model in place of its distribution, or the "
-            "functions themselves, one a row"
-        )
-    lines = np.atleast_2d(np.asarray(draws, dtype=np.float64))
-    if lines.shape[1] != n_points:
-        raise ValueError(f"draws must have one column for each of the {n_points} points; got {lines.shape}")
-    return lines
-
-
-def bagged_curves(
-    model: Any, X: ArrayLike, y: ArrayLike | None = None, *, level: float = 0.95, ax: Axes | None = None
-) -> Axes:
-    """The prediction of each member of an ensemble of regressors along its one input, their average, and its interval.
-
-    Where the curves agree, the interval is the members' own; where they differ, their differences widen it.
-
-    Parameters
-    ----------
-    model : fitted BaggingRegressor, Committee or ModelAverage of one column
-    X : array of shape (n_samples,) or (n_samples, 1), or frame of one column
-        The data; curves are drawn over their range.
-    y : array of shape (n_samples,), optional
-        The targets, drawn as dots.
-    level : float, default 0.95
-        The probability of the interval.
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo import BaggingRegressor
-    >>> from credo.plots import bagged_curves
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> x = np.linspace(0, 1, 30)[:, None]
-    >>> model = BaggingRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=5, random_state=0)
-    >>> model = model.fit(x, np.sin(6 * x[:, 0]))
-    >>> ax = bagged_curves(model, x, np.sin(6 * x[:, 0]), ax=Figure().subplots())
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['95 % interval', '5 members', 'average', 'data']
-    """
-    if not (hasattr(model, "estimators_") and hasattr(model, "predict_dist")) or hasattr(model, "classes_"):
-        raise TypeError(
-            f"bagged_curves draws a fitted ensemble of regressors, such as BaggingRegressor; got a "
-            f"{type(model).__name__}"
-        )
-    column, x = only_feature(model, "bagged_curves draws along one"), single_column("X", X)
-    targets = None if y is None else single_column("y", y, length=len(x))
-    grid = np.linspace(*limits(x), 400)
-    rows = rows_for(model, grid[:, None])
-    dist = predictive(model, grid[:, None])
-    lower, upper = dist.interval(interval_level(level))
-    members = model.estimators_
-    with canvas(ax, size=(5.6, 3.4)) as ax:
-        ax.fill_between(
-            grid, lower, upper, color=ACCENT, alpha=0.14, linewidth=0, zorder=1, label=f"{level * 100:g} % interval"
-        )
-        faint = max(0.15, min(0.7, 5.0 / len(members)))
-        curves = ax.plot(
-            grid, np.column_stack([member.predict(rows) for member in members[:_MOST_MEMBERS]]),
-            color=MUTED, linewidth=0.6, alpha=faint, zorder=2,
-        )  # fmt: skip
-        curves[0].set_label(f"{len(members)} members")
-        ax.plot(grid, dist.mean, color=ACCENT, linewidth=1.8, zorder=4, label="average")
-        if targets is not None:
-            ax.plot(x, targets, "o", color=INK, markersize=3.0, markeredgewidth=0, zorder=3, label="data")
-        legend(ax, columns=4)
-        for line in ax.get_legend().get_lines()[:1]:  # type: ignore[union-attr]
-            line.set_alpha(1.0)
-        ax.margins(x=0.0)
-        name_axis(ax.xaxis, shorten(name_of(X) or column))
-        name_axis(ax.yaxis, shorten(name_of(y) or "y"))
-        return ax
-
-
-def prior_draws(
-    kernel: Kernel,
-    X: ArrayLike = (0.0, 5.0),
-    *,
-    n: int = 5,
-    level: float = 0.95,
-    random_state: Any = 0,
-    ax: Axes | None = None,
-) -> Axes:
-    """Functions from the Gaussian-process prior f ~ GP(0, k), one of them highlighted, with their interval.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Of one column, such as ``model.kernel_`` of a fitted model.
-    X : array of shape (n_points,) or (n_points, 1), default (0, 5)
-        Where to draw. Two numbers are the ends of an interval.
-    n : int, default 5
-        How many functions.
-    level : float, default 0.95
-        The probability of the interval at each x.
-    random_state : int, Generator or None, default 0
-        With the default, the same call draws the same picture.
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from credo.kernels import RBF
-    >>> from credo.plots import prior_draws
-    >>> from matplotlib.figure import Figure
-    >>> ax = prior_draws(RBF(0.5), (0.0, 3.0), n=2, ax=Figure().subplots())
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['draws of RBF(lengthscale=0.5)', '95 % band']
-    """
-    if not isinstance(kernel, Kernel):
-        raise TypeError(
-            f"prior_draws draws from a kernel such as credo.kernels.RBF(0.5), or a fitted model's kernel_; got "
-            f"a {type(kernel).__name__}"
-        )
-    x = _places(X)
-    lower, upper = Normal(0.0, np.sqrt(kernel.diagonal(x[:, None]))).interval(interval_level(level))
-    lines = kernel.sample(x[:, None], positive_integer("n", n), random_state=random_state)
-    text = f"draws of {shorten(kernel, width=64)}"
-    with canvas(ax, size=(5.6, 3.0)) as ax:
-        ax.axhline(0.0, color=MUTED, linewidth=0.6, zorder=1)
-        ax.plot(x, lines[0], color=ACCENT, linewidth=1.8, zorder=3, label=text)
-        ax.plot(x, lines[1:].T, color=ACCENT, linewidth=0.9, alpha=0.6, zorder=2)
-        ax.fill_between(x, lower, upper, color=ACCENT, alpha=0.1, linewidth=0, label=f"{level * 100:g} % band")
-        legend(ax, columns=1 if len(text) > 48 else 2)
-        ax.margins(x=0.0)
-        name_axis(ax.xaxis, "x")
-        name_axis(ax.yaxis, "f(x)")
-        return ax
-
-
-def _places(X: ArrayLike) -> Vector:
-    """Points along one column in ascending order."""
-    array = np.asarray(X, dtype=np.float64)
-    if array.ndim == 2 and array.shape[1] > 1:
-        raise ValueError(
-            f"prior_draws draws along one column; X has {array.shape[1]}. A kernel of several columns is drawn on one "
-            "of them by a kernel of that column alone"
-        )
-    x = vector("X", array[:, 0] if array.ndim == 2 else array)
-    if len(x) < 2 or not np.isfinite(x).all() or np.ptp(x) == 0:
-        raise ValueError(f"X must hold an interval (low, high) or finite points that differ; got {X!r}")
-    return np.linspace(x.min(), x.max(), 300) if len(x) == 2 else np.sort(x)
+    if len(dist[0]) != n_points:
+        raise ValueError(f"dist must have one row for each of the {n_points} points; got {len(dist[0])}")
+    mean, lower, upper = (vector("dist", part, length=n_points) for part in dist)
+    return mean, lower, upper
 
 
 _N_POINTS = 600

@@ -13,23 +13,21 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import f as fisher
+from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import interval_level, positive_integer
+from credo.core.estimator import describe, interval_level, positive_integer
+from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
 from credo.plots._data import Vector, feature_names, grid_rows, pair_of, vector
 from credo.plots._style import (
     ACCENT,
     INK,
     MUTED,
     RULE,
-    End,
     canvas,
-    label_ends,
     legend,
     name_axis,
-    name_log_axis,
     shorten,
 )
 
@@ -192,18 +190,15 @@ def _clearest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.nda
     return order[: int(usable.sum())]
 
 
-_MEANING = "relevance (standard deviation / length scale)"
+def importances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axes:
+    """How much each input matters by the model's own measure, the largest first.
 
-
-def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axes:
-    """The standard deviation of each input divided by its length scale, the largest first.
-
-    Bars of a tenth of the longest or less are hollow: along these inputs the function is nearly linear.
+    The nonlinearity of a Gaussian process (standard deviation over length scale), the share of the improvement of
+    trees, the inclusion probabilities of spike and slab. Bars of a tenth of the longest or less are hollow.
 
     Parameters
     ----------
-    model : fitted model with `relevance_`
-        Such as `credo.GPRegressor` with a length scale for each column.
+    model : fitted model whose `describe()` has `inputs`
     max_rows : int, default 20
         How many are drawn.
     ax : matplotlib Axes, optional
@@ -212,90 +207,28 @@ def relevances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Axe
     --------
     >>> import numpy as np
     >>> from credo import GPRegressor
-    >>> from credo.plots import relevances
+    >>> from credo.plots import importances
     >>> from matplotlib.figure import Figure
     >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> ax = relevances(GPRegressor().fit(X, np.sin(2 * X[:, 1])), ax=Figure().subplots())
+    >>> ax = importances(GPRegressor().fit(X, np.sin(2 * X[:, 1])), ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['x1', 'x0']
     """
-    names = feature_names(model)
-    values = _relevance(model, "relevance_", len(names))
-    return bars(names, values, label=_MEANING, max_rows=max_rows, ax=ax)
-
-
-def relevance_trace(model: Any, *, max_labels: int = 10, ax: Axes | None = None) -> Axes:
-    """The relevance of each input after every step of the optimizer, on a log axis.
-
-    Inputs that end at a tenth of the largest relevance or less are grey (after Bishop 2006, figure 6.10).
-
-    Parameters
-    ----------
-    model : fitted model with `relevance_trace_`, of shape (n_steps, n_features)
-    max_labels : int, default 10
-        How many lines are labelled, those that end highest.
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo import GPRegressor
-    >>> from credo.plots import relevance_trace
-    >>> from matplotlib.figure import Figure
-    >>> X = np.random.default_rng(0).uniform(size=(40, 2))  # the second column has no effect
-    >>> model = GPRegressor("rbf", hyperparameters="optimize", random_state=0).fit(X, np.sin(6.0 * X[:, 0]))
-    >>> ax = relevance_trace(model, ax=Figure().subplots())
-    >>> len(ax.lines), ax.get_ylabel()
-    (2, 'relevance (standard deviation / length scale)')
-    """
-    names = feature_names(model)
-    trace = _relevance(model, "relevance_trace_", len(names))
-    if not (trace > 0).all():
-        raise ValueError("relevance_trace_ must be positive to be drawn on a log axis")
-    steps, last = np.arange(len(trace)), trace[-1]
-    order, strong = np.argsort(-last, kind="stable"), last > FAINT * last.max()
-    with canvas(ax, size=(5.2, 3.2)) as ax:
-        for column in order[::-1]:
-            ax.plot(
-                steps, trace[:, column], color=ACCENT if strong[column] else MUTED,
-                linewidth=1.6 if strong[column] else 1.0, alpha=1.0 if strong[column] else 0.7,
-                marker="o" if len(trace) == 1 else None, markersize=3.5,
-            )  # fmt: skip
-        ax.set_yscale("log")
-        low, high = np.log10(trace.min()), np.log10(trace.max())
-        margin = 0.06 * (high - low) or 0.5
-        ax.set(xlim=(0, max(len(trace) - 1, 1)), ylim=(10 ** (low - margin), 10 ** (high + margin)))
-        named = order[: positive_integer("max_labels", max_labels)]
-        heights = (np.log10(last) - low + margin) / (high - low + 2 * margin)
-        label_ends(ax, [End(float(heights[i]), names[i], INK if strong[i] else MUTED) for i in named])
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        name_axis(ax.xaxis, "step of the search")
-        name_log_axis(ax.yaxis, _MEANING)
-        return ax
-
-
-def _relevance(model: Any, attribute: str, n_features: int) -> NDArray[np.float64]:
-    """A fitted attribute with a value for each column, or why there is none."""
-    try:
-        values = np.asarray(getattr(model, attribute), dtype=np.float64)
-    except AttributeError as error:
+    check_is_fitted(model)
+    found = describe(model)
+    if not found.inputs:
         raise ValueError(
-            f"this {type(model).__name__} has no {attribute}: relevances need a kernel with one length scale for each "
-            f"column, as in RBF(np.ones({n_features})), and a search for them ({error})"
-        ) from None
-    if values.shape[-1:] != (n_features,) or not values.size or not np.isfinite(values).all():
-        raise ValueError(
-            f"{attribute} must hold a finite value for each of the {n_features} columns; got shape {values.shape}"
+            f"this {type(model).__name__} has no measure of how much each input matters; a Gaussian process has one "
+            "with a length scale for each column, as in RBF([1.0, 1.0])"
         )
-    return values
+    names, values = zip(*found.inputs, strict=True)
+    return bars(names, values, label=found.measure, max_rows=max_rows, ax=ax)
 
 
 Array = NDArray[np.float64]
 
 _TURN = np.linspace(0.0, 2 * np.pi, 181)
 _MESH = 121
-# How often the axes grow by a fifth to contain an exact posterior.
-_WIDENINGS = 8
 # Zero is inside the axes unless the ellipse would fill less of an axis than this.
 _SHARE = 0.15
 
@@ -346,7 +279,7 @@ def weight_posterior(
     inner_first = sorted({interval_level(level) for level in levels})
     if not inner_first:
         raise ValueError("there is nothing to draw: levels is empty")
-    df = float(getattr(getattr(model, "posterior_", None), "df", np.inf))
+    df = float(model.posterior_.df) if isinstance(model, BayesianLinearRegression) else np.inf
     rings = [ellipse(mode, cov, level, df=df) for level in inner_first]
     with canvas(ax, size=(4.2, 4.0)) as ax:
         ax.plot(*mode, "o", color=INK, markersize=4.5, zorder=4, label="mode")
@@ -385,7 +318,7 @@ def ellipse(mode: Vector, cov: Array, level: float, *, df: float = np.inf) -> Ar
 
 def _names(model: Any) -> list[str]:
     features = feature_names(model)
-    if not (hasattr(model, "coef_") and hasattr(model, "coef_cov_")):
+    if not isinstance(model, BayesianLinearRegression | BayesianLogisticRegression | LinearRegression):
         raise TypeError(
             f"weight_posterior needs coef_ and coef_cov_, as BayesianLogisticRegression has them; a "
             f"{type(model).__name__} has none"
@@ -417,32 +350,19 @@ def _reach(ring: Vector) -> tuple[float, float]:
 
 
 def _exact(ax: Axes, log_posterior: Callable[[Array], Any], levels: list[float]) -> None:
-    """Contours of a log posterior, on axes wide enough to hold them."""
+    """Contours of a log posterior, on axes that are half as wide again."""
     # The log density of two normal weights is −½r² = ln(1 − q) below its maximum at the boundary of level q.
     depths = [float(np.log1p(-level)) for level in levels[::-1]]
-    for _ in range(_WIDENINGS):
-        across, up, below = _landscape(log_posterior, ax.get_xlim(), ax.get_ylim())
-        open_x, open_y = below[:, [0, -1]].max(), below[[0, -1]].max()
-        if max(open_x, open_y) < depths[0]:
-            break
-        ax.set(xlim=_wider(ax.get_xlim(), open_x > depths[0]), ylim=_wider(ax.get_ylim(), open_y > depths[0]))
-    ax.contour(across, up, below, levels=depths, colors=INK, linewidths=1.0, linestyles=[(0, (4, 2.5))], zorder=3)
-    ax.plot([], [], color=INK, linewidth=1.0, dashes=(4, 2.5), label="exact posterior")
-
-
-def _wider(ends: tuple[float, float], needed: bool) -> tuple[float, float]:
-    margin = 0.1 * (ends[1] - ends[0]) if needed else 0.0
-    return ends[0] - margin, ends[1] + margin
-
-
-def _landscape(
-    log_posterior: Callable[[Array], Any], xlim: tuple[float, float], ylim: tuple[float, float]
-) -> tuple[Vector, Vector, Array]:
-    across, up = np.linspace(*xlim, _MESH), np.linspace(*ylim, _MESH)
+    for ends, widen in ((ax.get_xlim(), ax.set_xlim), (ax.get_ylim(), ax.set_ylim)):
+        margin = 0.25 * (ends[1] - ends[0])
+        widen(ends[0] - margin, ends[1] + margin)
+    across, up = (np.linspace(*ends, _MESH) for ends in (ax.get_xlim(), ax.get_ylim()))
     mesh = grid_rows(across, up)
     values = np.asarray(log_posterior(mesh), dtype=np.float64)
     if values.shape != (len(mesh),):
         raise ValueError(
             f"log_posterior must give one value for each of the {len(mesh)} weights of shape (n, 2); got {values.shape}"
         )
-    return across, up, np.reshape(values - np.nanmax(values), (_MESH, _MESH))
+    below = np.reshape(values - np.nanmax(values), (_MESH, _MESH))
+    ax.contour(across, up, below, levels=depths, colors=INK, linewidths=1.0, linestyles=[(0, (4, 2.5))], zorder=3)
+    ax.plot([], [], color=INK, linewidth=1.0, dashes=(4, 2.5), label="exact posterior")

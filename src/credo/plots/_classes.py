@@ -8,7 +8,6 @@ A classifier of one input: the probability of the second class along the axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import interval_level
-from credo.plots._data import Vector, feature_names, limits, name_of, only_feature, rows_for, sample_rows
+from credo.core.estimator import describe, interval_level, rows_for
+from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.metrics import Forecast
+from credo.metrics import forecast as metrics_forecast
+from credo.plots._data import Vector, feature_names, limits, name_of, only_feature, sample_rows
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
-# Rounding errors of probabilities are smaller than this; those of their sum smaller than the second number.
-_SLACK, _SUM_SLACK = 1e-6, 1e-3
 # Okabe & Ito (2008) without yellow, which is hard to see on white, and a brown; grey stands for their black.
 _COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c510a")
 N_COLORS = len(_COLORS)
@@ -32,31 +32,25 @@ _SHAPES = ("o", "^", "s", "D", "v", "P", "X")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.6, 1.2, 1.6)), (0, (9, 3)))
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Labels as indices into `classes`, and the probability of each class (n_rows, n_classes)."""
-
-    codes: NDArray[np.intp]
-    table: NDArray[np.float64]
-    classes: list[Any]
-
-
 def forecast(y: ArrayLike, prediction: Any, classes: Sequence[Any] | None = None) -> Forecast:
-    """Labels and probabilities, from a distribution or an array, in the order of `classes`.
+    """Labels and probabilities, from a distribution or an array in the order of `classes`.
 
     A one-dimensional array, like a Bernoulli, has the probability of the second class. Without `classes`, those of an
-    array are the labels in y, or 0, 1, … (−1 and 1) if some don't occur.
+    array are the labels in y, or 0, 1, … if some don't occur.
     """
     found = labels("y", y)
-    own = getattr(prediction, "classes", None)
-    table = _table(getattr(prediction, "probs", prediction), len(found))
-    own = _guessed(found, table.shape[1], classes) if own is None else np.asarray(own).tolist()
-    wanted = own if classes is None else labels("classes", classes)
-    if len(own) != table.shape[1] or len(set(wanted)) != len(wanted) or set(wanted) != set(own):
-        raise ValueError(
-            f"the predictions are of {table.shape[1]} classes, {shown(own)}; classes names {shown(wanted)}"
-        )
-    return Forecast(places("y", found, wanted), table[:, places("classes", wanted, own)], wanted)
+    if not isinstance(prediction, Distribution):
+        table = np.asarray(prediction, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] == 1:
+            table = np.column_stack([1.0 - table.ravel(), table.ravel()])
+        if len(table) != len(found):
+            raise ValueError(f"predictions must have one row for each of the {len(found)} labels; got {len(table)}")
+        present = ordered(found)
+        signs = table.shape[1] == 2 and set(present) <= {-1, 1} and -1 in present
+        usual = [-1, 1] if signs else list(range(table.shape[1]))
+        known = classes if classes is not None else present if len(present) == table.shape[1] else usual
+        prediction = Categorical(table, classes=list(known))
+    return metrics_forecast(found, prediction)
 
 
 def labels(name: str, values: Any) -> list[Any]:
@@ -113,57 +107,6 @@ def shown(classes: Sequence[Any]) -> str:
     return ", ".join(map(repr, list(classes)[:10])) + more
 
 
-def _table(probs: Any, n_rows: int) -> NDArray[np.float64]:
-    """Probabilities with a column for each class."""
-    try:
-        table = np.asarray(probs, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            "predictions must be probabilities, as model.predict_dist(X) or model.predict_proba(X) gives them; "
-            f"got a {type(probs).__name__}"
-        ) from None
-    if table.ndim == 2 and table.shape[1] == 1:
-        table = table[:, 0]
-    if table.ndim not in (1, 2) or len(table) != n_rows:
-        raise ValueError(
-            f"predictions must have one row for each of the {n_rows} labels: a probability of the second class, or one "
-            f"column for each class; got shape {table.shape}"
-        )
-    bad = ~((table >= -_SLACK) & (table <= 1 + _SLACK))
-    if bad.any():
-        raise ValueError(
-            f"probabilities lie between 0 and 1; got {table[bad][0]:g} in row {np.argwhere(bad)[0][0]}. Scores of a "
-            "classifier without probabilities can't be drawn here"
-        )
-    table = np.clip(table, 0.0, 1.0)
-    if table.ndim == 1:
-        return np.column_stack([1.0 - table, table])
-    total = table.sum(axis=1)
-    row = int(np.abs(total - 1.0).argmax())
-    if abs(total[row] - 1.0) > _SUM_SLACK:
-        raise ValueError(f"each row of probabilities sums to one; row {row} sums to {total[row]:g}")
-    return table
-
-
-def _guessed(found: list[Any], n_classes: int, said: Sequence[Any] | None) -> list[Any]:
-    if said is not None:
-        classes = labels("classes", said)
-        if len(classes) != n_classes:
-            raise ValueError(f"the predictions are of {n_classes} classes, and classes names {shown(classes)}")
-        return classes
-    present = ordered(found)
-    if len(present) == n_classes:
-        return present
-    usual: list[list[Any]] = [list(range(n_classes)), *([[-1, 1]] if n_classes == 2 else [])]
-    for classes in usual:
-        if set(present) <= set(classes):
-            return classes
-    raise ValueError(
-        f"the predictions are of {n_classes} classes, and y holds {shown(present)}: say which classes the columns "
-        "stand for by classes=, as in classes=model.classes_"
-    )
-
-
 def labelled(
     model: Any, X: ArrayLike | None, y: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp] | None]:
@@ -172,10 +115,11 @@ def labelled(
     if X is None:
         if y is not None:
             raise ValueError("labels need their rows: give X with y")
-        if not (hasattr(model, "X_train_") and hasattr(model, "codes_")):
+        kept = describe(model).data
+        if kept is None:
             kind = type(model).__name__
             raise ValueError(f"a {kind} keeps no training rows: give the rows to draw, and their labels")
-        return np.asarray(model.X_train_), np.asarray(model.codes_)
+        return kept[0], kept[1].astype(np.intp)
     try:
         rows = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -277,11 +221,12 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['cat (2)', 'dog (1)']
     """
-    guesses = getattr(predicted, "mode", predicted)
+    guesses = predicted.mode if isinstance(predicted, Bernoulli | Categorical) else predicted
     actual, guessed = labels("y", y), labels("predicted", guesses)
     if len(actual) != len(guessed):
         raise ValueError(f"y has {len(actual)} labels and predicted has {len(guessed)}; they must match")
-    known = _order(actual, guessed, predicted) if classes is None else labels("classes", classes)
+    own = predicted.classes.tolist() if isinstance(predicted, Categorical) else []
+    known = ordered([*actual, *guessed, *own]) if classes is None else labels("classes", classes)
     if len(set(known)) != len(known):
         raise ValueError(f"classes must differ; got {known!r}")
     counts = np.zeros((len(known), len(known)), dtype=np.intp)
@@ -292,15 +237,16 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
     side = n * (0.8 if n <= 3 else 0.6 if n <= 6 else 0.46 if n <= 12 else 0.34)
     with canvas(ax, size=(side + 1.6, side + 0.9)) as ax:
         _shades(ax, shares)
-        _name_ticks(ax, known, totals.ravel())
-        _numbers(ax, counts, shares)
+        box = ax.get_window_extent()
+        cell = 0.9 * 72.0 / ax.figure.dpi / n * min(box.width, box.height)
+        _name_ticks(ax, known, totals.ravel(), cell)
+        size = min(9.0, 0.5 * cell, cell / (0.68 * max(len(str(counts.max())), 2)))
+        for (i, j), count in np.ndenumerate(counts if size >= _SMALLEST else np.zeros((0, 0), dtype=np.intp)):
+            if count:
+                share = f"\n{_percent(float(shares[i, j]))}" if cell > 22 else ""
+                bold = "bold" if i == j else "normal"
+                ax.text(j, i, f"{count}{share}", ha="center", va="center", fontsize=size, fontweight=bold, color=INK)
         return ax
-
-
-def _order(actual: list[Any], guessed: list[Any], predicted: Any) -> list[Any]:
-    """All labels, those of the distribution's classes included, in order."""
-    own = getattr(predicted, "classes", ())
-    return ordered([*actual, *guessed, *np.asarray(own).tolist()])
 
 
 def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
@@ -316,48 +262,20 @@ def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
     ax.spines[["left", "bottom"]].set_visible(False)
 
 
-def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp]) -> None:
+def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp], cell: float) -> None:
     names = [shorten(word(label), width=18) for label in known]
-    width, height = _cell(ax, len(known))
-    size = min(8.0, max(_SMALLEST, 0.9 * height))
+    size = min(8.0, max(_SMALLEST, 0.9 * cell))
     ax.set_yticks(np.arange(len(known)))
     ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
     ax.set_xticks(np.arange(len(known)))
     # Slanted if the longest would overlap its neighbour.
-    crowded = max(map(len, names)) * 0.6 * size > width
-    ax.set_xticklabels(names, parse_math=False, rotation=45 if crowded else 0, ha="left" if crowded else "center")
-    if crowded:
-        for text in ax.get_xticklabels():
-            text.set_rotation_mode("anchor")
+    crowded = max(map(len, names)) * 0.6 * size > cell
+    turn: Any = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
+    ax.set_xticklabels(names, parse_math=False, **turn)
     ax.tick_params(length=0, labelsize=size, top=False, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
     ax.set_xlabel("predicted")
     ax.set_ylabel("actual (rows)")
-
-
-def _numbers(ax: Axes, counts: NDArray[np.intp], shares: NDArray[np.float64]) -> None:
-    """Counts, with the share below where there is room for two lines."""
-    width, height = _cell(ax, len(counts))
-    longest = max(len(str(counts.max())), 2)
-    size = min(9.0, width / (0.68 * longest), 0.55 * height)
-    if size < _SMALLEST:
-        return
-    two_lines = height > 22 and width > 20
-    for (i, j), n in np.ndenumerate(counts):
-        if not n:
-            continue
-        _write(ax, (j, i), str(n), rise=0.55 * size * two_lines, size=size, bold=i == j)
-        if two_lines:
-            _write(ax, (j, i), _percent(float(shares[i, j])), rise=-0.6 * size, size=0.78 * size)
-
-
-def _write(ax: Axes, place: tuple[int, int], text: str, *, rise: float, size: float, bold: bool = False) -> None:
-    note = ax.annotate(
-        text, place, xytext=(0, rise), textcoords="offset points", ha="center", va="center", fontsize=size, color=INK,
-        fontweight="bold" if bold else "normal",
-    )  # fmt: skip
-    # Inside the axes: the layout needn't measure hundreds of them.
-    note.set_in_layout(False)
 
 
 def _percent(share: float) -> str:
@@ -369,18 +287,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _cell(ax: Axes, n: int) -> tuple[float, float]:
-    """The approximate width and height of a cell in points."""
-    box = ax.get_window_extent()
-    part = 0.9 * 72.0 / ax.figure.dpi / n
-    return part * box.width, part * box.height
-
-
 _POINTS = 400
 # Observations are drawn outside the scale of probabilities, where they don't hide the curve.
 _AWAY, _JITTER = 0.08, 0.04
-# More crossings than this are marked, but not named.
-_NAMED = 3
 
 
 def sigmoid(
@@ -389,9 +298,8 @@ def sigmoid(
     y: ArrayLike | None = None,
     *,
     level: float = 0.95,
-    name: str | None = None,
+    target: str | None = None,
     max_points: int = 500,
-    random_state: Any = 0,
     ax: Axes | None = None,
 ) -> Axes:
     """The probability of the second class along the one column of a classifier, with the observations.
@@ -409,12 +317,10 @@ def sigmoid(
         Their labels. Without them, x only sets the range of the curve.
     level : float, default 0.95
         Of the interval, where ``model.proba_interval(X, level)`` exists.
-    name : str, optional
-        Of the input, for the axis' label.
+    target : str, optional
+        Of what is predicted, for classes that are numbers; by default the name of y.
     max_points : int, default 500
         Of more observations a random sample is drawn, always the same one.
-    random_state : int, Generator or None, default 0
-        For the jitter. With the default, the same call draws the same picture.
     ax : matplotlib Axes, optional
 
     Examples
@@ -429,34 +335,37 @@ def sigmoid(
     >>> ax.get_ylabel()
     'probability of yes'
     """
-    column, level = _only_column(model), interval_level(level)
+    advice = ". Two columns are drawn by decision_regions"
+    column, level = only_feature(model, "sigmoid draws a classifier along its one", advice), interval_level(level)
+    found, kind = describe(model), type(model).__name__
+    if found.curve is None:
+        raise TypeError(f"sigmoid draws probabilities, and a {kind} has none (no predict_proba)")
+    if len(found.classes) != 2:
+        raise ValueError(f"sigmoid draws two classes; this {kind} has {len(found.classes)}")
+    given = name_of(y) if target is None else target
     if x is not None and np.ndim(x) == 1:
-        x = np.asarray(x)[:, None]
+        column, x = name_of(x) or column, np.asarray(x)[:, None]
     rows, codes = labelled(model, x, y)
     grid = np.linspace(*limits(rows[:, 0]), _POINTS)
-    places = rows_for(model, grid[:, None])
-    curve = np.asarray(model.predict_proba(places))[:, 1]
-    ends = model.proba_interval(places, level) if hasattr(model, "proba_interval") else None
+    curve, lower, upper = (part[:, 1] for part in found.curve.band(rows_for(model, grid[:, None]), level))
     with canvas(ax, size=(5.6, 3.4)) as ax:
         for height in (0.0, 1.0):
             ax.axhline(height, color=MUTED, linewidth=0.6, zorder=1)
-        if ends is not None:
+        if (upper > lower).any():
             text = f"{level * 100:g} % interval"
-            ax.fill_between(grid, ends[0][:, 1], ends[1][:, 1], color=ACCENT, alpha=0.16, linewidth=0, label=text)
+            ax.fill_between(grid, lower, upper, color=ACCENT, alpha=0.16, linewidth=0, label=text)
         ax.plot(grid, curve, color=ACCENT, linewidth=1.8, zorder=2, label="probability")
         ax.set(xlim=(grid[0], grid[-1]), ylim=(-_AWAY - 1.5 * _JITTER, 1 + _AWAY + 1.5 * _JITTER))
         _mark_crossings(ax, crossings(grid, curve))
         if codes is not None:
             away = np.where(codes == 1, 1 + _AWAY, -_AWAY)
-            away = away + np.random.default_rng(random_state).uniform(-_JITTER, _JITTER, size=len(codes))
-            points(
-                ax, np.column_stack([rows[:, 0], away]), codes, model.classes_, max_points=max_points, name=name_of(y)
-            )
+            away = away + np.random.default_rng(0).uniform(-_JITTER, _JITTER, size=len(codes))
+            points(ax, np.column_stack([rows[:, 0], away]), codes, found.classes, max_points=max_points, name=given)
         legend(ax, columns=None)
         ax.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
         ax.spines["left"].set_bounds(0.0, 1.0)
-        name_axis(ax.xaxis, shorten(column if name is None else name))
-        name_axis(ax.yaxis, f"probability of {title(model.classes_.tolist()[1], name=name_of(y))}")
+        name_axis(ax.xaxis, shorten(column))
+        name_axis(ax.yaxis, f"probability of {title(found.classes[1], name=given)}")
         return ax
 
 
@@ -468,31 +377,8 @@ def crossings(x: Vector, probability: Vector) -> Vector:
     return x[left] + part * (x[left + 1] - x[left])
 
 
-def _only_column(model: Any) -> str:
-    column = only_feature(
-        model, "sigmoid draws a classifier along its one", ". Two columns are drawn by decision_regions"
-    )
-    kind = type(model).__name__
-    if not hasattr(model, "predict_proba"):
-        raise TypeError(f"sigmoid draws probabilities, and a {kind} has none (no predict_proba)")
-    if len(model.classes_) != 2:
-        raise ValueError(f"sigmoid draws two classes; this {kind} has {len(model.classes_)}")
-    return column
-
-
 def _mark_crossings(ax: Axes, places: Vector) -> None:
     if not len(places):
         return
     ax.vlines(places, 0.0, 0.5, color=INK, linewidth=0.8, linestyles=(0, (4, 2.5)), zorder=2)
     ax.plot(places, np.full(len(places), 0.5), "o", color=INK, markersize=4.5, zorder=4)
-    if len(places) > _NAMED:
-        return
-    low, high = ax.get_xlim()
-    for place in places:
-        right = place < 0.5 * (low + high)
-        # As many digits as the width of the axis can show.
-        digits = max(0, 2 - int(np.floor(np.log10(high - low))))
-        ax.annotate(
-            f"{place:.{digits}f}", (place, 0.03), xytext=(4 if right else -4, 0), textcoords="offset points",
-            ha="left" if right else "right", va="bottom", color=INK, fontsize=8,
-        )  # fmt: skip

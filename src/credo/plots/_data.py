@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.frames import frame
+from credo.core.estimator import column_names, describe, has_column_names, rows_for
 
 Vector = NDArray[np.float64]
 
@@ -65,11 +65,8 @@ def grid_rows(across: Vector, up: Vector) -> NDArray[np.float64]:
 def feature_names(model: Any) -> list[str]:
     """The names of a fitted model's columns, or x0, x1, …; a single one is x."""
     check_is_fitted(model)
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        return [str(name) for name in names]
-    n = int(model.n_features_in_)
-    return ["x"] if n == 1 else [f"x{i}" for i in range(n)]
+    names = column_names(model)
+    return names if len(names) > 1 or has_column_names(model) else ["x"]
 
 
 def only_feature(model: Any, draws: str, advice: str = "") -> str:
@@ -82,21 +79,16 @@ def only_feature(model: Any, draws: str, advice: str = "") -> str:
 
 def observations(model: Any) -> tuple[NDArray[np.float64], Vector] | None:
     """The training rows and targets that a model keeps; None if it doesn't."""
-    if not (hasattr(model, "X_train_") and hasattr(model, "y_train_")):
+    kept = describe(model).data
+    if kept is None:
         return None
-    rows, target = np.asarray(model.X_train_), np.asarray(model.y_train_)
+    rows, target = kept
     target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
     if target.ndim != 1:
         raise ValueError(
             f"the model has {target.shape[1]} outputs, and this figure shows one: fit to one column of y at a time"
         )
     return rows, target
-
-
-def rows_for(model: Any, X: NDArray[np.float64]) -> Any:
-    """Rows with the column names to which the model was fitted."""
-    names = getattr(model, "feature_names_in_", None)
-    return X if names is None else frame(dict(zip(names.tolist(), X.T, strict=True)))
 
 
 def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> Any:

@@ -1,7 +1,4 @@
-"""Combined models: which expert of a mixture is responsible where, and the weights of averaged models.
-
-Boosting: the rounds of AdaBoost, and the losses of classification as functions of the margin.
-"""
+"""Combined models: which expert of a mixture is responsible where, and the rounds of AdaBoost."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import positive_integer
+from credo.core.estimator import positive_integer, rows_for
+from credo.ensemble import AdaBoostClassifier, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.plots._bars import remark
-from credo.plots._classes import color, dash, labelled, palette, shape, title
-from credo.plots._data import feature_names, limits, name_of, rows_for, sample_rows, vector
-from credo.plots._inclusion import panel_grid
+from credo.plots._classes import color, labelled, palette, shape, title
+from credo.plots._data import feature_names, limits, name_of, sample_rows
 from credo.plots._regions import Plane, mixture, plane
-from credo.plots._style import ALERT, INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots._style import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 
@@ -34,7 +31,6 @@ def expert_regions(
     y: ArrayLike,
     *,
     columns: Sequence[int | str] | None = None,
-    names: Sequence[str] | None = None,
     n: int = 200,
     max_points: int = 1000,
     ax: Axes | None = None,
@@ -52,8 +48,6 @@ def expert_regions(
     y : array of shape (n_samples,)
     columns : pair of int or str, optional
         The two columns to draw, of a model with more. The others are held at the medians of X, as the figure says.
-    names : sequence of str, optional
-        Of the two columns drawn, or of all columns.
     n : int, default 200
         Grid points in each direction.
     max_points : int, default 1000
@@ -72,7 +66,7 @@ def expert_regions(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['expert 0', 'expert 1']
     """
-    if not hasattr(model, "gate_proba"):
+    if not isinstance(model, MixtureOfExpertsRegressor | MixtureOfExpertsClassifier):
         raise TypeError(
             "expert_regions draws a mixture of experts, such as MixtureOfExpertsRegressor; "
             f"got a {type(model).__name__}"
@@ -88,12 +82,12 @@ def expert_regions(
     rows, target = rows[shown], target[shown]
     shares = model.responsibilities(rows_for(model, rows), target)
     with canvas(ax, size=(5.6, 3.6)) as ax:
-        if len(own) == 1 and not hasattr(model, "classes_"):
+        if len(own) == 1 and isinstance(model, MixtureOfExpertsRegressor):
             _curves(ax, model, rows, positive_integer("n", n))
             _marks(ax, rows[:, 0], target.astype(np.float64), shares)
-            labels = (names[0] if names else own[0], name_of(y) or "y")
+            labels = (own[0], name_of(y) or "y")
         else:
-            ground = plane(model, rows, columns, names, positive_integer("n", n))
+            ground = plane(model, rows, columns, positive_integer("n", n))
             _areas(ax, model, ground)
             _marks(ax, rows[:, ground.drawn[0]], rows[:, ground.drawn[1]], shares, edge=INK)
             labels = ground.names
@@ -148,52 +142,6 @@ def _marks(ax: Axes, x: Array, y: Array, shares: Array, *, edge: str = "white") 
         ax.scatter(
             x[here], y[here], c=shades[here], s=14, marker=shape(int(j)), linewidths=0.3, edgecolors=edge, zorder=2.5
         )
-
-
-def weights_by_rows(
-    sizes: ArrayLike, weights: ArrayLike, names: Sequence[str], *, ax: Axes | None = None
-) -> Axes:  # fmt: skip
-    """The weights of averaged models as the number of rows grows.
-
-    With Bayesian averaging they concentrate on one model, because one model is assumed to have made all rows; with
-    stacking they tend to the best combination.
-
-    Parameters
-    ----------
-    sizes : array of shape (n_sizes,)
-        Numbers of rows.
-    weights : array of shape (n_sizes, n_models)
-        The weights at each size.
-    names : sequence of str
-        Of the models.
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from credo.plots import weights_by_rows
-    >>> from matplotlib.figure import Figure
-    >>> ax = weights_by_rows([10, 100], [[0.5, 0.5], [0.1, 0.9]], ["normal", "Cauchy"], ax=Figure().subplots())
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['normal', 'Cauchy']
-    """
-    rows, table = vector("sizes", sizes), np.asarray(weights, dtype=np.float64)
-    if table.shape != (len(rows), len(names)):
-        raise ValueError(
-            f"weights must have a row for each of the {len(rows)} sizes and a column for each of the {len(names)} "
-            f"names; got shape {table.shape}"
-        )
-    with canvas(ax) as ax:
-        for j, name in enumerate(names):
-            ax.plot(
-                rows, table[:, j], color=color(j), linestyle=dash(j), marker=shape(j), markersize=4, label=shorten(name)
-            )
-        ax.set(xscale="log", ylim=(-0.03, 1.03))
-        ax.set_xticks(rows, [f"{size:g}" for size in rows])
-        ax.minorticks_off()
-        legend(ax, columns=None)
-        name_axis(ax.xaxis, "rows")
-        name_axis(ax.yaxis, "weight")
-        return ax
 
 
 # Area of a dot of mean weight, and of the largest, in square points.
@@ -252,17 +200,17 @@ def adaboost_rounds(
     >>> [panel.get_title() for panel in panels]
     ['round 1: error 0.30', 'round 5: error 0.33']
     """
-    if not hasattr(model, "staged_votes"):
+    if not isinstance(model, AdaBoostClassifier):
         raise ValueError(f"a {type(model).__name__} has no rounds of votes: give a fitted AdaBoostClassifier")
     rows, codes = labelled(model, X, y)
     assert codes is not None
-    ground = plane(model, rows, columns, None, positive_integer("n", n))
+    ground = plane(model, rows, columns, positive_integer("n", n))
     drawn = _chosen(rounds, len(model.boosted_))
     on_rows, on_mesh = (list(model.staged_votes(rows_for(model, part))) for part in (rows, ground.mesh))
     across = min(3, len(drawn))
     down = -(-len(drawn) // across)
     with canvas(ax, size=(0.4 + 2.3 * across, 0.5 + 2.2 * down)) as ax:
-        found = panel_grid(ax, len(drawn), across, down)
+        found = _panel_grid(ax, len(drawn), across, down)
         for panel, m in zip(found, drawn, strict=True):
             weight = _weights(model, on_rows, codes, m - 1)
             before = on_mesh[m - 2] if m > 1 else np.zeros_like(on_mesh[0])
@@ -274,6 +222,24 @@ def adaboost_rounds(
         ax.set_xlabel(ground.names[0], labelpad=14, parse_math=False)
         ax.set_ylabel(ground.names[1], labelpad=20, parse_math=False)
         return found
+
+
+# The space between panels, as a share of their width and height, and points above the first row for titles.
+_ACROSS, _DOWN, _HEAD = 0.16, 0.62, 14.0
+
+
+def _panel_grid(ax: Axes, n: int, across: int, down: int) -> NDArray[np.object_]:
+    """Axes in rows from the top left, inside an axes of which only the labels remain."""
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.set(xticks=[], yticks=[])
+    top = 1.0 - min(_HEAD / 72.0 * ax.figure.dpi / ax.bbox.height, 0.2)
+    width, height = 1.0 / (across + (across - 1) * _ACROSS), top / (down + (down - 1) * _DOWN)
+    panels = np.empty(n, dtype=object)
+    for k in range(n):
+        row, column = divmod(k, across)
+        corner = column * width * (1 + _ACROSS), top - height - row * height * (1 + _DOWN)
+        panels[k] = ax.inset_axes((*corner, width, height))
+    return panels
 
 
 def _chosen(rounds: Sequence[int] | None, last: int) -> list[int]:
@@ -325,45 +291,3 @@ def _legend(ax: Axes, classes: list[Any]) -> None:
     ax.plot([], [], color=MUTED, linestyle="dashed", linewidth=1.3, label="learner of the round")
     ax.plot([], [], color=INK, linewidth=1.5, label="all votes so far")
     legend(ax, columns=None)
-
-
-def losses(*, limit: float = 2.0, ax: Axes | None = None) -> Axes:
-    """Losses of a classifier as functions of the margin y f(x): exponential, cross-entropy, hinge and 0–1.
-
-    All are scaled to 1 at margin 0, as in ESL figure 10.4. The exponential loss, which AdaBoost minimizes, grows
-    fastest for rows that are badly wrong, and so is the most sensitive to wrong labels.
-
-    Parameters
-    ----------
-    limit : float, default 2.0
-        The margins from −limit to limit are drawn.
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from credo.plots import losses
-    >>> from matplotlib.figure import Figure
-    >>> ax = losses(ax=Figure().subplots())
-    >>> [line.get_label() for line in ax.lines[:4]]
-    ['exponential', 'cross-entropy', 'hinge', '0–1']
-    """
-    if not 0 < limit < 50:
-        raise ValueError(f"limit must be a positive number below 50; got {limit!r}")
-    margin = np.linspace(-limit, limit, 401)
-    curves = {
-        "exponential": (np.exp(-margin), ALERT, "solid"),
-        "cross-entropy": (np.logaddexp(0.0, -margin) / np.log(2.0), color(0), "dashed"),
-        "hinge": (np.maximum(0.0, 1.0 - margin), color(2), "dashdot"),
-        "0–1": (np.where(margin < 0, 1.0, 0.0), INK, "solid"),
-    }
-    with canvas(ax, size=(5.2, 3.4)) as ax:
-        for name, (values, paint, line) in curves.items():
-            style: Any = {"drawstyle": "steps-post"} if name == "0–1" else {}
-            ax.plot(margin, values, color=paint, linestyle=line, linewidth=1.6, label=name, **style)
-        top = 1.05 * (1.0 + limit)
-        ax.set(xlim=(-limit, limit), ylim=(0.0, top))
-        ax.axvline(0.0, color=MUTED, linewidth=0.6, zorder=0)
-        ax.legend(loc="upper right", frameon=False, handlelength=2.4)
-        name_axis(ax.xaxis, "margin y f(x)")
-        name_axis(ax.yaxis, "loss")
-        return ax

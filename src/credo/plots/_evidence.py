@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from numpy.typing import NDArray
-from scipy.interpolate import RectBivariateSpline
+from scipy.ndimage import maximum_filter
 
 from credo.core.estimator import positive_integer
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.params import Bijector, Parameter, Positive
+from credo.gp import GPRegressor
 from credo.plots._data import Vector, feature_names
 from credo.plots._style import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, shorten
 
 # Contours, in nats below the maximum.
 _LEVELS = (1.0, 3.0, 10.0, 30.0, 100.0)
-# Maxima of a lower prominence are rounding errors or effects of the grid.
-_PROMINENCE = 0.1
-# Interpolated points for each evaluated one.
-_FINER = 4
 # The parameter of constant noise, and the mean level of varying noise.
 _NOISES = ("noise", "noise.level")
 
@@ -47,16 +44,13 @@ class _Direction:
     def fitted(self) -> float:
         return self.unit * float(self.bijector.forward(self.center))
 
-    def finer(self) -> _Direction:
-        return replace(self, flat=np.linspace(self.flat[0], self.flat[-1], _FINER * len(self.flat)))
-
 
 def evidence_surface(
     model: Any,
     parameters: Sequence[str] | None = None,
     *,
     n: int = 40,
-    span: float | tuple[float, float] = 30.0,
+    span: float = 30.0,
     ax: Axes | None = None,
 ) -> Axes:
     """The log evidence over two hyperparameters around the fitted ones, as contours of nats below its maximum.
@@ -72,7 +66,7 @@ def evidence_surface(
         Names from ``model.theta_names_``; by default the first length scale and the noise, or the first two.
     n : int, default 40
         Grid points in each direction.
-    span : float or pair of floats, default 30
+    span : float, default 30
         The factor by which each parameter goes below and above its fitted value.
     ax : matplotlib Axes, optional
 
@@ -89,13 +83,15 @@ def evidence_surface(
     ('length scale of x', 'noise variance')
     """
     n = positive_integer("n", n)
+    if not 1 < span < np.inf:
+        raise ValueError(f"span must be a factor above 1, as in 30; got {span!r}")
     if n < 3:
         raise ValueError(f"n must be at least 3, for a surface of n × n points; got {n}")
-    theta = np.asarray(getattr(model, "theta_", ()), dtype=np.float64)
-    across, up = _directions(model, theta, parameters, n, _spans(span))
+    theta = np.asarray(model.theta_, dtype=np.float64)
+    across, up = _directions(model, theta, parameters, n, span)
     values = _grid(model, theta, across, up)
     summit = np.nanmax([np.nanmax(values), model.log_evidence(theta, gradient=False)])
-    across, up, below = _smooth(across, up, values - summit)
+    below = values - summit
     with canvas(ax, size=(4.9, 3.7)) as ax:
         # Contour labels are placed on the final axes.
         _scale(ax, "x", across)
@@ -108,9 +104,9 @@ def evidence_surface(
 
 
 def _directions(
-    model: Any, theta: Vector, parameters: Sequence[str] | None, n: int, spans: tuple[float, float]
+    model: Any, theta: Vector, parameters: Sequence[str] | None, n: int, span: float
 ) -> tuple[_Direction, _Direction]:
-    names = [str(name) for name in getattr(model, "theta_names_", ())]
+    names = [str(name) for name in model.theta_names_]
     if len(names) < 2 or len(names) != len(theta):
         raise ValueError(
             f"an evidence surface needs a model with two free hyperparameters or more, named in theta_names_; this "
@@ -119,7 +115,7 @@ def _directions(
     chosen = list(parameters) if parameters is not None else _default(names)
     if isinstance(parameters, str) or len(chosen) != 2 or chosen[0] == chosen[1] or not set(chosen) <= set(names):
         raise ValueError(f"parameters must be two different names out of {', '.join(names)}; got {parameters!r}")
-    first, second = (_direction(model, theta, names, name, n, s) for name, s in zip(chosen, spans, strict=True))
+    first, second = (_direction(model, theta, names, name, n, span) for name in chosen)
     return first, second
 
 
@@ -127,13 +123,6 @@ def _default(names: list[str]) -> list[str]:
     scale = next((name for name in names if "lengthscale" in name), None)
     noise = next((name for name in names if name in _NOISES), None)
     return names[:2] if scale is None or noise is None else [scale, noise]
-
-
-def _spans(span: Any) -> tuple[float, float]:
-    pair = np.broadcast_to(np.asarray(span, dtype=np.float64), (2,)) if np.size(span) in (1, 2) else np.zeros(2)
-    if not ((pair > 1) & np.isfinite(pair)).all():
-        raise ValueError(f"span must be a factor above 1, or one for each parameter, as in 30; got {span!r}")
-    return float(pair[0]), float(pair[1])
 
 
 def _direction(model: Any, theta: Vector, names: list[str], name: str, n: int, span: float) -> _Direction:
@@ -147,7 +136,7 @@ def _direction(model: Any, theta: Vector, names: list[str], name: str, n: int, s
 def _natural(model: Any, name: str, flat: float) -> tuple[Bijector, float]:
     """The bijector of a parameter to natural units, and the factor between natural and standardised units."""
     path, _, entry = name.removesuffix("]").partition("[")
-    scale = np.ravel(getattr(model, "scale_", 1.0))
+    scale = np.ravel(model.scale_ if isinstance(model, GPRegressor) else 1.0)
     if path in _NOISES:
         return Positive(), float(scale[0]) ** 2 if len(scale) == 1 else 1.0
     # A scaled kernel may have one more factor: then the path agrees from its end.
@@ -170,7 +159,7 @@ def _label(model: Any, name: str) -> str:
     if entry:
         owners = model.kernel_.owners(path.removeprefix("kernel."), feature_names(model)) or ()
         kind += f" of {owners[int(entry)]}" if int(entry) < len(owners) else f" {entry}"
-    if np.size(getattr(model, "scale_", 1.0)) > 1 and kind.endswith("variance"):
+    if isinstance(model, GPRegressor) and np.size(model.scale_) > 1 and kind.endswith("variance"):
         kind += " (y standardised)"
     return shorten(f"{owner}: {kind}" if owner else kind, width=40)
 
@@ -190,21 +179,6 @@ def _grid(model: Any, theta: Vector, across: _Direction, up: _Direction) -> NDAr
     return values
 
 
-def _smooth(
-    across: _Direction, up: _Direction, below: NDArray[np.float64]
-) -> tuple[_Direction, _Direction, NDArray[np.float64]]:
-    """A spline through the evaluated points on a finer grid, for smooth contours.
-
-    It interpolates −ln(1 + d) of the depth d, which is −d near the maximum and doesn't oscillate where the evidence
-    falls by thousands of nats from one point to the next.
-    """
-    if not np.isfinite(below).all() or min(below.shape) < 4:
-        return across, up, below
-    spline = RectBivariateSpline(up.flat, across.flat, -np.log1p(-below))
-    across, up = across.finer(), up.finer()
-    return across, up, -np.expm1(-np.minimum(spline(up.flat, across.flat), 0.0))
-
-
 def _contours(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.float64]) -> None:
     levels = [-level for level in _LEVELS[::-1]]
     shades = [to_rgba(ACCENT, alpha) for alpha in (0.04, 0.09, 0.16, 0.26, 0.42)]
@@ -219,14 +193,14 @@ def _contours(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.fl
 
 
 def _other_maxima(ax: Axes, across: _Direction, up: _Direction, below: NDArray[np.float64]) -> None:
-    """Mark maxima other than that of the fitted point."""
-    here = tuple(int(np.argmin(np.abs(d.flat - d.center))) for d in (up, across))
-    # At the border, a bump may come from the spline, and a slope looks like a maximum.
-    first, last = _FINER, np.array(below.shape) - 1 - _FINER
-    other = [cell for cell, cells in peaks(below, prominence=_PROMINENCE) if here not in cells]
-    other = [(i, j) for i, j in other if first <= i <= last[0] and first <= j <= last[1]]
-    if other:
-        i, j = np.array(other).T
+    """Mark maxima other than that of the fitted point, inside the grid."""
+    here = np.array([int(np.argmin(np.abs(d.flat - d.center))) for d in (up, across)])
+    filled = np.where(np.isfinite(below), below, -np.inf)
+    peaks = np.argwhere(filled == maximum_filter(filled, size=5, mode="nearest"))
+    inside = ((peaks > 1) & (peaks < np.array(below.shape) - 2)).all(axis=1)
+    other = peaks[inside & (np.abs(peaks - here).max(axis=1) > 2)]
+    if len(other):
+        i, j = other.T
         ax.plot(
             across.natural[j], up.natural[i], "D", color=ALERT, markerfacecolor="white", markersize=4.5, zorder=4,
             label="other maximum",
@@ -234,38 +208,7 @@ def _other_maxima(ax: Axes, across: _Direction, up: _Direction, below: NDArray[n
 
 
 def _scale(ax: Axes, which: str, direction: _Direction) -> None:
-    values, axis = direction.natural, getattr(ax, f"{which}axis")
+    values, axis = direction.natural, ax.xaxis if which == "x" else ax.yaxis
     positive = bool((values > 0).all())
     ax.set(**{f"{which}scale": "log" if positive else "linear", f"{which}lim": (values[0], values[-1])})
     (name_log_axis if positive else name_axis)(axis, direction.label)
-
-
-def peaks(values: NDArray[np.float64], *, prominence: float) -> list[tuple[tuple[int, int], set[tuple[int, int]]]]:
-    """The local maxima of a surface on a grid, highest first, each with the cells that belong to it.
-
-    Cells are added from the highest to the lowest. One without added neighbours starts a new maximum; one between two
-    regions is a saddle, at which a region joins the highest one if its maximum is less than `prominence` above the
-    saddle. Cells that aren't finite belong to none.
-    """
-    region: dict[tuple[int, int], int] = {}
-    members: dict[int, set[tuple[int, int]]] = {}
-    tops: dict[int, tuple[int, int]] = {}
-    order = np.argsort(-np.where(np.isfinite(values), values, -np.inf), axis=None, kind="stable")
-    for flat in order[: int(np.isfinite(values).sum())]:
-        cell = (int(flat) // values.shape[1], int(flat) % values.shape[1])
-        around = {region[near] for near in _neighbours(cell) if near in region}
-        # The region of the highest maximum has the lowest number.
-        home, *others = sorted(around) or [len(tops)]
-        members.setdefault(home, set()).add(cell)
-        tops.setdefault(home, cell)
-        region[cell] = home
-        for other in others:
-            if values[tops[other]] - values[cell] < prominence and other in members:
-                region |= dict.fromkeys(members[other], home)
-                members[home] |= members.pop(other)
-    return [(tops[number], members[number]) for number in sorted(members)]
-
-
-def _neighbours(cell: tuple[int, int]) -> list[tuple[int, int]]:
-    row, column = cell
-    return [(row + i, column + j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]

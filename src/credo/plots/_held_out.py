@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from credo.distributions import Distribution
 from credo.metrics._calibration import pit_histogram
 from credo.metrics._influence import residual_trend
 from credo.plots._data import Vector, limits, sample_rows, vector
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, name_date_axis, shorten
+from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten
 
 
 def predicted_vs_actual(
@@ -63,7 +63,9 @@ def predicted_vs_actual(
             ax.plot(y, mean, "o", markersize=3.5, color=ACCENT, alpha=0.6, markeredgewidth=0)
         else:
             _bars(ax, y, mean, lower[shown], upper[shown], level=level)
-            low, high = _room_for_bars(low, high, lower[shown], upper[shown])
+            ends = np.concatenate([lower[shown], upper[shown]])
+            # Room for the bars, but at most three times as much as for the data.
+            low, high = np.clip(limits(y, mean, ends[np.isfinite(ends)]), 2 * low - high, 2 * high - low)
             legend(ax)
         ax.set(ylim=(low, high), xlim=limits(y))
         name_axis(ax.xaxis, f"actual {label}")
@@ -120,7 +122,7 @@ def _predicted(
     y: Vector, prediction: Any, interval: tuple[ArrayLike, ArrayLike] | None, level: float
 ) -> tuple[Vector, Vector | None, Vector | None]:
     """Mean and interval of a distribution, or of an array of means with its interval."""
-    if hasattr(prediction, "interval"):
+    if isinstance(prediction, Distribution):
         interval = interval or prediction.interval(level)
         prediction = prediction.mean
     mean = vector("prediction", prediction, length=len(y))
@@ -149,15 +151,6 @@ def _bars(ax: Axes, y: Vector, mean: Vector, lower: Vector, upper: Vector, *, le
             y[rows], mean[rows], "o", markersize=3.5 if len(y) < 150 else 2.8, zorder=3, label=text,
             color=color, markerfacecolor=face, markeredgewidth=0.0 if face == color else 1.0,
         )  # fmt: skip
-
-
-def _room_for_bars(low: float, high: float, lower: Vector, upper: Vector) -> tuple[float, float]:
-    """Limits that contain the bars, but at most three times as wide as the data."""
-    span, ends = high - low, np.concatenate([lower, upper])
-    ends = ends[np.isfinite(ends)]
-    if not len(ends):
-        return low, high
-    return max(low - span, min(low, limits(ends)[0])), min(high + span, max(high, limits(ends)[1]))
 
 
 def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99, ax: Axes | None = None) -> Axes:
@@ -209,65 +202,4 @@ def calibration(pit: ArrayLike, *, bins: int | None = None, level: float = 0.99,
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.08 * max(counts.max(), high, 1.0)))
         name_axis(ax.xaxis, "PIT: predictive probability below the actual value")
         name_axis(ax.yaxis, "rows")
-        return ax
-
-
-def over_time(
-    days: ArrayLike,
-    y: ArrayLike,
-    mean: ArrayLike,
-    *,
-    interval: tuple[ArrayLike, ArrayLike],
-    blocks: Sequence[float] = (),
-    dates: bool = True,
-    level: float = 0.95,
-    name: str = "target",
-    ax: Axes | None = None,
-) -> Axes:
-    """Actual and predicted values against the date, with the predictive interval.
-
-    Parameters
-    ----------
-    days : array of shape (n_samples,)
-        Dates as days since 1970-01-01, or other times where `dates` is False.
-    y, mean : arrays of shape (n_samples,)
-    interval : pair of arrays
-    blocks : sequence of floats, default ()
-        Days at which blocks of held-out rows begin, marked by dashed lines.
-    dates : bool, default True
-    level : float, default 0.95
-        Of the interval, for the legend.
-    name : str, default "target"
-    ax : matplotlib Axes, optional
-
-    Examples
-    --------
-    >>> from credo.plots import over_time
-    >>> from matplotlib.figure import Figure
-    >>> ax = over_time([0, 1], [1.0, 2.0], [1.1, 1.9], interval=([0, 1], [2, 3]), ax=Figure().subplots())
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['95 % interval', 'predicted', 'actual']
-    """
-    days = vector("days", days)
-    order = np.argsort(days, kind="stable")
-    parts = {"y": y, "mean": mean, "the lower end": interval[0], "the upper end": interval[1]}
-    values, centre, lower, upper = (vector(what, part, length=len(days))[order] for what, part in parts.items())
-    days = days[order]
-    outside = (values < lower) | (values > upper)
-    with canvas(ax, size=(6.4, 3.0)) as ax:
-        ax.fill_between(days, lower, upper, color=ACCENT, alpha=0.16, linewidth=0, label=f"{100 * level:g} % interval")
-        ax.plot(days, centre, color=ACCENT, linewidth=1.4, label="predicted")
-        size = 3.0 if len(days) < 200 else 1.8
-        ax.plot(days[~outside], values[~outside], "o", color=INK, markersize=size, markeredgewidth=0, label="actual")
-        if outside.any():
-            ax.plot(
-                days[outside], values[outside], "o", color=ALERT, markerfacecolor="none", markersize=size + 1.0,
-                label="outside",
-            )  # fmt: skip
-        for start in blocks:
-            ax.axvline(start, color=MUTED, linewidth=0.8, dashes=(4, 2.5), zorder=0)
-        ax.margins(x=0.02)
-        legend(ax, columns=4)
-        name_axis(ax.yaxis, shorten(name))
-        (name_date_axis if dates else name_axis)(ax.xaxis, "")
         return ax

@@ -10,10 +10,11 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import choice, positive_integer
+from credo.core.estimator import choice, positive_integer, rows_for
+from credo.gp import GPRegressor
 from credo.gp.acquisition import expected_improvement, incumbent
 from credo.plots._band import band
-from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive, rows_for
+from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive
 from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten, strip_below
 
 _CRITERIA = ("variance", "improvement")
@@ -70,7 +71,7 @@ def next_points(
             "gives the row numbers without a picture"
         )
     kept = observations(model)
-    if kept is None or not hasattr(model, "suggest"):
+    if kept is None or not isinstance(model, GPRegressor):
         raise TypeError(f"next_points needs a model that suggests points, as GPRegressor does; got {model!r}")
     pool = np.asarray(X_pool, dtype=np.float64)
     if pool.ndim != 2 or pool.shape[1] != len(names) or not len(pool):
@@ -184,11 +185,5 @@ def _reach(pool: Vector, measured: Vector) -> tuple[float, float]:
 
 
 def _number(ax: Axes, rank: int, place: Any) -> None:
-    # Beside the mark, on the sides where there is room.
-    across, up = ax.transLimits.transform(place)
-    side, rise = -1 if across > 0.95 else 1, 6 if up < 0.06 else -2
-    ax.annotate(
-        str(rank), tuple(place), xytext=(5 * side, rise), textcoords="offset points",
-        va="top" if rise < 0 else "center", ha="left" if side == 1 else "right", color=INK,
-        fontsize=8, fontweight="bold",
-    )  # fmt: skip
+    style: Any = {"color": INK, "fontsize": 8, "fontweight": "bold", "va": "top"}
+    ax.annotate(str(rank), tuple(place), xytext=(5, -2), textcoords="offset points", **style)

@@ -13,9 +13,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import choice, positive_integer
+from credo.core.estimator import column_names, positive_integer
 from credo.plots._bars import remark
 from credo.plots._classes import N_COLORS, color, dash
 from credo.plots._data import Vector, feature_names, limits
@@ -33,7 +34,9 @@ from credo.plots._style import (
     room_for_labels,
     shorten,
 )
-from credo.sparse import LassoPath, lasso_path
+from credo.sparse import LassoCV, LassoPath, lasso_path
+from credo.trees import DecisionTreeRegressor
+from credo.trees.trees import TreeClassifier
 
 Array = NDArray[np.float64]
 
@@ -44,7 +47,6 @@ def coefficient_path(
     *,
     model: Any = None,
     names: Sequence[str] | None = None,
-    against: str = "alpha",
     max_labels: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
@@ -64,8 +66,6 @@ def coefficient_path(
         For the penalties to mark, the names of the columns and, with a table, the penalties of the path.
     names : sequence of str, optional
         Of the columns; by default those of the path, the table or the model, or x0, x1, …
-    against : {"alpha", "norm"}, default "alpha"
-        The penalty α, on a log axis, or the sum of the weights' magnitudes ‖w‖₁.
     max_labels : int, default 10
         How many weights are named at most.
     ax : matplotlib Axes, optional
@@ -80,25 +80,22 @@ def coefficient_path(
     >>> [text.get_text() for text in ax.texts]
     ['rain', 'sun']
     """
-    choice("against", against, ("alpha", "norm"))
     if model is not None:
         _check_model(model)
     found, titles = _path_and_names(path, y, model, names)
     alphas, coefs = found.alphas, found.coefs
-    across = alphas if against == "alpha" else np.abs(coefs).sum(axis=0)
     with canvas(ax, size=(5.4, 3.6)) as ax:
         most = min(positive_integer("max_labels", max_labels), room_for_labels(ax))
         chosen = -1 if model is None else _nearest(alphas, model.alpha_)
         named = _largest(coefs, chosen)[:most]
-        slots = _slots(named, _largest(coefs, -1)[:most])
-        _lines(ax, across, coefs, named, slots)
-        _axis(ax, across, against)
+        _lines(ax, alphas, coefs, named)
+        _axis(ax, alphas)
         ax.set_ylim(*limits(coefs.ravel(), np.zeros(1)))
         low, high = ax.get_ylim()
         ends = (coefs[named, -1] - low) / (high - low)
-        label_ends(ax, [End(float(ends[k]), titles[i], color(slots[k])) for k, i in enumerate(named)])
+        label_ends(ax, [End(float(ends[k]), titles[i], color(k)) for k, i in enumerate(named)])
         if model is not None:
-            _marks(ax, model, alphas, across, coefs)
+            _marks(ax, model, alphas, coefs)
         name_axis(ax.yaxis, "weight")
         others = int((np.abs(coefs).max(axis=1) > 0).sum()) - len(named)
         if others:
@@ -111,7 +108,7 @@ def _path_and_names(
 ) -> tuple[LassoPath, list[str]]:  # fmt: skip
     """The path, computed from rows if necessary, and the names of its columns."""
     if not isinstance(path, LassoPath):
-        if hasattr(path, "coef_"):
+        if isinstance(path, BaseEstimator):
             raise TypeError(
                 f"a {type(path).__name__} keeps no path; give the rows or the path, and the model beside it: "
                 "coefficient_path(X, y, model=model)"
@@ -125,7 +122,7 @@ def _path_and_names(
         raise ValueError(f"the path has {n_features} columns and the model {model.n_features_in_}")
     plain = [f"x{i}" for i in range(n_features)]
     if names is None:
-        names = path.names if path.names != plain else getattr(model, "feature_names_in_", plain)
+        names = path.names if path.names != plain or model is None else column_names(model)
     if len(names) != n_features:
         raise ValueError(f"there are {len(names)} names for the {n_features} columns of the path")
     return path, [str(name) for name in names]
@@ -133,7 +130,7 @@ def _path_and_names(
 
 def _check_model(model: Any) -> None:
     check_is_fitted(model)
-    if not hasattr(model, "mse_std_error_"):
+    if not isinstance(model, LassoCV):
         raise TypeError(f"model must be a LassoCV, whose penalties have held-out errors; got {type(model).__name__}")
 
 
@@ -147,23 +144,12 @@ def _largest(coefs: Array, chosen: int) -> NDArray[np.intp]:
     return order[np.abs(coefs[order]).max(axis=1) > 0]
 
 
-def _slots(named: NDArray[np.intp], last: NDArray[np.intp]) -> list[int]:
-    """The colour index of each named column: its rank among the weights that are largest at the end, or a free one.
-
-    So a column has the same colour whichever penalty its name was chosen by.
-    """
-    rank = {int(column): place for place, column in enumerate(last)}
-    taken = {rank[column] for column in named.tolist() if column in rank}
-    free = (place for place in range(len(last) + len(named)) if place not in taken)
-    return [rank[column] if column in rank else next(free) for column in named.tolist()]
-
-
-def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp], slots: Sequence[int]) -> None:
+def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp]) -> None:
     ax.axhline(0.0, color=MUTED, linewidth=0.6, zorder=1)
     marker = "o" if len(across) == 1 else None
     plain = np.setdiff1d(np.flatnonzero(np.abs(coefs).max(axis=1) > 0), named)
     ax.plot(across, coefs[plain].T, color=RULE, linewidth=0.8, zorder=2)
-    for place, column in list(zip(slots, named, strict=True))[::-1]:
+    for place, column in list(enumerate(named))[::-1]:
         # Where weights are zero, lines would overlap.
         zero = np.pad(coefs[column] == 0, 1, constant_values=True)
         height = np.where(zero[:-2] & zero[1:-1] & zero[2:], np.nan, coefs[column])
@@ -173,32 +159,25 @@ def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp], slot
         )  # fmt: skip
 
 
-def _axis(ax: Axes, across: Vector, against: str) -> None:
-    if against == "norm":
-        ax.set_xlim(0.0, float(across.max()) or 1.0)
-        name_axis(ax.xaxis, "‖w‖₁, the sum of the weights' magnitudes")
-        return
+def _axis(ax: Axes, alphas: Vector) -> None:
     ax.set_xscale("log")
-    low, high = float(across.min()), float(across.max())
+    low, high = float(alphas.min()), float(alphas.max())
     ax.set_xlim((high, low) if low < high else (2 * high, low / 2))
     name_log_axis(ax.xaxis, "penalty α")
 
 
-def _marks(ax: Axes, model: Any, alphas: Vector, across: Vector, coefs: Array) -> None:
+def _marks(ax: Axes, model: Any, alphas: Vector, coefs: Array) -> None:
     """Lines at the penalties of the two rules, each with the number of non-zero weights."""
     best = int(np.argmin(model.mse_))
     simple = int(np.flatnonzero(model.mse_ <= model.mse_[best] + model.mse_std_error_[best])[0])
-    # The path may have other penalties than the model: interpolate by ln α.
-    logs = np.log(alphas[::-1])
     for place, text, dashes in (
         (simple, "within one standard error", (1, 1.5)),
         (best, "least held-out error", (4, 2)),
     ):
         alpha = float(model.alphas_[place])
         left = int((coefs[:, _nearest(alphas, alpha)] != 0).sum())
-        x = alpha if across is alphas else np.interp(np.log(alpha), logs, across[::-1])
         words = f"{text} ({left} weight{'' if left == 1 else 's'})"
-        ax.axvline(x, color=INK, linewidth=1.0, dashes=dashes, zorder=2, label=words)
+        ax.axvline(alpha, color=INK, linewidth=1.0, dashes=dashes, zorder=2, label=words)
     legend(ax, columns=None)
 
 
@@ -243,7 +222,7 @@ def tree(model: Any, *, max_depth: int = 4, ax: Axes | None = None) -> Axes:
     'x ≤ 2.5'
     """
     check_is_fitted(model)
-    if not hasattr(model, "tree_") or not hasattr(model, "prior_"):
+    if not isinstance(model, DecisionTreeRegressor | TreeClassifier):
         raise ValueError(f"there is no tree to draw in a {type(model).__name__}: give a decision tree or a stump")
     spots = _layout(model.tree_, positive_integer("max_depth", max_depth))
     n_ends, depth = sum(spot.is_end for spot in spots.values()), max(spot.level for spot in spots.values())
@@ -310,7 +289,7 @@ def _draw(ax: Axes, model: Any, node: int, spot: _Spot, size: float) -> None:
 def _leaf(model: Any, node: int, letters: int) -> tuple[str, Any]:
     """What is predicted in a leaf, and its colour; opaque, because lines end behind it."""
     nodes, n_rows = model.tree_, f"{model.tree_.weight[node]:.6g} rows"
-    if hasattr(model, "classes_"):
+    if isinstance(model, TreeClassifier):
         (chance,) = model.prior_.predictive(nodes.value[node : node + 1])
         best = int(np.argmax(chance))
         sure = (len(chance) * chance[best] - 1.0) / (len(chance) - 1.0)

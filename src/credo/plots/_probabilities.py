@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, rankdata
 
 from credo.core.estimator import interval_level, positive_integer
-from credo.plots._classes import Forecast, color, dash, forecast, shown, title
+from credo.plots._classes import color, dash, forecast, title
 from credo.plots._data import Vector
 from credo.plots._style import ACCENT, ALERT, MUTED, canvas, legend, name_axis, shorten, strip_below
 
@@ -61,11 +61,10 @@ def reliability(
     [[0.1, 0.333], [0.9, 1.0]]
     """
     found = forecast(y, prediction, classes)
+    predicted, happened = found.event
     if len(found.classes) == 2:
-        predicted, happened = found.table[:, 1], found.codes == 1
-        across, up = f"predicted probability of {title(found.classes[1])}", "observed share"
+        across, up = f"predicted probability of {title(found.classes.tolist()[1])}", "observed share"
     else:
-        predicted, happened = found.table.max(axis=1), found.table.argmax(axis=1) == found.codes
         across, up = "probability of the predicted class", "accuracy"
     edges = np.linspace(0.0, 1.0, _bins(n_bins, len(predicted)) + 1)
     counts, mean, share, lower, upper = grouped(predicted, happened, edges, interval_level(level))
@@ -126,19 +125,7 @@ def _groups(ax: Axes, mean: Vector, share: Vector, lower: Vector, upper: Vector,
             )  # fmt: skip
 
 
-# The name of the curve, the probability of the event, and whether it happened.
-_Curve = tuple[str, Vector, NDArray[np.bool_]]
-
-
-def roc(
-    y: ArrayLike,
-    prediction: Any,
-    *,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    max_curves: int = 6,
-    ax: Axes | None = None,
-) -> Axes:
+def roc(y: ArrayLike, prediction: Any, *, classes: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
     """The true positive rate against the false positive rate, for every threshold on the probability.
 
     The area under the curve (AUC) is the probability that an event was ranked above a non-event, ties counting half.
@@ -150,14 +137,10 @@ def roc(
     y : array of shape (n_samples,)
         Labels of held-out rows.
     prediction : Bernoulli, Categorical or array of shape (n_samples,) or (n_samples, n_classes), or a dict of them
-        From `predict_dist` or `predict_proba`; one dimension is the probability of the second class. A dict draws a
-        curve for each of several models.
+        From `predict_dist` or `predict_proba`; one dimension is the probability of the second class. Of more than two
+        classes, each is drawn against the rest. A dict draws the curves of several models.
     classes : sequence of labels, optional
         Of the columns of an array; by default the labels in y, in order.
-    positive : label, optional
-        The event, by default the second of two classes. Of more classes, each is drawn against the rest.
-    max_curves : int, default 6
-        Of more curves, those with the smallest areas are highlighted.
     ax : matplotlib Axes, optional
 
     Examples
@@ -168,24 +151,26 @@ def roc(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0.750 ± 0.354']
     """
-    curves, axes = _curves(y, prediction, classes, positive)
-    areas = [area(scores, happened) for _, scores, happened in curves]
-    smallest = np.argsort([value for value, _ in areas], kind="stable").tolist()
-    most = positive_integer("max_curves", max_curves)
-    strong, faint = sorted(smallest[:most]), sorted(smallest[most:])
+    models = prediction if isinstance(prediction, Mapping) else {"": prediction}
+    every = {str(name): forecast(y, each, classes) for name, each in models.items()}
+    found = next(iter(every.values()))
+    known, present = found.classes.tolist(), np.unique(found.codes).tolist()
+    if len(present) < 2:
+        raise ValueError(f"a ROC curve needs two classes, and every label in y is {known[present[0]]!r}")
+    two = len(known) == 2
+    shares = [title(label) for label in known] if two else ["other classes", "the class"]
     with canvas(ax, size=(4.0, 4.0)) as ax:
         ax.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.8, zorder=1)
-        for rank, place in enumerate(strong):
-            name, scores, happened = curves[place]
+        events = [(name, place) for name in every for place in ([1] if two else present)]
+        for rank, (name, place) in enumerate(events):
+            scores, happened = every[name].table[:, place], found.codes == place
+            label = ", ".join(
+                filter(None, (shorten(name, width=28) if name else "", "" if two else title(known[place])))
+            )
             ax.plot(
                 *steps(scores, happened), color=color(rank), linestyle=dash(rank), linewidth=1.6, zorder=3,
-                label=_entry(name, *areas[place]), clip_on=False,
+                label=_entry(label, *area(scores, happened)), clip_on=False,
             )  # fmt: skip
-        for place in faint:
-            ax.plot(*steps(*curves[place][1:]), color=MUTED, linewidth=0.8, alpha=0.6, zorder=2)
-        if faint:
-            others = [areas[place][0] for place in faint]
-            ax.lines[-1].set_label(f"{len(faint)} more: {min(others):.3f} to {max(others):.3f}")
         legend = ax.legend(
             loc="lower right", frameon=False, borderaxespad=0.3, handlelength=2.2, alignment="left",
             title="AUC ± standard error", title_fontsize=8.0,
@@ -193,8 +178,8 @@ def roc(
         for line in legend.get_texts():
             line.set_parse_math(False)
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), aspect="equal")
-        name_axis(ax.xaxis, f"false positive rate ({axes[0]})")
-        name_axis(ax.yaxis, f"true positive rate ({axes[1]})")
+        name_axis(ax.xaxis, f"false positive rate (share of {shares[0]})")
+        name_axis(ax.yaxis, f"true positive rate (share of {shares[1]})")
         return ax
 
 
@@ -223,45 +208,6 @@ def steps(scores: Vector, happened: NDArray[np.bool_]) -> tuple[Vector, Vector]:
     turns = np.diff(hits)[1:] * np.diff(alarms)[:-1] != np.diff(hits)[:-1] * np.diff(alarms)[1:]
     corners = np.concatenate([[True], turns, [True]])
     return alarms[corners] / alarms[-1], hits[corners] / hits[-1]
-
-
-def _curves(
-    y: ArrayLike, prediction: Any, classes: Sequence[Any] | None, positive: Any
-) -> tuple[list[_Curve], tuple[str, str]]:
-    """Every curve to draw, and what the two axes are shares of."""
-    several = isinstance(prediction, Mapping)
-    if several and not prediction:
-        raise ValueError("there is nothing to draw: the dict of predictions is empty")
-    models = prediction if several else {"": prediction}
-    found = {str(name): forecast(y, each, classes) for name, each in models.items()}
-    first = next(iter(found.values()))
-    if len(first.classes) > 2 and positive is None:
-        if several:
-            raise ValueError(
-                f"curves of several models need one event, and there are {len(first.classes)} classes: say "
-                f"positive=, one of {shown(first.classes)}"
-            )
-        return _against_rest(first), ("share of other classes", "share of the class")
-    event = first.classes[1] if positive is None else positive
-    curves = []
-    for name, each in found.items():
-        if event not in each.classes:
-            raise ValueError(f"positive must be one of the classes {shown(each.classes)}; got {positive!r}")
-        place = each.classes.index(event)
-        happened = each.codes == place
-        if happened.all() or not happened.any():
-            have = "every" if happened.all() else "no"
-            raise ValueError(f"a ROC curve needs events and others, and {have} label in y is {event!r}")
-        curves.append((shorten(name, width=28) if name else "", each.table[:, place], happened))
-    other = title(first.classes[0]) if event == first.classes[-1] and len(first.classes) == 2 else "the others"
-    return curves, (f"share of {other}", f"share of {title(event)}")
-
-
-def _against_rest(found: Forecast) -> list[_Curve]:
-    present = np.unique(found.codes)
-    if len(present) < 2:
-        raise ValueError(f"a ROC curve needs two classes, and every label in y is {found.classes[present[0]]!r}")
-    return [(title(found.classes[place]), found.table[:, place], found.codes == place) for place in present]
 
 
 def _entry(name: str, value: float, error: float) -> str:

@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import positive_integer
+from credo.core.estimator import class_scores, positive_integer, rows_for
 from credo.plots._bars import remark
-from credo.plots._classes import color, labelled, palette, points, title
-from credo.plots._data import Vector, feature_names, grid_rows, limits, name_of, pair_of, rows_for
+from credo.plots._classes import labelled, palette, points
+from credo.plots._data import Vector, feature_names, grid_rows, limits, name_of, pair_of
 from credo.plots._style import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 
-# Contours for two classes, beside the boundary at 1/2.
-_LEVELS = (0.1, 0.25, 0.75, 0.9)
-# Contour for more classes.
+# Contour inside the region of a class.
 _SURE = 0.9
 # Opacity where a class is certain, and without probabilities.
 _STRONGEST, _FLAT = 0.62, 0.3
@@ -33,16 +30,15 @@ def decision_regions(
     y: ArrayLike | None = None,
     *,
     columns: Sequence[int | str] | None = None,
-    names: Sequence[str] | None = None,
+    target: str | None = None,
     n: int = 150,
     max_points: int = 1000,
     ax: Axes | None = None,
 ) -> Axes:
     """The probabilities of a classifier over two of its columns, its boundaries, and the observations.
 
-    Two classes: shades of two colours, thin lines at 0.1, 0.25, 0.75 and 0.9, and a thick one at the boundary 1/2. More
-    classes: their colours mixed by their probabilities, thick lines at the boundaries and a thin one where a class has
-    probability 0.9. A classifier without probabilities, such as a perceptron, has one shade for each class.
+    The colours of the classes are mixed by their probabilities, with thick lines at the boundaries and thin ones where
+    a class has probability 0.9. A classifier without probabilities, such as a perceptron, has one shade for each class.
 
     Parameters
     ----------
@@ -53,8 +49,8 @@ def decision_regions(
         Their labels, named by the name of a series, or y. Without labels, X only sets the range of the plane.
     columns : pair of int or str, optional
         The two columns to draw, of a model with more. The others are held at the medians of X, as the figure says.
-    names : sequence of str, optional
-        Of the two columns drawn, or of all columns.
+    target : str, optional
+        Of what is predicted, for classes that are numbers; by default the name of y.
     n : int, default 150
         Grid points in each direction.
     max_points : int, default 1000
@@ -71,22 +67,20 @@ def decision_regions(
     >>> y = ["a", "a", "a", "b", "b", "b"]
     >>> ax = decision_regions(LinearDiscriminant().fit(X, y), X, y, n=20, ax=Figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['a', 'b', 'boundary']
+    ['a', 'b', 'probability 0.9', 'boundary']
     """
     rows, codes = labelled(model, X, y)
-    ground = plane(model, rows, columns, names, positive_integer("n", n))
-    classes, name = model.classes_.tolist(), name_of(y)
-    table, scores = _scores(model, rows_for(model, ground.mesh))
+    ground = plane(model, rows, columns, positive_integer("n", n))
+    classes, name = model.classes_.tolist(), target or name_of(y)
+    probable, scores = class_scores(model, rows_for(model, ground.mesh))
     with canvas(ax, size=(5.2, 4.0)) as ax:
         ground.frame(ax)
         if codes is not None:
             points(ax, rows[:, ground.drawn], codes, classes, max_points=max_points, name=name)
-        if table is None:
+        if not probable:
             ground.shade(ax, scores, _FLAT)
-        elif len(classes) == 2:
-            _diverging(ax, ground, table[:, 1], title(classes[1], name=name))
         else:
-            _mixed(ax, ground, table)
+            _mixed(ax, ground, scores)
         _boundary(ax, ground, scores)
         legend(ax, columns=None)
         name_axis(ax.xaxis, ground.names[0])
@@ -94,42 +88,6 @@ def decision_regions(
         if ground.fixed:
             remark(ax, ground.fixed)
         return ax
-
-
-def _scores(model: Any, mesh: Array) -> tuple[Array | None, Array]:
-    """Probabilities (n, n_classes), or None, and scores of the same shape, the highest of which is predicted."""
-    n_classes = len(model.classes_)
-    if hasattr(model, "predict_proba"):
-        table = np.asarray(model.predict_proba(mesh), dtype=np.float64)
-        return table, table
-    if hasattr(model, "decision_function"):
-        scores = np.asarray(model.decision_function(mesh), dtype=np.float64)
-        if scores.ndim == 1:
-            return None, np.column_stack([-scores, scores])
-        if scores.shape[1] == n_classes:
-            return None, scores
-    said = np.asarray(model.predict(mesh))
-    return None, (said[:, None] == np.asarray(model.classes_)[None, :]).astype(np.float64)
-
-
-def _diverging(ax: Axes, ground: Plane, probability: Array, name: str) -> None:
-    """Two colours, white where both classes are equally likely."""
-    ends = [(0.0, to_rgba(color(0), _STRONGEST)), (0.5, to_rgba(color(0), 0.0))]
-    ends += [(0.5, to_rgba(color(1), 0.0)), (1.0, to_rgba(color(1), _STRONGEST))]
-    shades = LinearSegmentedColormap.from_list("credo.diverging", ends, N=511)
-    field = ground.field(probability)
-    image = ax.imshow(field, cmap=shades, vmin=0.0, vmax=1.0, **ground.image())
-    if field.min() < max(_LEVELS) and field.max() > min(_LEVELS):
-        ax.contour(
-            ground.across, ground.up, field, levels=_LEVELS, colors=MUTED, linewidths=0.7, linestyles="solid", zorder=1
-        )
-    bar = ax.figure.colorbar(image, ax=ax, pad=0.03, ticks=[0.0, *_LEVELS[:2], 0.5, *_LEVELS[2:], 1.0])
-    bar.set_label(f"probability of {name}")
-    bar.outline.set(visible=False)
-    bar.ax.hlines(_LEVELS, 0.0, 1.0, color=MUTED, linewidth=0.7)
-    bar.ax.hlines(0.5, 0.0, 1.0, color=INK, linewidth=1.6)
-    bar.ax.set_yticklabels([f"{tick:g}" for tick in bar.get_ticks()])
-    bar.ax.tick_params(length=2.5, width=0.6, color=MUTED)
 
 
 def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
@@ -207,9 +165,7 @@ class Plane:
         return passes
 
 
-def plane(
-    model: Any, rows: Array, columns: Sequence[int | str] | None, names: Sequence[str] | None, n: int
-) -> Plane:  # fmt: skip
+def plane(model: Any, rows: Array, columns: Sequence[int | str] | None, n: int) -> Plane:
     """The plane of two columns over the range of the rows, with the others at their medians."""
     if n < 2:
         raise ValueError(f"n must be at least 2, for a plane of n × n points; got {n}")
@@ -218,27 +174,13 @@ def plane(
         say = "sigmoid draws those" if len(own) == 1 else "say which two by columns=, the others are held at medians"
         raise ValueError(f"the figure shows a plane of two columns, and the model has {len(own)}: {say}")
     drawn = [0, 1] if columns is None else pair_of("columns", columns, own, what="column")
-    titles = _titles(own, drawn, names)
     across, up = (np.linspace(*limits(rows[:, place]), n) for place in drawn)
     center = np.median(rows, axis=0)
     mesh = np.tile(center, (n * n, 1))
     mesh[:, drawn] = grid_rows(across, up)
-    others = {titles[place]: center[place] for place in range(len(own)) if place not in drawn}
+    others = {own[place]: center[place] for place in range(len(own)) if place not in drawn}
     fixed = "at medians: " + ", ".join(f"{shorten(name, width=18)} = {value:.3g}" for name, value in others.items())
     if len(others) > 3:
         fixed = f"the {len(others)} other columns at their medians"
-    first, second = (shorten(titles[place]) for place in drawn)
+    first, second = (shorten(own[place]) for place in drawn)
     return Plane(across, up, mesh, drawn, (first, second), fixed if others else "")
-
-
-def _titles(own: list[str], drawn: list[int], names: Sequence[str] | None) -> list[str]:
-    if names is None:
-        return own
-    if len(names) == len(own) and len(own) > 2:
-        return [str(name) for name in names]
-    if isinstance(names, str) or len(names) != 2:
-        raise ValueError(f"names must name the two columns drawn, or all {len(own)} of the model; got {names!r}")
-    titles = list(own)
-    for place, name in zip(drawn, names, strict=True):
-        titles[place] = str(name)
-    return titles

@@ -239,40 +239,6 @@ def _log_tick(value: float, _: Any = None) -> str:
     return f"{times}10{str(power).translate(_SUPERSCRIPTS)}"
 
 
-# The width of a letter relative to its height, and the letters between two labels.
-_WIDTH, _BETWEEN = 0.66, 1.0
-
-
-class RoomyTicks(MaxNLocator):
-    """At most three round numbers whose labels don't overlap each other nor those of the next panel.
-
-    `size` is that of the labels in points; `beyond` the share of the panel's width by which they may extend beyond it.
-    """
-
-    def __init__(self, *, size: float, beyond: float) -> None:
-        super().__init__(nbins=3, steps=[1, 2, 5, 10])
-        self._size, self._beyond = size, beyond
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        """As many numbers as there is room for; zero if there is none."""
-        axis: Any = self.axis
-        room = axis.axes.bbox.width / axis.axes.figure.dpi * 72.0
-        gap = _BETWEEN * _WIDTH * self._size
-        for most in (3, 2, 1):
-            self.set_params(nbins=most)
-            ticks = np.asarray(super().tick_values(vmin, vmax))
-            ticks = ticks[(ticks >= vmin) & (ticks <= vmax)]
-            texts = axis.get_major_formatter().format_ticks(ticks)
-            half = 0.5 * _WIDTH * self._size * np.array([len(text) for text in texts])
-            place = (ticks - vmin) / (vmax - vmin) * room
-            out = self._beyond * room - gap / 2
-            inside = (place - half >= -out) & (place + half <= room + out)
-            ticks, half, place = ticks[inside], half[inside], place[inside]
-            if len(ticks) and (np.diff(place) >= half[1:] + half[:-1] + gap).all():
-                return ticks
-        return np.zeros(1) if vmin <= 0.0 <= vmax else np.empty(0)
-
-
 # Points between two labels.
 _LINE = 11.0
 

@@ -22,7 +22,9 @@ _CRITERIA = ("model_probability", "bic", "description_length")
 
 @dataclass(frozen=True)
 class Score:
-    """One line of the leaderboard. If the model failed, all numbers are None and `error` says why.
+    """One line of the leaderboard: a model, what it is in `words`, and its scores.
+
+    If the model failed, all numbers are None and `error` says why.
 
     `held_out` has the scores on held-out rows by name: for regression `log_score`, `rmse`, `crps` and `coverage` (of
     the 95 % interval), for classification `log_loss`, `brier`, `accuracy` and `calibration_error`; for a model that
@@ -53,6 +55,7 @@ class Score:
     description_length: float | None = None
     seconds: float | None = None
     error: str | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)

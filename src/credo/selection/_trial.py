@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from credo.core.estimator import evidence_of, in_words
 from credo.core.folds import Split
 from credo.core.notices import collected, on_one_line
 from credo.core.seeds import random_states
 from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.metrics import NoDistribution, final_step, predictive
+from credo.metrics import NoDistribution, predictive
 from credo.selection._comparison import HeldOut, Score
 from credo.selection._measures import Task, bic, description_length, has_likelihood
 
@@ -244,14 +245,15 @@ class Trial:
         """The line of the leaderboard, without the model probability, which needs all models."""
         if self.error is not None:
             return Score(self.name, error=self.error)
-        evidence = next((m for m in (self.fitted, final_step(self.fitted)) if hasattr(m, "log_evidence_")), None)
+        evidence = evidence_of(self.fitted)
         likelihood = has_likelihood(self.fitted)
         return Score(
             self.name,
             held_out=self._point_score() if held is None else self.task.scores(held.y, held.dist, self._rows()),
-            log_evidence=None if evidence is None else float(evidence.log_evidence_),
-            evidence_method=getattr(evidence, "evidence_method_", None),
-            evidence_base=getattr(evidence, "evidence_base_", None),
+            words=in_words(self.fitted),
+            log_evidence=None if evidence is None else evidence.value,
+            evidence_method=None if evidence is None else evidence.method,
+            evidence_base=None if evidence is None else evidence.base,
             bic=bic(self.fitted) if likelihood else None,
             description_length=description_length(self.fitted) if likelihood else None,
             seconds=self.seconds,

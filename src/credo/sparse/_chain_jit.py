@@ -52,7 +52,7 @@ class Labels(NamedTuple):
     slots: Places
     log_evidence: Array
     log_odds: Array
-    count: Places
+    count: Places  # type: ignore[assignment]
 
 
 class Target(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,8 +12,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from credo.core.estimator import (
     ConvergenceWarning,
+    Description,
+    Effect,
     Regressor,
     Result,
+    linear_effects,
     names_for,
     nonnegative,
     numeric,
@@ -65,6 +69,7 @@ class PenalizedRegression(Regressor):
     _accepts_sparse = True
     _accepts_parts = True
     _title: str
+    _equation = "y = b + Σ wⱼ xⱼ + noise, many wⱼ = 0"
 
     alpha_: float
     coef_: Array
@@ -93,6 +98,12 @@ class PenalizedRegression(Regressor):
         if self.fit_intercept:
             names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
         return Table.of_estimates(self._title, zip(names, estimate, strict=True), notes=self._notes())
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        return replace(super().describe(level=level), selects=True)
+
+    def _effects(self, level: float) -> tuple[Effect, ...]:
+        return linear_effects(self._feature_names(), self.coef_, self.intercept_ if self.fit_intercept else None)
 
     def _notes(self) -> tuple[str, ...]:
         n_features, n_nonzero = len(self.coef_), np.count_nonzero(self.coef_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
+    Description,
+    Effect,
     FitWarning,
     LinearClassifier,
     has_weight,
     interval_level,
     labels_of,
+    linear_effects,
     positive,
     positive_integer,
 )
@@ -35,6 +39,7 @@ class PenalizedClassifier(LinearClassifier):
 
     _accepts_sparse = True
     _title: str
+    _equation = "log odds = b + Σ wⱼ xⱼ, many wⱼ = 0"
 
     alpha_: float
     selected_: list[str]
@@ -57,6 +62,13 @@ class PenalizedClassifier(LinearClassifier):
         if len(self.classes_) > 2:
             names = [f"{label}: {name}" for label in self.classes_ for name in names]
         return Table.of_estimates(self._title, zip(names, table.ravel(), strict=True), notes=self._notes())
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        return replace(super().describe(level=level), selects=True)
+
+    def _effects(self, level: float) -> tuple[Effect, ...]:
+        intercept = self.intercept_ if self.fit_intercept else None
+        return linear_effects(self._feature_names(), self.coef_, intercept, classes=self.classes_)
 
     def _notes(self) -> tuple[str, ...]:
         n_features = self.coef_.shape[1]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,8 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
+    Description,
+    Effect,
     Estimator,
     FitWarning,
     Regressor,
@@ -24,6 +26,7 @@ from credo.core.estimator import (
     check_shapes,
     choice,
     interval_level,
+    linear_effects,
     positive_integer,
 )
 from credo.core.frames import Table
@@ -263,10 +266,18 @@ class Coefficient:
         return float(lower), float(upper)
 
 
+class Subsets(NamedTuple):
+    """The posterior over subsets of the columns, the prior, groups of copies, and whether the search converged."""
+
+    posterior: ModelPosterior
+    prior: ModelPrior
+    copies: tuple[Model, ...]
+    converged: bool
+
+
 class SubsetEstimator(Estimator):
     """Beside an estimator's base class: the posterior over models, and what is read off it."""
 
-    _title: str
     _fits: Average | None
     posterior_: ModelPosterior
     inclusion_probabilities_: Array
@@ -274,6 +285,7 @@ class SubsetEstimator(Estimator):
     median_model_: tuple[int, ...]
     best_subsets_: tuple[tuple[int, ...], ...]
     copies_: tuple[tuple[int, ...], ...]
+    prior_inclusion: float | str | tuple[float, float]
     search_: Literal["enumerate", "gibbs"]
     log_evidence_: float
     evidence_method_: str
@@ -288,6 +300,25 @@ class SubsetEstimator(Estimator):
         subsets = (self.map_model_, self.median_model_, *self.best_subsets_, *self.copies_)
         if not all(0 <= j < d for subset in subsets for j in subset):
             raise ValueError("a subset names columns that aren't there")
+
+    coef_: Array
+    intercept_: Any
+    _title = "Spike and slab: an average over subsets of the columns"
+    _equation = "f(x) = b + Σ wⱼ xⱼ over the columns j of a subset"
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        prior = ModelPrior.of(self.prior_inclusion, self.n_features_in_)
+        subsets = Subsets(self.posterior_, prior, self.copies_, bool(self.result_.converged))
+        return replace(super().describe(level=level), subsets=subsets, selects=True)
+
+    def _effects(self, level: float) -> tuple[Effect, ...]:
+        lower, upper = self._intervals(np.arange(self.n_features_in_), interval_level(level)).T
+        # A coefficient whose interval is the point zero is zero, not its mean over all subsets.
+        coef = np.clip(np.ravel(self.coef_), lower, upper)
+        return linear_effects(self._feature_names(), coef, self.intercept_, intervals=(lower, upper))
+
+    def _importances(self) -> tuple[Any, str]:
+        return self.inclusion_probabilities_, "inclusion probability"
 
     @property
     def models_(self) -> Table:

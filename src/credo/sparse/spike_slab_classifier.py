@@ -357,7 +357,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
             choice("slab_variance", self.slab_variance, ("learn",))
         standard = self.standard_ = Standard.of(rows, weight)
         data = Dataset(
-            np.ascontiguousarray(((rows[:, standard.kept] - standard.mean) / standard.scale).T), codes.astype(np.float64), weight,
+            np.ascontiguousarray(((rows[:, standard.kept] - standard.mean) / standard.scale).T),
+            codes.astype(np.float64), weight,
             1.0 if learns else _variance(self.slab_variance),
         )  # fmt: skip
         prior = ModelPrior.of(self.prior_inclusion, data.n_columns)

@@ -11,7 +11,6 @@ from typing import Any
 from credo.study._size import (
     EXACT_ROWS,
     Size,
-    Times,
     dense,
     enough_rows,
     few_lengthscales,
@@ -35,7 +34,7 @@ SLOWEST = 20
 
 @dataclass(frozen=True)
 class Card:
-    """One model: its name, a description, and its cost.
+    """One model: its name and its cost.
 
     `cost` orders the models: those of lower cost are fitted first. Each of `limits` returns why a table of some size
     can't be used, or None. `loops` is the module whose functions numba compiles on first use. `standardize` is whether
@@ -45,12 +44,11 @@ class Card:
     --------
     >>> from credo.study import CARDS
     >>> card = next(card for card in CARDS["regression"] if card.name == "linear")
-    >>> card.name, card.words, card.cost
-    ('linear', 'Linear regression (least squares)', 0)
+    >>> card.name, card.cost
+    ('linear', 0)
     """
 
     name: str
-    words: str
     cost: int
     limits: tuple[Callable[[Size], str | None], ...] = ()
     loops: str | None = None
@@ -117,8 +115,7 @@ class Card:
 
     def transformed(self, kind: str) -> Card:
         """The same model of a transformed target, as in "linear-log"."""
-        words = f"{self.words}, of the {'log' if kind == 'log' else 'power-transformed'} target"
-        return replace(self, name=self.name + SUFFIXES[kind], words=words, transformation=kind)
+        return replace(self, name=self.name + SUFFIXES[kind], transformation=kind)
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
@@ -233,68 +230,53 @@ _LAST = 99
 # By task, the simplest first: of models that are statistically tied, the first is selected.
 CARDS: Mapping[str, tuple[Card, ...]] = {
     "regression": (
-        Card("baseline", "Always the mean", -1),
-        Card(
-            "naive", "The last value (random walk)", 0, (in_time_order, dense), standardize=False, transformable=False,
-        ),
-        Card(
-            "naive-season", "The value of the last season", 0, (with_a_cycle, dense), standardize=False,
-            transformable=False,
-        ),
-        Card("linear", "Linear regression (least squares)", 0, always=True),
-        Card("ridge", "Ridge regression, penalty by leave-one-out", 0, varied=False),
-        Card("bayes", "Bayesian linear regression", 0),
-        Card("lasso", "Lasso, penalty by cross-validation", 1, loops=_COORDINATE),
-        Card("spike-slab", "Spike and slab: an average over subsets of the inputs", 3, (dense,), _SUBSETS),
-        Card("polynomial", "Quadratic terms, Bayesian linear regression", 2, (not_too_wide,)),
-        Card("lms", "Least mean squares (one row at a time)", 2, (not_many_columns,), by_default=False),
-        Card(
-            "nadaraya-watson", "Nadaraya–Watson: weighted means", 4, (not_many_columns, dense), _KERNELS,
-            varied=False,
-        ),
-        Card("kernel-ridge", "Kernel ridge regression", 4, (matrices(4), dense), _KERNELS),
-        Card("gp", "Gaussian process", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
+        Card("baseline", -1),
+        Card("naive", 0, (in_time_order, dense), standardize=False, transformable=False),
+        Card("naive-season", 0, (with_a_cycle, dense), standardize=False, transformable=False),
+        Card("linear", 0, always=True),
+        Card("ridge", 0, varied=False),
+        Card("bayes", 0),
+        Card("lasso", 1, loops=_COORDINATE),
+        Card("spike-slab", 3, (dense,), _SUBSETS),
+        Card("polynomial", 2, (not_too_wide,)),
+        Card("lms", 2, (not_many_columns,), "credo.linear._jit", by_default=False),
+        Card("nadaraya-watson", 4, (not_many_columns, dense), _KERNELS, varied=False),
+        Card("kernel-ridge", 4, (matrices(4), dense), _KERNELS),
+        Card("gp", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
         # "gp" chooses this kernel by itself where it is better.
+        Card("gp-matern", 5, (dense,), _KERNELS, by_default=False, linear_from=EXACT_ROWS),
         Card(
-            "gp-matern", "Gaussian process, Matérn-5/2 kernel", 5, (dense,), _KERNELS, by_default=False,
+            "gp-heteroscedastic",
+            7,
+            (few_lengthscales, dense),
+            _KERNELS,
+            transformable=False,
+            for_varying_spread=True,
             linear_from=EXACT_ROWS,
         ),
-        Card(
-            "gp-heteroscedastic", "Gaussian process, noise that varies with the inputs", 7,
-            (few_lengthscales, dense), _KERNELS, transformable=False, for_varying_spread=True, linear_from=EXACT_ROWS,
-        ),
-        Card(
-            "gp-time", "Gaussian process in time: trend and cycles", 3, (in_time_order, dense), _KERNELS,
-            standardize=False, linear_from=EXACT_ROWS,
-        ),
-        Card("experts", "Mixture of linear experts", 4, (enough_rows, dense, not_too_wide), transformable=False),
-        Card("forest", "Bagged trees", 4, (enough_rows, dense), _TREES, transformable=False, growth=_TREE_GROWTH),
-        Card(
-            "boosting", "Gradient-boosted trees, conformal", 4, (enough_rows, dense), _TREES, transformable=False,
-            growth=_TREE_GROWTH,
-        ),
-        Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST, transformable=False),
+        Card("gp-time", 3, (in_time_order, dense), _KERNELS, standardize=False, linear_from=EXACT_ROWS),
+        Card("experts", 4, (enough_rows, dense, not_too_wide), transformable=False),
+        Card("forest", 4, (enough_rows, dense), _TREES, transformable=False, growth=_TREE_GROWTH),
+        Card("boosting", 4, (enough_rows, dense), _TREES, transformable=False, growth=_TREE_GROWTH),
+        Card(AVERAGE, _LAST, transformable=False),
     ),
     "classification": (
-        Card("baseline", "The class frequencies", -1),
-        Card("discriminant", "Linear discriminant", 0, (dense,)),
-        Card("logistic", "Logistic regression with a weak penalty", 0, always=True),
-        Card("bayes-logistic", "Bayesian logistic regression", 1, (not_many_columns,)),
-        Card("sparse-logistic", "Logistic regression with an L1 penalty", 4, loops=_COORDINATE),
-        Card(
-            "spike-slab", "Spike and slab: an average over subsets of the inputs", 5, (two_classes, dense),
-            _SUBSETS,
-        ),
-        Card("polynomial", "Quadratic terms, Bayesian logistic regression", 2, (not_too_wide,)),
-        Card("neighbours", "Soft nearest neighbours: votes of all rows", 4, (dense,), _KERNELS),
-        Card("gp", "Gaussian process", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
-        Card("experts", "Mixture of logistic experts", 4, (enough_rows, dense, not_too_wide)),
-        Card("adaboost", "AdaBoost of stumps, calibrated", 3, (dense,), _TREES, growth=_TREE_GROWTH),
-        Card("forest", "Bagged trees", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
-        Card("boosting", "Gradient-boosted trees, calibrated", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
-        Card(AVERAGE, "Average of the models, weighted by held-out scores", _LAST),
+        Card("baseline", -1),
+        Card("discriminant", 0, (dense,)),
+        Card("logistic", 0, always=True),
+        Card("bayes-logistic", 1, (not_many_columns,)),
+        Card("sparse-logistic", 4, loops=_COORDINATE),
+        Card("spike-slab", 5, (two_classes, dense), _SUBSETS),
+        Card("polynomial", 2, (not_too_wide,)),
+        Card("neighbours", 4, (dense,), _KERNELS),
+        Card("gp", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
+        Card("experts", 4, (enough_rows, dense, not_too_wide)),
+        Card("adaboost", 3, (dense,), _TREES, growth=_TREE_GROWTH),
+        Card("forest", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
+        Card("boosting", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
+        Card(AVERAGE, _LAST),
     ),
-}  # fmt: skip
+}
 
 # The names of models of a transformed target.
 _VARIANTS = tuple(
@@ -303,36 +285,3 @@ _VARIANTS = tuple(
     if card.cost >= 0 and card.transformable
     for suffix in dict.fromkeys(SUFFIXES.values())
 )
-
-
-def short_name(estimator: Any) -> str | None:
-    """The name of the card whose estimator is made of the same classes, or None."""
-    kind = getattr(estimator, "transformation", None)
-    plain, suffix = (estimator.estimator, SUFFIXES.get(str(kind))) if kind is not None else (estimator, "")
-    made = _made_of(plain)
-    for task, cards in CARDS.items():
-        size = Size(1, 1, classes=2 if task == "classification" else 0, times=Times(0, 1.0, 1.0, (1.0,)))
-        for card in cards:
-            if _made_of(card.make(size)) == made:
-                return None if suffix is None else card.name + suffix
-    return None
-
-
-def steps(estimator: Any) -> list[Any]:
-    """The steps of a pipeline; anything else is one step."""
-    return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
-
-
-def _made_of(estimator: Any) -> list[str]:
-    """The classes of an estimator's steps, of their kernels (by default an RBF), and means and noise of processes."""
-    kinds = []
-    for step in steps(estimator):
-        kernel = getattr(step, "kernel", None)
-        name = "rbf" if kernel is None else kernel if isinstance(kernel, str) else type(kernel).__name__.lower()
-        noise = getattr(step, "noise", None)
-        learned = noise if isinstance(noise, str) else None
-        season = getattr(step, "period", None) is not None
-        kinds.append(
-            f"{type(step).__name__}({name.replace('_', '')}, {getattr(step, 'mean', None)}, {learned}, {season})"
-        )
-    return kinds

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from credo.core.estimator import dask_module
+from credo.core.estimator import Estimator, dask_module
 from credo.core.notices import collected, on_one_line
 from credo.core.parts import DaskParts, LocalParts, Parts
 from credo.study._catalogue import CARDS
@@ -70,7 +70,7 @@ def _last(estimator: Any) -> Any:
 
 
 def _takes_parts(estimator: Any) -> bool:
-    return bool(getattr(_last(estimator), "_accepts_parts", False))
+    return isinstance(_last(estimator), Estimator) and _last(estimator)._accepts_parts
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Prepared:
     def __call__(self, frame: Any) -> tuple[Any, Any]:
         model = self.model
         assert model.target is not None
-        rest, y = part_target(frame, model.target, classes=getattr(model, "classes_", None))
+        rest, y = part_target(frame, model.target, classes=model.classes_ if is_classifier(model) else None)
         if not len(y):
             return np.empty((0, len(model.preparation_.get_feature_names_out()))), y
         rows = model.for_estimator(model.preparation_.transform(rest))
@@ -103,7 +103,7 @@ def fitted_to_all(
             "sample of the rows."
         ]
     last = clone(_last(fitted))
-    if isinstance(getattr(last, "alpha", None), str):
+    if isinstance(last.get_params().get("alpha"), str):
         # A penalty α of ‖y − Xw‖² + α‖w‖², the ratio of two variances, doesn't depend on the number of rows.
         last.set_params(alpha=_last(fitted).alpha_)
     try:

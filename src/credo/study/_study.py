@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from credo.core.estimator import is_sparse
+from credo.core.estimator import describe, is_sparse
 from credo.core.frames import Table
 from credo.metrics import influence
 from credo.metrics._calibration import coverage_test
@@ -90,17 +90,16 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
     included.
     """
     for name, model in models.items():
-        # The model inside a model of a transformed target.
-        estimator = getattr(model.estimator_, "estimator_", model.estimator_)
-        if hasattr(estimator, "inclusion_probabilities_"):
+        subsets = describe(model).subsets
+        if subsets is not None:
             places: dict[str, list[int]] = {}
             for place, title in enumerate(model.preparation_.inputs()):
                 places.setdefault(title, []).append(place)
             records = [
                 {
                     "name": title,
-                    "inclusion_probability": _any_of(own, estimator),
-                    "with_copies": _any_of(_with_copies(own, estimator.copies_), estimator),
+                    "inclusion_probability": _any_of(own, subsets.posterior),
+                    "with_copies": _any_of(_with_copies(own, subsets.copies), subsets.posterior),
                     "model": name,
                 }
                 for title, own in places.items()
@@ -109,10 +108,10 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def _any_of(places: list[int], estimator: Any) -> float:
+def _any_of(places: list[int], posterior: Any) -> float:
     # For a single column it is known; computing it anew for thousands of words would be slow.
     one = len(places) == 1
-    return float(estimator.inclusion_probabilities_[places[0]] if one else estimator.posterior_.any_of(places))
+    return float(posterior.inclusion[places[0]] if one else posterior.any_of(places))
 
 
 def _with_copies(places: list[int], copies: Any) -> list[int]:

@@ -355,8 +355,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             warn(TableWarning(sentence), stacklevel=2)
         signs = signs_of(table)
         for encoder in self.encoders_:
-            if isinstance(encoder, Numbers) and (sentence := encoder.changed_sign(signs, table)) is not None:
-                warn(TableWarning(sentence), stacklevel=2)
+            if isinstance(encoder, Numbers) and (changed := encoder.changed_sign(signs, table)) is not None:
+                warn(TableWarning(changed), stacklevel=2)
         return self._matrix(table)
 
     def with_dates(self, X: Any) -> Any:

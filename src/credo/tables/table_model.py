@@ -24,7 +24,19 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from credo.core.estimator import FittedState, is_sparse, unmasked
+from credo.core.estimator import (
+    INTERCEPT,
+    Curve,
+    Description,
+    Effect,
+    FittedState,
+    describe,
+    effects_of,
+    in_words,
+    is_sparse,
+    linear_effects,
+    unmasked,
+)
 from credo.core.frames import Table
 from credo.core.notices import collected, warn
 from credo.distributions import Distribution
@@ -353,6 +365,40 @@ class TableModel(FittedState, BaseEstimator):
         """The estimator's summary; coefficients are in the units of the prepared columns, before any scaling."""
         check_is_fitted(self)
         return in_original_units(self.estimator_, self.preparation_, level=level)
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        """The estimator's description, with effects in the units of the prepared columns; its curve takes tables."""
+        check_is_fitted(self)
+        found, names = (
+            describe(self.estimator_, level=level),
+            tuple(map(str, self.preparation_.get_feature_names_out())),
+        )
+        # The columns of a pipeline's last step are its own.
+        columns = found.columns if isinstance(self.estimator_, Pipeline) else names
+        effects = found.effects
+        if found.selects:
+            effects = self._unscaled(found, names)
+        elif effects:
+            effects = effects_of(self.summary(level=level), columns if len(found.coefficients()[0]) else ())
+        own = found.curve
+        curve = None if own is None else Curve(own.model, lambda table: own.prepare(self._rows(table)[0]))
+        inputs = tuple(zip(columns, (value for _, value in found.inputs), strict=False))
+        return replace(found, columns=columns, effects=effects, inputs=inputs, curve=curve)
+
+    def _words(self) -> str:
+        return in_words(self.estimator_)
+
+    def _unscaled(self, found: Description, names: tuple[str, ...]) -> tuple[Effect, ...]:
+        """All coefficients of y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ in terms of x; a summary leaves out those that are zero."""
+        n, scaled = len(names), self.preparation_.standardize
+        scale, center = (self.preparation_.scale_, self.preparation_.center_) if scaled else (np.ones(n), np.zeros(n))
+        coef, lower, upper = (part / scale for part in found.coefficients())
+        level = np.array([effect.estimate for effect in found.effects if effect.kind == INTERCEPT])
+        intervals = None if np.isnan(lower).any() or len(lower) > 1 else (lower[0], upper[0])
+        labels = self.classes_ if len(coef) > 1 else ()
+        return linear_effects(
+            names, coef, level - coef @ center if len(level) else None, classes=labels, intervals=intervals
+        )
 
     @property
     def fit_seconds(self) -> float | None:

@@ -199,6 +199,8 @@ class _Boosting(Estimator):
     trees_: Annotated[BoostedTrees, Inner(k="k")]
     feature_importances_: Annotated[Array, Axes("d")]
 
+    _title = "Gradient-boosted trees"
+    _equation = "f(x) = f₀ + η Σ treeₘ(x)"
     _accepts_nan = True
 
     def __init__(
@@ -313,7 +315,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
     def summary(self, *, level: float = 0.95) -> Table:
         """Rounds, noise and the importances of the columns, without intervals."""
         lines = [*self._lines(), ("noise std", self.noise_std_)]
-        return Table.of_estimates("Boosted trees", lines, notes=(self.result_.message,))
+        return Table.of_estimates(self._title, lines, notes=(self.result_.message,))
 
     def _mean(self, rows: Array) -> Array:
         return self.mean_ + self.scale_ * self.trees_.predict(rows)[:, 0]
@@ -370,7 +372,7 @@ class BoostedTreesClassifier(_Boosting, Classifier):
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Rounds and the importances of the columns, without intervals."""
-        return Table.of_estimates("Boosted trees", self._lines(), notes=(self.result_.message,))
+        return Table.of_estimates(self._title, self._lines(), notes=(self.result_.message,))
 
     def _probabilities(self, rows: Array) -> Array:
         F = self.trees_.predict(rows)

@@ -54,6 +54,7 @@ class TreeEstimator(Estimator):
     tree_: Tree
     pruning_: float
     feature_importances_: Annotated[NDArray[np.float64], Axes("d")]
+    _equation = "a prediction for each leaf of a tree of thresholds"
     # Whether each column had missing values.
     had_missing_: Annotated[NDArray[np.bool_], Axes("d")]
 
@@ -232,7 +233,9 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
             ("prior standard deviation", float(np.sqrt(prior.variance))),
             ("prior strength of the variance (rows)", prior.dof),
         ]
-        return self._table("Regression tree", entries)
+        return self._table(self._title, entries)
+
+    _title = "Regression tree"
 
     def _mean(self, rows: Array) -> Array:
         return self._dist(rows, latent=False).mean

@@ -105,7 +105,6 @@ def test_show_names_the_classes(fit, run, trees, tmp_path):
     fit(trees, models="discriminant")
     result = run("show", tmp_path / "out" / "model.credo")
     assert re.search(r"^classes +ash, elm, oak$", result.stdout, re.MULTILINE)
-    assert re.search(r"^name +discriminant$", result.stdout, re.MULTILINE)
     record = json.loads(run("show", tmp_path / "out" / "model.credo", "--json").stdout)
     assert record["classes"] == ["ash", "elm", "oak"]
 

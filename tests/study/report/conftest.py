@@ -1,6 +1,5 @@
 """Small substitutes for a prepared table and its models, and pages of real ones."""
 
-from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -8,70 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from sklearn.tree import DecisionTreeRegressor
 
 from credo.distributions import Normal
+from credo.linear import LinearRegression
 from credo.selection import Comparison, HeldOut, Score, compare
 from credo.study.report import render
 from credo.tables import Preparation as TablePreparation
 from credo.tables import TableModel
-
-
-@dataclass
-class Column:
-    name: str
-    kind: str = "numeric"
-    n_missing: int = 0
-    n_distinct: int = 10
-    detail: str = ""
-
-
-@dataclass
-class Preparation:
-    frame: pd.DataFrame
-    columns_: list[Column] = field(default_factory=list)
-    notes_: tuple[str, ...] = ()
-    encoders_: tuple[Any, ...] = ()
-
-    def sources(self) -> list[str]:
-        return [str(name) for name in self.frame.columns]
-
-    inputs = sources
-
-    def get_feature_names_out(self) -> np.ndarray:
-        return np.array([str(name) for name in self.frame.columns], dtype=object)
-
-    def transform(self, frame: pd.DataFrame) -> np.ndarray:
-        return frame.to_numpy(dtype=np.float64)
-
-
-class Estimator:
-    """Least squares with normal intervals."""
-
-    def __init__(self, X: np.ndarray, y: np.ndarray) -> None:
-        A = np.column_stack([np.ones(len(X)), X])
-        weights, *_ = np.linalg.lstsq(A, y, rcond=None)
-        noise = np.sqrt(np.sum((y - A @ weights) ** 2) / max(1, len(y) - A.shape[1]))
-        self.coef_ = weights[1:]
-        self.coef_std_ = noise * np.sqrt(np.diag(np.linalg.pinv(A.T @ A)))[1:]
-
-    def confint(self, level: float) -> np.ndarray:
-        return np.column_stack(Normal(self.coef_, self.coef_std_).interval(level))
-
-    def __repr__(self) -> str:
-        return "Estimator()"
-
-
-class Opaque:
-    """A model without coefficients."""
-
-    def __repr__(self) -> str:
-        return "Opaque()"
-
-
-@dataclass
-class Model:
-    preparation_: Preparation
-    estimator_: Any
 
 
 def held_out(y: np.ndarray, mean: np.ndarray, std: np.ndarray | float) -> HeldOut:
@@ -112,7 +55,7 @@ def case(
     signal = 3 * X[:, 0] - (2 * X[:, 1] if p > 1 else 0)
     y = 10 + signal + rng.normal(size=n)
     frame = pd.DataFrame(X, columns=names or [f"x{i}" for i in range(p)])
-    preparation = Preparation(frame, [Column(str(name)) for name in frame.columns], ("Nothing was done.",))
+    preparation = TablePreparation(standardize=True).fit(frame)
     good = {
         "baseline": held_out(y, np.full(n, y.mean()), y.std()),
         "bayes": held_out(y, 10 + signal, 1.0),
@@ -120,7 +63,8 @@ def case(
     }
     scores = [score("bayes", good["bayes"], -321.5), score("ridge", good["ridge"]), score("baseline", good["baseline"])]
     scores += [Score(name, error="the design has no column that varies (in fold 1 of 5)") for name in failed]
-    model = Model(preparation, Estimator(X, y) if coefficients else Opaque())
+    estimator = LinearRegression() if coefficients else DecisionTreeRegressor(max_depth=2)
+    model = TableModel(TablePreparation(standardize=True), estimator, target).fit(frame, y)
     arguments = {
         "title": f"What predicts {target}?",
         "sheet_notes": ("The separator is a semicolon.",),

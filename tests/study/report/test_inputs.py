@@ -9,7 +9,6 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from credo.core.wording import percent
-from credo.distributions import Normal
 from credo.features import Polynomial
 from credo.gp import GPRegressor
 from credo.kernel_machines import KernelRidge, NadarayaWatson
@@ -17,26 +16,14 @@ from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression, Ridge
 from credo.metrics import Influence
 from credo.sparse import SpikeSlabRegressor
-from credo.study.report._answer import _judged, inputs
-from credo.study.report._curves import (
-    Curve,
-    Shares,
-    curve_figures,
-    curve_sentence,
-    curves,
-    latent,
-    line,
-    probability,
-    typical,
-)
+from credo.study.report._curves import Curve, curve_figures, curve_sentence, curves, line, typical
 from credo.study.report._inputs import (
-    Process,
+    _judged,
     influence,
     influence_figure,
     influence_sentence,
+    inputs,
     nonlinearity_sentence,
-    process,
-    process_sentence,
 )
 from credo.study.report._leaderboard import evidence
 from credo.tables import Preparation, TableModel
@@ -44,6 +31,10 @@ from credo.tables import Preparation, TableModel
 
 def fitted(estimator, frame, y):
     return TableModel(Preparation(standardize=True), estimator, "y").fit(frame, y)
+
+
+def examined(model, frame, y):
+    return inputs("model", [], {"model": model}, frame, n_rows=len(y), spread=float(np.std(y)))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +97,7 @@ def test_columns_that_go_together_are_moved_together(pictures):
     assert found.values[0] == pytest.approx(x.std(), rel=0.35)
     text = influence_sentence(found, best="linear", target="y")
     assert text.endswith("x and twin vary together or determine each other: these rows can't separate their effects.")
-    assert "x (with twin)" in text
+    assert "x + 1 correlated" in text
     figure = influence_figure(found, best="linear", target="y")
     assert ">x + 1 correlated<" in figure.svg and "share one bar" in figure.reading
     # They have a curve of their own, along which both move.
@@ -136,14 +127,14 @@ def test_too_many_columns_are_not_tried_one_by_one():
     assert influence(model, frame, spread=1.0) is None
 
 
-def test_bends_are_grouped_by_the_columns_of_the_table(grown):
-    found = process("gp", grown)
+def test_bends_are_grouped_by_the_columns_of_the_table(farm, grown):
+    found = examined(grown, *farm)
     each = dict(zip(grown.preparation_.get_feature_names_out(), grown.estimator_.relevance_, strict=True))
     levels = [value for name, value in each.items() if name.startswith("soil=")]
     assert len(levels) == 2
-    assert found.names == ["warmth", "soil", "wind", "day"]
-    assert found.nonlinearity[1] == pytest.approx(np.hypot(*levels))
-    assert found.nonlinearity[2] == pytest.approx(np.hypot(each["wind"], each["wind is missing"]))
+    assert list(found.nonlinearity) == ["warmth", "soil", "wind", "day"]
+    assert found.nonlinearity["soil"] == pytest.approx(np.hypot(*levels))
+    assert found.nonlinearity["wind"] == pytest.approx(np.hypot(each["wind"], each["wind is missing"]))
     assert found.noise == pytest.approx(np.sqrt(grown.estimator_.noise_variance_))
     # The noise of the data has a deviation of one.
     assert 0.7 < found.noise < 1.4
@@ -151,9 +142,8 @@ def test_bends_are_grouped_by_the_columns_of_the_table(grown):
 
 def test_a_shared_length_scale_ranks_nothing(farm):
     frame, y = farm
-    found = process("gp", fitted(GPRegressor(RBF(), n_restarts=0), frame, y))
-    assert found.nonlinearity is None
-    assert process("ridge", fitted(Ridge(), frame, y)) is None
+    assert examined(fitted(GPRegressor(RBF(), n_restarts=0), frame, y), frame, y).nonlinearity == {}
+    assert examined(fitted(Ridge(), frame, y), frame, y).nonlinearity == {}
 
 
 def test_the_typical_row_is_the_one_nearest_to_the_medians():
@@ -179,17 +169,16 @@ def test_curves_follow_the_function_in_the_units_of_the_table(farm, grown):
 
 def test_curves_leave_out_the_noise(farm, grown):
     frame, _ = farm
-    some = frame.iloc[:5]
-    variance = grown.predict_dist(some).var - latent(grown, some).var
-    process = grown.estimator_
-    noise = process.theta_weights_ @ process.posterior_.noise.levels * process.posterior_.data.scale[0] ** 2
-    np.testing.assert_allclose(variance, noise, rtol=1e-6)
+    _, lower, upper = grown.describe().curve.band(frame.iloc[:5])
+    wide = np.subtract(*grown.predict_dist(frame.iloc[:5]).interval(0.95)[::-1])
+    # 3.92 standard deviations of a noise of about one are missing.
+    assert (upper - lower < wide - 1.0).all()
 
 
 def test_a_pipeline_is_asked_through_its_steps(farm):
     frame, y = farm
     model = fitted(make_pipeline(Polynomial(degree=2), BayesianLinearRegression()), frame, y)
-    np.testing.assert_allclose(latent(model, frame).mean, model.predict(frame), rtol=1e-9)
+    np.testing.assert_allclose(model.describe().curve.band(frame)[0], model.predict(frame), rtol=1e-9)
     assert {curve.name for curve in curves(model, frame, 0, [[name] for name in frame.columns])} == set(frame.columns)
 
 
@@ -200,14 +189,14 @@ def test_a_table_of_one_column_has_a_line(farm):
     np.testing.assert_allclose(found.data, frame["warmth"], rtol=1e-9)
     table = pd.DataFrame({"warmth": found.x})
     np.testing.assert_allclose(found.predictive.mean, model.predict(table), rtol=1e-9)
-    assert (found.predictive.std > found.dist.std).all()
+    assert (found.predictive.interval(0.95)[1] > found.upper).all()
     few = pd.DataFrame({"warmth": np.round(frame["warmth"] / 10)})
     assert line(fitted(Ridge(), few, y), few, "warmth") is None
 
 
 def curve(mean, half, ticks=None, level=None):
     mean = np.asarray(mean, dtype=float)
-    return Curve("x", "x", np.linspace(0, 10, len(mean)), Normal(mean, np.full(len(mean), half / 1.96)), ticks, level)
+    return Curve("x", "x", np.linspace(0, 10, len(mean)), mean, mean - half, mean + half, ticks, level)
 
 
 up = np.linspace(0.0, 10.0, 41)
@@ -273,7 +262,7 @@ def test_a_process_and_two_classes_are_compared_at_two_places_too(farm, grown):
     warmth, wind = curves(grown, frame, row, [["warmth"], ["wind"]])
     assert (warmth.is_flat, wind.is_flat) == (False, True)
     classes = fitted(BayesianLogisticRegression(), frame, np.where(y > np.median(y), "high", "low"))
-    assert curves(classes, frame, row, [["wind"]], predict=probability)[0].is_flat is True
+    assert curves(classes, frame, row, [["wind"]])[0].is_flat is True
     assert curves(fitted(NadarayaWatson(), frame, y), frame, row, [["wind"]])[0].is_flat is None
 
 
@@ -281,12 +270,12 @@ def test_the_summary_judges_curves_of_models_that_do_not_compare_two_places(farm
     """The band of a forest is mostly the uncertainty of its level: a horizontal line fits into every one."""
     frame, y = farm
     model = fitted(NadarayaWatson(), frame, y)
-    found = inputs("model", [], {"model": model}, frame, y=y, rows=np.arange(len(y)), spread=float(np.std(y)))
+    found = examined(model, frame, y)
     assert found.effects is None and len(found.curves) == 4
     said = influence_sentence(found.influence, best="model", target="y")
     little = said.partition("Little influence:")[2]
     assert [one.name for one in found.curves if one.is_flat] == [name for name in frame.columns if name in little]
-    wide = Curve("warmth", "warmth", np.arange(3.0), Normal(np.array([18.0, 40.0, 68.0]), np.full(3, 40.0)))
+    wide = replace(curve([18.0, 40.0, 68.0], 80.0), name="warmth", label="warmth")
     assert curve_sentence(wide) == "No clear effect."
     fact = Influence([["warmth"], ["wind"]], np.array([19.0, 0.5]), [True, True])
     assert curve_sentence(_judged(wide, None, fact, model)) == "Rises from 18.0 to 68.0."
@@ -298,9 +287,7 @@ def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
     frame = frame[["warmth", "soil"]]
     labels = np.where(y + 10 * (frame["soil"] == "clay") > 15, "good", "bad")
     model = fitted(BayesianLogisticRegression(prior_precision=1.0), frame, labels)
-    found = inputs(
-        "model", [], {"model": model}, frame, y=labels, rows=np.arange(len(y)), spread=np.inf, predict=probability
-    )
+    found = inputs("model", [], {"model": model}, frame, n_rows=len(y), spread=np.inf)
     clear = dict.fromkeys(frame.columns, False)
     for name, is_clear in zip(model.preparation_.sources(), found.effects.is_clear, strict=True):
         clear[name] |= bool(is_clear)
@@ -310,17 +297,17 @@ def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
 def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
     """As the probability of a class between two others does: 99.9 %, 100 %, and down to nothing."""
     bare = np.r_[0.999, np.ones(20), np.linspace(1.0, 0.0, 20)]
-    fact = Curve("x", "x", np.arange(41.0), Shares(bare, bare, bare))
+    fact = Curve("x", "x", np.arange(41.0), bare, bare, bare)
     assert curve_sentence(fact, write=percent) == "Falls from 100 % to 0 %."
-    up_and_down = Curve("x", "x", np.arange(41.0), Shares(hill, hill, hill))
+    up_and_down = Curve("x", "x", np.arange(41.0), hill, hill, hill)
     assert curve_sentence(up_and_down).startswith("Rises to 10.0")
     flat = np.full(41, 0.5)
-    assert curve_sentence(Curve("x", "x", np.arange(41.0), Shares(flat, flat, flat))) == "No effect."
+    assert curve_sentence(Curve("x", "x", np.arange(41.0), flat, flat, flat)) == "No effect."
 
 
 def test_what_is_as_good_as_flat_is_not_enlarged():
     tiny = 0.999 + 1e-5 * up
-    fact = Curve("x", "x", up, Shares(tiny, tiny, tiny))
+    fact = Curve("x", "x", up, tiny, tiny, tiny)
     (shown,) = curve_figures([fact], scale=(0.0, 1.0), max_zoom=25.0, write=percent)
     assert "zoomed" not in shown.answer
     (shown,) = curve_figures([fact], scale=(0.0, 1.0), write=percent)
@@ -339,13 +326,11 @@ def test_influences_in_words():
         return influence_sentence(fact, best="gp", target="y")
 
     assert say([20.0, 0.5, 0.4]) == (
-        "Most influential: froude. One standard deviation of it changes the predicted y by 20 (root mean square over "
-        "the rows). Little influence: the other two."
+        "Most influential: froude. A change by one standard deviation, or to another value, moves the predicted y: "
+        "froude by 20 and beam by 0.50 (root mean square over the rows). Little influence: beam and length."
     )
-    assert say([20.0, 6.0, 0.4]).endswith(", one standard deviation of beam by 6.0. Little influence: length.")
-    assert say([20.0, 12.0, 6.0], [True, True, False]).startswith("Most influential: froude and beam. One")
-    assert say([20.0, 12.0, 6.0], [True, True, False]).endswith(", one standard deviation of beam by 12.")
-    assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("by 6.0. Little influence: length, draught and soil.")
+    assert say([20.0, 12.0, 6.0]).startswith("Most influential: froude and beam. A change")
+    assert say([20.0, 6.0, 0.3, 0.2, 0.1]).endswith("Little influence: length, draught and soil.")
     assert say([0.0, 0.0]) == "No input changes the predictions of gp."
 
 
@@ -356,21 +341,8 @@ def test_bars_end_where_influences_do(pictures):
     assert "Not shown: two inputs without influence." in shown.reading
 
 
-def test_a_process_in_words():
-    fact = Process("gp", "RBF", 1.5, ["a", "b"], np.array([1.0, 0.05]))
-    assert process_sentence(fact, target="y", spread=10.0) == (
-        "gp models y as a very smooth function of its two inputs plus noise of standard deviation 1.50."
-    )
-    assert process_sentence(fact, target="y", spread=1e6).endswith("plus almost no noise.")
-    assert nonlinearity_sentence(fact) == "Most nonlinear along a; nearly linear along b."
-    both = Process("gp", "Matern52 + Linear", 1.5, ["a"], None)
-    assert "y as the sum of a linear and a smooth function of its only input plus" in process_sentence(
-        both, target="y", spread=10.0
-    )
-    varying = process_sentence(Process("gp", "RBF", 1.5, ["a"], None, noise_varies=True), target="y", spread=10.0)
-    assert varying.endswith("plus noise of standard deviation 1.50 on average, which varies with the inputs.")
-    rough = Process("gp", "Exponential", 1.5, ["a"], None)
-    assert "a rough function of its only input" in process_sentence(rough, target="y", spread=10.0)
+def test_nonlinearity_in_words():
+    assert nonlinearity_sentence({"a": 1.0, "b": 0.05}) == "Most nonlinear along a; nearly linear along b."
 
 
 @pytest.mark.parametrize(
@@ -426,4 +398,3 @@ def test_a_table_of_one_column_shows_its_curve(farm, make_page):
     text = make_page(frame[["warmth"]], y, {"gp": GPRegressor(n_restarts=0)})
     assert "What does the fitted curve look like?" in text
     assert "Effect of each input" not in text
-    assert "gp models y as a very smooth function of its only input" in text

@@ -89,7 +89,7 @@ def _predicted(
     from sklearn.base import is_classifier
 
     from credo.study._large import large_table
-    from credo.tables import load, read_table
+    from credo.tables import TableModel, load, read_table
     from credo.tables.predictions import table_predictions
 
     model = load(model_path)
@@ -107,7 +107,7 @@ def _predicted(
     start = 0
     for table in tables:
         found = table_predictions(model, table, level=LEVEL if level is None else level, start=start)
-        outside = model.outside(table).note() if hasattr(model, "outside") and large is None else None
+        outside = model.outside(table).note() if isinstance(model, TableModel) and large is None else None
         if outside is not None:
             screen.note(f"Note: {outside}")
         yield found

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
+from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from credo.core.estimator import column_names, has_column_names
 from credo.core.wording import plural, quoted
 from credo.tables import Days, Levels, ModelFileError, Numbers, Preparation, TableModel
 from credo.tables.errors import nearest, pandas
@@ -354,20 +356,19 @@ def inputs_of(model: Any) -> Inputs:
     preparation = _preparation(model)
     if preparation is not None:
         columns = tuple(_input(encoder) for encoder in preparation.encoders_)
-        known = {str(name) for name in preparation.feature_names_in_} | {getattr(model, "target", None)}
+        target = model.target if isinstance(model, TableModel) else None
+        known = {str(name) for name in preparation.feature_names_in_} | {target}
         ignored = frozenset(name for name in known - {column.name for column in columns} if name is not None)
         return Inputs(columns, ignored)
-    count = getattr(model, "n_features_in_", None)
-    if count is None or not hasattr(model, "predict"):
+    if not (is_classifier(model) or is_regressor(model)):
         raise ModelFileError(f"a {type(model).__name__} can't be served: it predicts nothing from the rows of a table")
-    given = getattr(model, "feature_names_in_", None)
-    names: Iterable[Any] = [f"x{j}" for j in range(count)] if given is None else given
+    named, names = has_column_names(model), column_names(model)
     first = model[0] if isinstance(model, Pipeline) else model
     tags = get_tags(first).input_tags
     kind: Kind = "any" if isinstance(first, ColumnTransformer) or tags.string or tags.categorical else "number"
     return Inputs(
         tuple(Input(str(name), kind, nullable=tags.allow_nan) for name in names),
-        named=given is not None or kind == "any",
+        named=named or kind == "any",
     )
 
 

@@ -26,7 +26,7 @@ from sklearn.base import is_classifier
 from credo.app.serve.inputs import Inputs, Problems, Refused, first_failure, inputs_of
 from credo.core.notices import collected, on_one_line
 from credo.metrics import final_step
-from credo.tables import Manifest, ModelFileError, describe, load
+from credo.tables import Manifest, ModelFileError, TableModel, describe, load
 from credo.tables.errors import pandas
 from credo.tables.predictions import predictions
 
@@ -154,7 +154,7 @@ class ServedModel:
     @property
     def has_range(self) -> bool:
         """Whether the model knows the range of its training data."""
-        return hasattr(self.estimator, "outside")
+        return isinstance(self.estimator, TableModel)
 
     def example(self) -> dict[str, Any]:
         """A typical row."""
@@ -196,7 +196,7 @@ class ServedModel:
 
     def _refusal(self, rows: Any, start: int, error: ValueError, check: Callable[[], None]) -> Refused:
         """The refusal that names the first cell that can't be prepared, or else the first row without prediction."""
-        preparation = getattr(self.estimator, "preparation_", None)
+        preparation = self.estimator.preparation_ if isinstance(self.estimator, TableModel) else None
         problems = Problems()
         for encoder in [] if preparation is None else preparation.encoders_:
             found = _bad_cell(encoder, rows[encoder.name])

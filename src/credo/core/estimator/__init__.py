@@ -6,14 +6,17 @@ Every estimator is a scikit-learn estimator: constructors only store their argum
 in an underscore. These and the arguments are what a model file contains. Attributes that start with an underscore are
 temporary and are rebuilt when needed.
 
-Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `FittedState`, which declares
-what `fit` sets and checks it in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`;
-`Absent`, for an inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`,
-validation of tables; `observed`, `with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
-`has_weight` and `center_and_scale`, for rows with weights; `training_rows` and
-`labelled_rows`, validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays;
-`evidence_base`, what an evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask
-collections; and checks of arguments and of fitted state.
+Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base classes; `Description`, what
+`describe()` says about a fitted model, with `Effect` and `Curve`; `describe`, `in_words`, `evidence_of`,
+`class_scores`, `has_column_names`, `column_names` and `rows_for`, for any model; `effects_of` and `linear_effects`,
+which make effects of kind `COEFFICIENT`, `INTERCEPT`, …; `FittedState`, which declares what `fit` sets and checks it
+in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`; `Absent`, for an inherited method
+that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`, validation of tables; `observed`,
+`with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
+`has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`, validation for
+functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an evidence
+conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks of
+arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -46,7 +49,20 @@ from credo.core.estimator.checks import (
 )
 from credo.core.estimator.classifier import Classifier, LinearClassifier, codes_of, labelled_rows, labels_of
 from credo.core.estimator.dask import dask_module, example_rows, is_dask, row_partitions
-from credo.core.estimator.names import named, named_by, names_for
+from credo.core.estimator.description import (
+    COEFFICIENT,
+    INTERCEPT,
+    Curve,
+    Description,
+    Effect,
+    class_scores,
+    describe,
+    effects_of,
+    evidence_of,
+    in_words,
+    linear_effects,
+)
+from credo.core.estimator.names import column_names, has_column_names, named, named_by, names_for, rows_for
 from credo.core.estimator.regressor import Regressor, training_rows
 from credo.core.estimator.rows import (
     center_and_scale,
@@ -61,14 +77,19 @@ from credo.core.estimator.rows import (
 )
 
 __all__ = [
+    "COEFFICIENT",
     "FLAT",
     "INTEGRATED",
+    "INTERCEPT",
     "JEFFREYS",
     "MAXIMISED",
     "SCALED",
     "Absent",
     "Classifier",
     "ConvergenceWarning",
+    "Curve",
+    "Description",
+    "Effect",
     "Estimator",
     "Evidence",
     "FitWarning",
@@ -82,16 +103,24 @@ __all__ = [
     "check_positive",
     "check_shapes",
     "choice",
+    "class_scores",
     "codes_of",
+    "column_names",
     "dask_module",
+    "describe",
+    "effects_of",
     "evidence_base",
+    "evidence_of",
     "example_rows",
+    "has_column_names",
     "has_weight",
+    "in_words",
     "interval_level",
     "is_dask",
     "is_sparse",
     "labelled_rows",
     "labels_of",
+    "linear_effects",
     "merge_equal_rows",
     "named",
     "named_by",
@@ -103,6 +132,7 @@ __all__ = [
     "positive",
     "positive_integer",
     "row_partitions",
+    "rows_for",
     "training_rows",
     "unmasked",
     "with_gaps",

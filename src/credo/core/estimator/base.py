@@ -18,7 +18,17 @@ from sklearn.utils.validation import _check_n_features, _check_sample_weight, ch
 
 from credo.core.estimator.checks import FittedState
 from credo.core.estimator.dask import is_dask
-from credo.core.estimator.names import names_of
+from credo.core.estimator.description import (
+    Curve,
+    Description,
+    Effect,
+    data_of,
+    effects_of,
+    evidence_of,
+    settings_of,
+    words_of,
+)
+from credo.core.estimator.names import column_names, names_of
 from credo.core.estimator.rows import is_sparse, numeric, with_gaps
 from credo.core.fields import Axes, Size, Sometimes
 from credo.core.frames import Table
@@ -97,6 +107,8 @@ class Estimator(FittedState, BaseEstimator):
     _accepts_sparse = False
     _accepts_nan = False
     _accepts_parts = False
+    # The model's form in plain characters.
+    _equation = ""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -142,6 +154,46 @@ class Estimator(FittedState, BaseEstimator):
     def summary(self, *, level: float = 0.95) -> Table:
         """A table of the fitted parameters with intervals of the given level."""
         raise NotImplementedError
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        """What the fitted model is, in words and numbers: see `Description`.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Of the effects' intervals.
+        """
+        check_is_fitted(self)
+        inputs, measure = self._importances()
+        noise = np.asarray(getattr(self, "noise_std_", None), dtype=np.float64)
+        return Description(
+            self._words(),
+            self._equation,
+            settings_of(self),
+            tuple(self._feature_names()),
+            self._effects(level),
+            inputs=tuple(zip(self._feature_names(), map(float, inputs), strict=False)),
+            measure=measure,
+            noise=float(noise) if noise.ndim == 0 and np.isfinite(noise) else None,
+            curve=Curve(self) if hasattr(self, "predict_dist") else None,
+            classes=tuple(np.asarray(getattr(self, "classes_", ())).tolist()),
+            evidence=evidence_of(self),
+            outcome=self.result_.message,
+            data=data_of(self),
+        )
+
+    def _words(self) -> str:
+        """What the model is, as a short phrase."""
+        return str(getattr(self, "_title", "")) or words_of(type(self).__name__)
+
+    def _effects(self, level: float) -> tuple[Effect, ...]:
+        """The fitted numbers; those of the summary unless it leaves some out."""
+        return effects_of(self.summary(level=level), self._feature_names() if hasattr(self, "coef_") else ())
+
+    def _importances(self) -> tuple[Any, str]:
+        """How much each column matters, and by which measure; nothing if the model has no measure of its own."""
+        found = getattr(self, "feature_importances_", ())
+        return found, "share of the improvement" if len(found) else ""
 
     def _forget(self) -> None:
         """Remove the attributes of an earlier fit, so that none of them is left after the new one."""
@@ -207,8 +259,7 @@ class Estimator(FittedState, BaseEstimator):
 
     def _feature_names(self) -> list[str]:
         """The feature names of the fit, or x0, x1, … if X had none."""
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+        return column_names(self)
 
 
 class Absent:

@@ -252,6 +252,7 @@ class LinearClassifier(Classifier):
     fit_intercept: bool
 
     _title: str
+    _equation = "log odds = b + Σ wⱼ xⱼ"
 
     def _sizes(self) -> dict[str, int]:
         return {"k": 1 if len(self.classes_) == 2 else len(self.classes_)}

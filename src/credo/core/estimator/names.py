@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator.rows import is_sparse
+from credo.core.frames import frame
 
 Rows = TypeVar("Rows")
 Names = Sequence[str] | NDArray[Any]
@@ -110,3 +111,20 @@ def names_for(names: Sequence[str], n_features: int) -> list[str]:
     if twice:
         raise ValueError(f"names must be different, but {twice[0]!r} occurs {called.count(twice[0])} times")
     return called
+
+
+def has_column_names(model: Any) -> bool:
+    """Whether any model was fitted to rows with column names."""
+    return getattr(model, "feature_names_in_", None) is not None
+
+
+def column_names(model: Any) -> list[str]:
+    """The names of the columns that any model was fitted to; x0, x1, … if they had none."""
+    if has_column_names(model):
+        return [str(name) for name in model.feature_names_in_]
+    return [f"x{i}" for i in range(int(model.n_features_in_))]
+
+
+def rows_for(model: Any, X: NDArray[np.float64]) -> Any:
+    """Rows of numbers with the column names to which any model was fitted, if there were names."""
+    return frame(dict(zip(column_names(model), X.T, strict=True))) if has_column_names(model) else X

@@ -7,11 +7,10 @@ question, an answer and a text alternative; every name from the table is escaped
 in any thread; a part that fails is replaced by a note; the file is written completely or not at all.
 
 Members: `write` and `render` (the page as text). Inside, each subject has its numbers, sentences and figures together:
-`_held_out` predictions of numbers, `_classes`, `_effects` (coefficients), `_inputs` (influence on the predictions),
-`_inclusions` and `_inclusion_figure` (which inputs matter), `_curves` and `_curve_figures` (along one input),
-`_leaderboard`, `_surprises` (rows with large errors), `_columns` (the table of columns). `_answer` collects what is
-known of the selected model, `_results` makes the parts of the page of it, and `_page` fills the template. Drawing
-belongs to `plots`, scores to `metrics`, folds to `selection`.
+`_held_out` predictions of numbers, `_classes`, `_inputs` (coefficients, and influences on the predictions),
+`_inclusions` (which inputs matter), `_curves` (along one input), `_leaderboard`, `_surprises` (rows with large
+errors). `_results` makes the parts of the page, and `_page` fills the template. What the page says about a model it
+reads from `model.describe()`. Drawing belongs to `plots`, scores to `metrics`, folds to `selection`.
 """
 
 from importlib.util import find_spec

@@ -8,19 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from credo import plots
-from credo.core.estimator import is_sparse
-from credo.core.wording import about, capital, count, listing, number, percent, plural
+from credo.core.wording import about, capital, count, number, percent, plural
 from credo.metrics import forecast
 from credo.metrics._calibration import FEW, SMALL, Calibration, Confidence, class_calibration
 from credo.plots import shorten
 from credo.plots._probabilities import area
 from credo.selection import Gap, HeldOut
-from credo.study.report._inputs import with_names
 from credo.study.report._numbers import MAX_POINTS, Figure, figure
+from credo.tables import TableModel
+from credo.tables.errors import pandas
 
 _SQUARE = (4.7, 3.7)
 # The side of a confusion matrix grows with the number of classes up to a limit.
@@ -30,7 +28,11 @@ _UNLIKELY = 0.05
 
 
 def class_name(label: Any, target: str) -> str:
-    """A class in a sentence: a word as it is, a number or truth value with the name of the target."""
+    """A class in a sentence: a word as it is, a number or truth value with the name of the target.
+
+    >>> class_name("spam", "label"), class_name(1, "passed")
+    ('spam', 'passed = 1')
+    """
     return shorten(label if isinstance(label, str) else f"{target} = {label}")
 
 
@@ -69,22 +71,6 @@ def loss_sentence(value: float, baseline: float | None, gain: Gap | None) -> str
 _VERDICTS = {f"{way}confident": f"the model is {way}confident" for way in ("over", "under")}
 
 
-def confidence_sentence(fact: Calibration) -> str:
-    """Whether the probabilities are calibrated."""
-    sure, rows = fact.confidence, plural(fact.confidence.n, "row")
-    text = (
-        f"Calibration: the mean probability of the predicted class is {percent(sure.stated)}, and it is right in "
-        f"{percent(sure.share)}"
-    )
-    if sure.n < FEW:
-        return f"{text}; {rows} are too few to judge calibration."
-    if not fact.verdict:
-        return f"{text}: no sign of miscalibration in {rows}."
-    if fact.verdict in _VERDICTS:
-        return f"{text}: {_VERDICTS[fact.verdict]}."
-    return f"{text}. Within groups of rows, {_error(fact)}{_close(fact)}."
-
-
 def reliability_sentence(fact: Calibration) -> str:
     """What the reliability diagram shows."""
     if fact.confidence.n < FEW:
@@ -115,7 +101,7 @@ def auc_sentence(value: float, error: float, *, first: str, second: str) -> str:
 
 
 def confusion_sentence(held: HeldOut, target: str) -> str:
-    """The most frequent error, and the recall of each class, or the lowest."""
+    """The most frequent error, and the lowest recall of a class."""
     found = forecast(held.y, held.dist)
     names = class_names(found.classes, target)
     counts = np.zeros((len(names), len(names)), dtype=np.intp)
@@ -124,18 +110,13 @@ def confusion_sentence(held: HeldOut, target: str) -> str:
     wrong = counts - np.diag(np.diag(counts))
     if not wrong.any():
         return "Every held-out row was classified correctly."
-    n, most = int(wrong.sum()), int(wrong.max())
-    text = f"{plural(n, 'row')} {'was' if n == 1 else 'were'} misclassified. "
-    if len(names) == 2:
-        return f"{text}Recall: {listing([f'{percent(s)} of {name}' for name, s in zip(names, recall, strict=True)])}."
     actual, named = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    times = "once" if most == 1 else "twice" if most == 2 else f"{count(most)} times"
-    text += f"Most frequent error: {names[actual]} predicted as {names[named]}, {times}."
-    lowest = float(recall.min())
-    worst = [name for name, share in zip(names, recall, strict=True) if share == lowest]
-    if len(worst) == len(names):
-        return text
-    return f"{text} Lowest recall: {listing(worst, at_most=3)} ({percent(lowest)})."
+    n, most, worst = int(wrong.sum()), int(wrong.max()), int(recall.argmin())
+    return (
+        f"{plural(n, 'row')} {'was' if n == 1 else 'were'} misclassified. Most frequent error: {names[actual]} "
+        f"predicted as {names[named]} ({plural(most, 'row')}). Lowest recall: {names[worst]} "
+        f"({percent(float(recall[worst]))})."
+    )
 
 
 @dataclass(frozen=True)
@@ -208,20 +189,15 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
 
 def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> list[Figure]:
     """The class probabilities over two numeric inputs, if the model has no others."""
-    columns = model.preparation_.sources()
-    if len(columns) != 2 or len(set(columns)) != 2:
+    columns = _measured(model, frame)
+    if len(columns) != 2:
         return []
-    X = model.preparation_.transform(frame)
-    if is_sparse(X) or min(len(np.unique(column)) for column in X.T) < 3:
-        return []
-    names = [shorten(name) for name in model.preparation_.get_feature_names_out()]
-    plane = _Unscaled(model, X, target)
+    names = [shorten(name) for name in columns]
+    # Classes that are numbers are named after the target.
     made = figure(
         "regions",
         "Where are the decision boundaries?",
-        lambda ax: plots.decision_regions(
-            plane, plane.rows, plane.labels(y), names=names, max_points=MAX_POINTS, ax=ax
-        ),
+        lambda ax: plots.decision_regions(model, frame[columns], y, target=target, max_points=MAX_POINTS, ax=ax),
         f"Class probabilities over {names[0]} and {names[1]}, the only inputs of the model.",
         "Model fitted to all rows. Stronger colour: higher probability of that class. Line: two classes equally "
         "probable. Marks: the rows.",
@@ -230,55 +206,12 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> l
     return [made]
 
 
-def sigmoid_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str, answer: str) -> Figure:
-    """The probability of the second class along the only input, which is numeric."""
-    name = shorten(model.preparation_.get_feature_names_out()[0])
-    axis = _Unscaled(model, model.preparation_.transform(frame), target)
-    band = " Band: 95 % interval." if hasattr(axis, "proba_interval") else ""
-    return figure(
-        "line",
-        f"How does the probability change with {name}?",
-        lambda ax: plots.sigmoid(axis, axis.rows, axis.labels(y), name=name, max_points=MAX_POINTS, ax=ax),
-        answer,
-        f"Model fitted to all rows, which are drawn below 0 or above 1 by their class.{band} The predicted class "
-        "changes at 0.5.",
-    )
-
-
-class _Unscaled(ClassifierMixin, BaseEstimator):
-    """A fitted classifier of standardized columns as one of the columns in their own units, with named classes."""
-
-    def __init__(self, model: Any, X: Any, target: str) -> None:
-        self.estimator, preparation = model.estimator_, model.preparation_
-        scaled, n = preparation.standardize, X.shape[1]
-        self.n_features_in_ = n
-        self.center = np.asarray(preparation.center_) if scaled else np.zeros(n)
-        self.scale = np.asarray(preparation.scale_) if scaled else np.ones(n)
-        names, self.known = class_names(model.classes_, target), model.classes_
-        # If shortened names are equal, the labels themselves are shown.
-        self.classes_ = np.array(names) if len(set(names)) == len(names) else model.classes_
-        self.rows = np.asarray(X) * self.scale + self.center
-
-    def labels(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Labels by the names of their classes."""
-        return self.classes_[np.searchsorted(self.known, y)]
-
-    def fit(self) -> Any:
-        """Already fitted."""
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, rows: Any) -> NDArray[np.float64]:
-        """The class probabilities at rows in their own units."""
-        return np.asarray(self.estimator.predict_proba(self._standardized(rows)))
-
-    @available_if(lambda self: hasattr(self.estimator, "proba_interval"))
-    def proba_interval(self, rows: Any, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Their intervals."""
-        lower, upper = self.estimator.proba_interval(self._standardized(rows), level)
-        return lower, upper
-
-    def _standardized(self, rows: Any) -> Any:
-        return with_names(self.estimator, (np.asarray(rows) - self.center) / self.scale)
+def _measured(model: Any, frame: Any) -> list[str]:
+    """The columns of a table model, if all of them are numbers with several values; otherwise nothing."""
+    if not isinstance(model, TableModel):
+        return []
+    columns = model.preparation_.sources()
+    is_number = pandas().api.types.is_numeric_dtype
+    enough = all(is_number(frame[name]) and frame[name].notna().all() and frame[name].nunique() > 2 for name in columns)
+    # The model takes no other columns, not even those that it doesn't use.
+    return columns if enough and len(set(columns)) == len(columns) == len(model.feature_names_in_) else []

@@ -17,8 +17,9 @@ from credo.metrics import pit, point
 from credo.metrics._calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
 from credo.metrics._influence import TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
+from credo.plots._style import MUTED
 from credo.selection import Gap, HeldOut, gap
-from credo.study.report._numbers import MAX_POINTS, Figure, figure
+from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
 
 Vector = NDArray[np.float64]
@@ -276,13 +277,18 @@ def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> li
         if blocks
         else "Each row was predicted from other rows, earlier and later ones."
     )
+
+    def draw(ax: Any) -> None:
+        at, ends = days[rows[order]], tuple(part[order] for part in (held.mean, *held.interval))
+        plots.band(at, ends, data=(at, held.y[order]), name=target, ax=ax)
+        for start in blocks:
+            ax.axvline(start, color=MUTED, linewidth=0.8, dashes=(4, 2.5), zorder=0)
+        name_x(ax, "", dates=dates is not None)
+
     made = figure(
         "time",
         "How good are the predictions over time?",
-        lambda ax: plots.over_time(
-            days[rows[order]], held.y[order], held.mean[order], interval=(held.interval[0][order],
-            held.interval[1][order]), blocks=blocks, dates=dates is not None, name=target, ax=ax,
-        ),
+        draw,
         f"RMSE is {number(early)} in the earlier half of the held-out rows and {number(late)} in the later half. "
         f"{count(int(held.inside.sum()))} of {count(len(rows))} rows are inside the 95 % band.",
         f"Held-out predictions (line and band) and actual values (dots) by {shorten(found.name)}. {how}{some}",

@@ -1,4 +1,4 @@
-"""Inclusion probabilities by the columns of the table, from the posterior over subsets of the prepared columns.
+"""Which inputs matter, from the posterior over subsets of the prepared columns: numbers, sentences and the figure.
 
 A column that was prepared as several ones (levels, a mark for missing values) is included if any of them is, and so is
 a column with copies. The words of a text count one by one.
@@ -6,18 +6,21 @@ a column with copies. The words of a text count one by one.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.notices import collected
-from credo.sparse import LassoPath, ModelPrior, Standard, dependence_of, lasso_path
-from credo.study.report._effects import untransformed
-from credo.study.report._inputs import dense
+from credo import plots
+from credo.core.estimator import describe
+from credo.core.wording import about, listing, number, percent, spelled, whole_percent
+from credo.plots import shorten
+from credo.sparse import ModelPrior
+from credo.study.report._numbers import MAX_BARS, Figure, figure
 
 Vector = NDArray[np.float64]
 
@@ -28,30 +31,17 @@ CERTAIN, PROBABLE, IMPROBABLE = 0.95, 0.75, 0.25
 _EXCLUSIVE = 0.75
 # A member must add this much to the probability that at least one of a group is included; and the largest group.
 _ADDS, _MAX_MEMBERS = 0.02, 5
-# Larger tables have no lasso path, which ends at this share of its largest penalty; in even larger ones inputs aren't
-# compared with each other.
-_MAX_CELLS, _PATH_END, _MAX_COMPARED = 10**6, 0.01, 10**7
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Inputs that are equal, or `nearly` equal, up to offset and scale; the first stands for all of them."""
-
-    names: tuple[str, ...]
-    nearly: bool = False
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Inputs some of which are linear combinations of the others: `rank` of them determine all."""
-
-    names: tuple[str, ...]
-    rank: int
+# How many inputs a part of the sentence names; more than the second number of irrelevant ones are only counted.
+_NAMED, _NAMED_OUT = 6, 4
+# Prior odds that are this many times larger or smaller are as reasonable.
+_OTHER_ODDS = 4.0
+# Up to this many inputs are a few.
+_FEW = 3.0
 
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Inputs at least one of which is almost certainly included, with probability `one`; several with `both`."""
+    """Inputs that replace each other: at least one is included with probability `one`, several with `both`."""
 
     names: list[str]
     one: float
@@ -59,57 +49,22 @@ class Alternatives:
 
 
 @dataclass(frozen=True)
-class Dependent:
-    """Inputs that, with those `given`, are linear combinations of each other: `rank` of them determine all.
-
-    The `given` ones are almost certainly included. Of the others at least `needed` are, with probability `share`:
-    almost certainly, or else `needed` is one.
-    """
-
-    names: list[str]
-    rank: int
-    needed: int
-    share: float
-    given: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Prior:
-    """The prior over subsets, and the prior probability of each input."""
-
-    subsets: ModelPrior
-    shares: Vector
-
-    @classmethod
-    def of(cls, inclusion: Any, origins: Sequence[str]) -> Prior:
-        """From `prior_inclusion` of a model, and the input that each prepared column was made of.
-
-        The prior of k out of d columns is of the same kind: an input of k columns is excluded if all of them are.
-        """
-        subsets = ModelPrior.of(inclusion, len(origins))
-        out = [float(ModelPrior(k, subsets.inclusion).log_prob(0)) for k in Counter(origins).values()]
-        return cls(subsets, -np.expm1(out))
-
-
-@dataclass(frozen=True)
 class Inclusions:
-    """The inclusion probability of each input, and inputs that can replace each other.
+    """The inclusion probability of each input, the prior one, and inputs that can replace each other.
 
-    The first of `copies` stands in `names` for all of them. `path` is that of the lasso, with the largest coefficient
-    of each input's prepared columns. `converged` and `error` are those of the search over subsets. A `wide` table has
-    more inputs than rows, so that many may share their probability.
+    The first of `copies` stands in `names` for all of them. `converged` and `error` are those of the search over
+    subsets. A `wide` table has more inputs than rows, so that many may share their probability.
     """
 
     model: str
     names: list[str]
     values: Vector
-    alternatives: list[Alternatives]
-    dependent: list[Dependent] = field(default_factory=list)
-    copies: list[Copies] = field(default_factory=list)
-    path: LassoPath | None = None
+    alternatives: list[Alternatives] = field(default_factory=list)
+    copies: list[tuple[str, ...]] = field(default_factory=list)
     converged: bool = True
     error: float = 0.0
-    prior: Prior | None = None
+    prior: ModelPrior | None = None
+    prior_shares: Vector | None = None
     wide: bool = False
 
     @property
@@ -117,15 +72,9 @@ class Inclusions:
         """The inputs, the most probable first."""
         return np.argsort(-self.values, kind="stable")
 
-    @property
-    def groups(self) -> list[Alternatives | Dependent]:
-        """Groups of inputs that can replace each other; no input is in two of them."""
-        return [*self.alternatives, *self.dependent]
-
     def n_of(self, names: Sequence[str]) -> int:
         """How many inputs of the table some names stand for."""
-        others = {group.names[0]: len(group.names) - 1 for group in self.copies}
-        return len(names) + sum(others.get(name, 0) for name in names)
+        return len(names) + sum(len(group) - 1 for group in self.copies if group[0] in names)
 
     def value(self, name: str) -> float:
         """The inclusion probability of an input."""
@@ -136,223 +85,213 @@ class Inclusions:
         return [self.names[i] for i in self.order if low <= self.values[i] < high]
 
 
-def inclusions(models: Mapping[str, Any], frame: Any, y: Any) -> Inclusions | None:
-    """From the first model with a posterior over subsets of the prepared columns.
+def inclusions(models: Mapping[str, Any], n_rows: int) -> Inclusions | None:
+    """From the first model with a posterior over subsets of the prepared columns; None without, or for one input."""
+    for name, model in models.items():
+        subsets, every = describe(model).subsets, model.preparation_.inputs()
+        if subsets is not None and len(set(every)) > 1:
+            return grouped(name, every, subsets, wide=len(set(every)) > n_rows)
+    return None
 
-    None if there is no such model, or a single input. For regression, with the lasso path on the same rows.
-    """
-    inner = {name: untransformed(model.estimator_)[0] for name, model in models.items()}
-    name = next((name for name, each in inner.items() if hasattr(each, "inclusion_probabilities_")), None)
-    if name is None:
-        return None
-    estimator, every = inner[name], models[name].preparation_.inputs()
-    if len(set(every)) < 2:
-        return None
-    if estimator is not models[name].estimator_:
-        y = models[name].estimator_.transformation_.forward(y)
-    rows = models[name].preparation_.transform(frame)
-    size = rows.shape[0] * rows.shape[1]
-    same, sums = alike(dense(rows), every) if size <= _MAX_COMPARED else ((), ())
-    copies = joined(every, estimator.posterior_, same)
-    head = {other: group.names[0] for group in copies for other in group.names}
-    origins = [head.get(origin, origin) for origin in every]
-    converged = bool(estimator.result_.converged)
-    found = grouped(name, origins, estimator.posterior_, sums=sums)
-    # Without convergence the groups are the least certain of all.
-    found = found if converged else replace(found, alternatives=[], dependent=[])
-    return replace(
-        found,
-        copies=copies,
-        path=None if hasattr(estimator, "classes_") or size > _MAX_CELLS else _path(rows, origins, y),
-        converged=converged,
-        error=float(np.max(estimator.posterior_.diagnostics.get("inclusion_error", 0.0))),
-        prior=Prior.of(estimator.prior_inclusion, origins),
-        wide=len(set(every)) > len(frame),
+
+def grouped(model: str, inputs: Sequence[str], subsets: Any, *, wide: bool = False) -> Inclusions:
+    """The posterior over subsets of prepared columns in terms of the inputs that they were made of."""
+    n_columns = Counter(inputs)
+    copies = [
+        tuple(inputs[j] for j in group) for group in subsets.copies if all(n_columns[inputs[j]] == 1 for j in group)
+    ]
+    head = {name: group[0] for group in copies for name in group}
+    origins = [head.get(name, name) for name in inputs]
+    own: dict[str, list[int]] = {}
+    for j, origin in enumerate(origins):
+        own.setdefault(origin, []).append(j)
+    names, places, posterior = list(own), list(own.values()), subsets.posterior
+    values = np.array([posterior.any_of(p) if len(p) > 1 else posterior.inclusion[p[0]] for p in places])
+    # An input of k columns is excluded if all of them are; the prior of k out of d columns is of the same kind.
+    out = [float(ModelPrior(len(p), subsets.prior.inclusion).log_prob(0)) for p in places]
+    return Inclusions(
+        model,
+        names,
+        values,
+        # Without convergence the groups are the least certain of all.
+        _alternatives(names, places, values, posterior) if subsets.converged else [],
+        copies,
+        converged=subsets.converged,
+        error=float(np.max(posterior.diagnostics.get("inclusion_error", 0.0))),
+        prior=subsets.prior,
+        prior_shares=-np.expm1(out),
+        wide=wide,
     )
 
 
-def _path(rows: Any, origins: Sequence[str], y: Any) -> LassoPath:
-    """The lasso path on the prepared columns, by inputs."""
-    # If it doesn't converge at some penalty, the order of the inputs is visible all the same.
-    with collected():
-        alphas, coefs, gaps = lasso_path(rows, y, eps=_PATH_END)
-    names = list(dict.fromkeys(origins))
-    largest = np.zeros((len(names), len(alphas)))
-    np.maximum.at(largest, [names.index(origin) for origin in origins], np.abs(coefs))
-    return LassoPath(alphas, largest, gaps, names=names)
-
-
-def alike(
-    rows: NDArray[np.float64], origins: Sequence[str]
-) -> tuple[tuple[Copies, ...], tuple[Sums, ...]]:  # fmt: skip
-    """Copies and linear combinations among inputs, from prepared columns, each made of one of the `origins`.
-
-    An input of several prepared columns is a copy of another if each of its columns is one. Only inputs of a single
-    column count as parts of a linear combination.
-    """
-    standard = Standard.of(rows, np.ones(len(rows)))
-    if not len(standard.kept):
-        return (), ()
-    found = dependence_of(standard.columns(rows))
-    places = [origins[j] for j in standard.kept]
-    exact = _same(found.copies, places)
-    copies = tuple(Copies(names, names not in exact) for names in _same([*found.copies, *found.near], places))
-    head = {name: group.names[0] for group in copies for name in group.names}
-    n_columns = Counter(origins)
-    sets = {
-        frozenset(head.get(places[j], places[j]) for j in combination)
-        for combination in found.combinations
-        if all(n_columns[places[j]] == 1 for j in combination)
-    }
-    return copies, _sums([each for each in sets if len(each) > 2], list(n_columns))
-
-
-def _same(groups: Sequence[Sequence[int]], origins: Sequence[str]) -> list[tuple[str, ...]]:
-    """Groups of inputs whose prepared columns are equal; a group of near copies contains whole groups of copies."""
-    kinds = list(range(len(origins)))
-    for group in groups:
-        for j in group:
-            kinds[j] = group[0]
-    own: dict[str, set[int]] = {}
-    for kind, origin in zip(kinds, origins, strict=True):
-        own.setdefault(origin, set()).add(kind)
-    found: dict[frozenset[int], list[str]] = {}
-    for origin, its in own.items():
-        found.setdefault(frozenset(its), []).append(origin)
-    return [tuple(names) for names in found.values() if len(names) > 1]
-
-
-def _sums(sets: Sequence[frozenset[str]], names: Sequence[str]) -> tuple[Sums, ...]:
-    """Minimal dependent sets that share inputs are joined; each takes one from the rank."""
-    pools: list[tuple[set[str], int]] = []
-    for each in sets:
-        touching = [pool for pool in pools if pool[0] & each]
-        pools = [pool for pool in pools if not pool[0] & each]
-        pools.append((set(each).union(*(pool[0] for pool in touching)), 1 + sum(pool[1] for pool in touching)))
-    made = [Sums(tuple(name for name in names if name in pool), len(pool) - n) for pool, n in pools]
-    return tuple(sorted(made, key=lambda group: names.index(group.names[0])))
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many prepared columns of each input each subset has, (n_subsets, n_inputs), and the weights of the subsets.
-
-    `total` and `largest` are the sum and the maximum of the probabilities of an input's columns, over all subsets.
-    """
-
-    names: list[str]
-    inside: NDArray[np.int16]
-    weight: Vector
-    total: Vector
-    largest: Vector
-
-    @classmethod
-    def of(cls, origins: Sequence[str], posterior: Any) -> Counts:
-        names = list(dict.fromkeys(origins))
-        number = {name: i for i, name in enumerate(names)}
-        place = np.array([number[origin] for origin in origins])
-        models, weight = posterior.averaged
-        inside = np.zeros((len(models), len(names)), dtype=np.int16)
-        for row, subset in zip(inside, models, strict=True):
-            np.add.at(row, place[list(subset)], 1)
-        single = np.asarray(posterior.inclusion, dtype=np.float64)
-        largest, total = np.zeros(len(names)), np.zeros(len(names))
-        np.maximum.at(largest, place, single)
-        np.add.at(total, place, single)
-        return cls(names, inside, weight, total, largest)
-
-    def any_of(self, inputs: Sequence[int]) -> float:
-        """The probability that at least one of some inputs is included, as in `ModelPosterior.any_of`.
-
-        Σ p − E[max(N − 1, 0)] for N included columns, so that the probabilities of inputs and of groups agree.
-        """
-        total = float(self.total[inputs].sum())
-        spare = self.weight @ np.maximum(self.inside[:, inputs].sum(axis=1) - 1, 0)
-        return float(np.clip(total - spare, self.largest[inputs].max(), min(total, 1.0)))
-
-    def at_least(self, m: int, inputs: Sequence[int]) -> float:
-        """The probability that m or more of some inputs are included; by Markov's inequality at most E[N]/m."""
-        if m == 1:
-            return self.any_of(inputs)
-        found = float(self.weight @ ((self.inside[:, inputs] > 0).sum(axis=1) >= m))
-        return min(found, float(self.total[inputs].sum()) / m)
-
-    def are_exclusive(self, group: list[int], other: int) -> bool:
-        """Whether an input is rarely included together with any of a group."""
-        inside, weight = self.inside > 0, self.weight
-        share = weight @ inside[:, other]
-        both = (
-            weight @ (inside[:, i] & inside[:, other]) < _EXCLUSIVE * share * (weight @ inside[:, i]) for i in group
-        )
-        return all(both)
-
-
-def grouped(model: str, origins: Sequence[str], posterior: Any, *, sums: Sequence[Sums] = ()) -> Inclusions:
-    """The posterior over subsets of prepared columns in terms of the inputs that they were made of."""
-    counts = Counts.of(origins, posterior)
-    values = np.array([counts.any_of([i]) for i in range(len(counts.names))])
-    # A combination of near copies, which are one input here, isn't reported.
-    sums = [group for group in sums if set(group.names) <= set(counts.names)]
-    dependent = _dependent(values, counts, sums)
-    seen = {name for group in dependent for name in group.names}
-    return Inclusions(model, counts.names, values, _alternatives(values, counts, seen), dependent)
-
-
-def joined(origins: Sequence[str], posterior: Any, copies: Sequence[Copies]) -> list[Copies]:
-    """Copies, and near copies unless the data distinguish them.
-
-    They do if one is almost certainly included, or as probable as the whole group.
-    """
-    counts = Counts.of(origins, posterior)
-    kept = []
-    for group in copies:
-        places = [counts.names.index(name) for name in group.names]
-        largest = max(counts.any_of([i]) for i in places)
-        if not group.nearly or (largest < CERTAIN and counts.any_of(places) >= largest + _ADDS):
-            kept.append(group)
-    return kept
-
-
-def _dependent(values: Vector, counts: Counts, sums: Sequence[Sums]) -> list[Dependent]:
-    """Linear combinations to report: probable ones, unless one input is as probable as the whole group."""
-    found, names = [], counts.names
-    for group in sums:
-        places = [names.index(name) for name in group.names]
-        given, places = [i for i in places if values[i] >= CERTAIN], [i for i in places if values[i] < CERTAIN]
-        rank = group.rank - len(given)
-        if rank < 1 or len(places) < 2:
-            continue
-        shares = {m: counts.at_least(m, places) for m in range(rank, 0, -1)}
-        needed = next((m for m, share in shares.items() if share >= CERTAIN), 1)
-        if shares[needed] >= IMPROBABLE and (needed > 1 or shares[1] >= values[places].max() + _ADDS):
-            beside = tuple(names[i] for i in given)
-            found.append(Dependent([names[i] for i in places], rank, needed, shares[needed], beside))
-    return found
-
-
-def _alternatives(values: Vector, counts: Counts, seen: set[str]) -> list[Alternatives]:
+def _alternatives(
+    names: Sequence[str], places: Sequence[Sequence[int]], values: Vector, posterior: Any
+) -> list[Alternatives]:
     """Groups of inputs, none of them certain, of which at least one almost certainly is included."""
     order = np.argsort(-values, kind="stable").tolist()
-    open_ones = [i for i in order if _ADDS <= values[i] < CERTAIN and counts.names[i] not in seen]
+    open_ones = [i for i in order if _ADDS <= values[i] < CERTAIN]
+    subsets, weight = posterior.averaged
+    inside = np.array([[not set(places[i]).isdisjoint(subset) for i in open_ones] for subset in subsets], dtype=bool)
+    column = {i: inside[:, k] for k, i in enumerate(open_ones)} if open_ones else {}
     found: list[Alternatives] = []
     taken: set[int] = set()
     for first in open_ones:
-        if first in taken:
-            continue
         group, one = [first], float(values[first])
-        for other in open_ones:
+        for other in [] if first in taken else open_ones:
             if one >= CERTAIN or len(group) == _MAX_MEMBERS:
                 break
-            if other in group or other in taken or not counts.are_exclusive(group, other):
+            if other in group or other in taken:
                 continue
-            more = counts.any_of([*group, other])
+            share = weight @ column[other]
+            apart = (weight @ (column[i] & column[other]) < _EXCLUSIVE * share * (weight @ column[i]) for i in group)
+            more = posterior.any_of([j for i in (*group, other) for j in places[i]]) if all(apart) else 0.0
             if more >= one + _ADDS:
                 group, one = [*group, other], more
         if len(group) > 1 and one >= CERTAIN:
             taken.update(group)
             # P(N ≥ 2) ≤ E[max(N − 1, 0)] = Σ p − P(N ≥ 1) for N included inputs, with equality for two.
-            spare = max(float(values[group].sum()) - one, 0.0)
-            several = float(counts.weight @ ((counts.inside[:, group] > 0).sum(axis=1) > 1))
-            both = spare if len(group) == 2 else min(spare, several)
-            found.append(Alternatives([counts.names[i] for i in group], one, both))
+            both = max(float(values[group].sum()) - one, 0.0)
+            if len(group) > 2:
+                both = min(both, float(weight @ (sum(column[i].astype(int) for i in group) > 1)))
+            found.append(Alternatives([names[i] for i in group], one, both))
     return found
+
+
+def inclusion_sentence(fact: Inclusions, *, linear: bool) -> str:
+    """Which inputs almost certainly matter, which probably, which are uncertain, and which probably don't.
+
+    `linear` says whether the selected model is linear, as the models behind these probabilities are.
+    """
+    text = _which(fact, among="" if linear else " in linear models")
+    if fact.converged:
+        return text
+    by = f" (± {number(100 * fact.error, digits=2)} percentage points or worse)" if fact.error > 0 else ""
+    return f"{text} The search over subsets has not converged: these probabilities are approximate{by}."
+
+
+def _which(fact: Inclusions, *, among: str) -> str:
+    n = fact.n_of(fact.names)
+    grouped = {name for group in fact.alternatives for name in group.names}
+    certain, likely, uncertain, out = (
+        [name for name in fact.between(low, high) if name not in grouped]
+        for low, high in ((CERTAIN, 2.0), (PROBABLE, CERTAIN), (IMPROBABLE, PROBABLE), (0.0, IMPROBABLE))
+    )
+    above, below = f"({whole_percent(CERTAIN)} or more)", whole_percent(IMPROBABLE)
+    if len(certain) == n:
+        every = "Both inputs" if n == 2 else f"All {spelled(n)} inputs"
+        return f"{every} almost certainly matter{among} {above}."
+    if len(out) == len(fact.names):
+        none = "Neither of the two inputs" if n == 2 else f"None of the {spelled(n)} inputs"
+        if fact.wide:
+            return f"{none} has an inclusion probability above {below}{among}."
+        return f"{none} is likely to matter{among} (each below {below})."
+    parts = [f"{_listed(certain, fact)} almost certainly matter{'s' * (len(certain) == 1)} {above}"] if certain else []
+    if not certain and not fact.alternatives:
+        parts = [f"none has an inclusion probability of {whole_percent(CERTAIN)} or more"]
+    for group in fact.alternatives:
+        two = len(group.names) == 2
+        both = f"; {'both' if two else 'several'}: {whole_percent(group.both)}" if group.both >= 0.01 else ""
+        one = "over 99 %" if group.one > 0.99 else whole_percent(group.one)
+        which = "either" if two else "any one"
+        parts.append(f"{which} of {_listed(group.names, fact)} is enough (at least one: {one}{both})")
+    if likely:
+        parts.append(f"{_listed(likely, fact)} probably matter{'s' * (len(likely) == 1)} ({_range(likely, fact)})")
+    if uncertain:
+        are = "is" if len(uncertain) == 1 else "are"
+        parts.append(f"{_listed(uncertain, fact)} {are} uncertain ({_range(uncertain, fact)})")
+    parts += [_improbable(out, fact)] if out else []
+    return f"Of the {spelled(n)} inputs{among}, {'; '.join(parts)}."
+
+
+def _improbable(names: list[str], fact: Inclusions) -> str:
+    below = f"below {whole_percent(IMPROBABLE)})"
+    if len(names) <= _NAMED_OUT:
+        return f"{_listed(names, fact)} probably {'does' if len(names) == 1 else 'do'}n't matter ({below}"
+    there_are_others = len(names) < len(fact.names)
+    rest = f"{'other ' * there_are_others}{spelled(fact.n_of(names))}"
+    if fact.wide:
+        return f"none of the {rest} has a high inclusion probability (each {below}"
+    return f"{'the ' * there_are_others}{rest} probably don't matter ({below}"
+
+
+def prior_text(fact: Inclusions) -> str:
+    """The prior over subsets in words."""
+    assert fact.prior is not None and fact.prior_shares is not None
+    if not isinstance(fact.prior.inclusion, tuple):
+        return f"each input is included with probability {whole_percent(fact.prior.mean)}, independently of the others"
+    if fact.prior.inclusion == (1.0, 1.0):
+        return "every number of included inputs is equally probable"
+    expected = float(fact.prior_shares.sum())
+    if expected <= _FEW:
+        return "a few inputs are expected to matter"
+    return f"about {about(expected)} of the {spelled(len(fact.names))} inputs are expected to matter"
+
+
+def prior_sentence(fact: Inclusions) -> str:
+    """The prior, and the inputs that other prior odds would move across a boundary; empty if there are none."""
+    low, high = _with_odds(IMPROBABLE, 1 / _OTHER_ODDS), _with_odds(PROBABLE, _OTHER_ODDS)
+    names = [shorten(name) for name in fact.between(low, high)]
+    if fact.prior is None or not names:
+        return ""
+    who = listing(names) if len(names) <= _NAMED_OUT else f"{spelled(len(names))} of these probabilities"
+    return f"Prior: {prior_text(fact)}. Another prior could change {who} considerably."
+
+
+def chance(value: float) -> str:
+    """A probability in whole per cent, with a decimal if rounding would lift it to a boundary.
+
+    >>> chance(0.434), chance(0.247), chance(0.2499), chance(0.25)
+    ('43 %', '24.7 %', '24.9 %', '25 %')
+    """
+    text = whole_percent(value)
+    is_below = any(value < end and text == whole_percent(end) for end in (IMPROBABLE, PROBABLE, CERTAIN))
+    return f"{math.floor(1000 * value) / 10:.1f} %" if is_below else text
+
+
+def _with_odds(share: float, factor: float) -> float:
+    """The probability whose odds are `factor` times those of another.
+
+    >>> round(_with_odds(0.25, 4.0), 4)
+    0.5714
+    """
+    return factor * share / (1 - share + factor * share)
+
+
+def _range(names: list[str], fact: Inclusions) -> str:
+    values = [fact.value(name) for name in names]
+    low, high = chance(min(values)), chance(max(values))
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+
+
+def _listed(names: Sequence[str], fact: Inclusions) -> str:
+    """Names, each with its copies, as in "warmth (or its copy fahrenheit)"."""
+    copies = {group[0]: [shorten(name) for name in group[1:]] for group in fact.copies}
+    said = [
+        f"{shorten(name)} (or its cop{'ies' if copies[name][1:] else 'y'} {listing(copies[name], at_most=_NAMED)})"
+        if name in copies
+        else shorten(name)
+        for name in names
+    ]
+    return listing(said, at_most=_NAMED)
+
+
+def inclusion_figure(found: Inclusions, *, best: str, linear: bool) -> Figure:
+    """Inclusion probabilities by the columns of the table, the largest first."""
+    whose = "" if found.model == best else f", by {found.model},"
+    sensitivity, before = prior_sentence(found), ""
+    if found.prior_shares is not None:
+        shares = found.prior_shares
+        share = f" ({percent(float(shares[0]))})" if np.ptp(shares) < 1e-12 else ""
+        before = f" Dashed line: prior probability{share}{'' if sensitivity else f': {prior_text(found)}'}."
+    copies = " Copies of an input share one bar." * bool(found.copies)
+    prior = None if found.prior_shares is None else float(np.mean(found.prior_shares))
+    return figure(
+        "inclusions",
+        "Which inputs matter?",
+        lambda ax: plots.inclusions(found.values, names=found.names, prior=prior, max_rows=MAX_BARS, ax=ax),
+        f"{inclusion_sentence(found, linear=linear)} {sensitivity}".strip(),
+        f"Bars: the posterior probability{whose} that a linear model includes this input, averaged over all subsets of "
+        f"inputs. A categorical column counts as included if any of its levels is.{copies}{before} Nonlinear effects "
+        "and interactions are not considered. Associations, not causes.",
+        size=(4.7, 1.0 + 0.24 * min(len(found.names), MAX_BARS)),
+    )

@@ -1,59 +1,408 @@
-"""Which columns of the table change the predictions, and how nonlinear a Gaussian process is along each."""
+"""What is known about the inputs of the selected model: which of them change the predictions, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from credo.core.estimator import is_sparse
-from credo.core.wording import capital, listing, number, plural, spelled
-from credo.metrics import Influence, final_step
+from credo import plots
+from credo.core.estimator import describe, is_sparse
+from credo.core.wording import about, capital, count, listing, number, plural, spelled
+from credo.metrics import Influence
 from credo.metrics import influence as influence_of
 from credo.plots import shorten
-from credo.study.report._numbers import Figure, bar_figure
-from credo.tables.errors import pandas
+from credo.study.report._classes import class_name
+from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, typical
+from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
+from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
+from credo.tables import TableModel
+from credo.tables.encoders import Days
 
-# Limits beyond which influences aren't computed: columns of the table, and cells of the prepared table. Of more rows
-# than the last number, a random sample is used.
-_MAX_COLUMNS, MAX_CELLS, _MAX_ROWS = 100, 10**7, 5000
+T = TypeVar("T")
+Vector = NDArray[np.float64]
+
+# Limits beyond which influences aren't computed. Larger data are subsampled with a fixed seed.
+_MAX_COLUMNS, _MAX_ROWS = 100, 5000
 # An input has little influence below this share of the largest; the function is nearly linear along an input below
 # this share of the largest nonlinearity.
 _LITTLE, _NEARLY_LINEAR = 0.05, 0.1
-
-_SMOOTHNESS = {
-    "RBF": "a very smooth function",
-    "Matern52": "a smooth function",
-    "Matern32": "a function with some roughness",
-    "Exponential": "a rough function",
-}
-
-
-def feature_names(model: Any) -> list[str]:
-    """The names of the prepared columns."""
-    return [str(name) for name in model.preparation_.get_feature_names_out()]
+# An effect of about three standard deviations, as a multiple of the width of its 95 % interval.
+_STRONG = 0.75
+# With this many coefficients, the report says how many would exclude zero by chance.
+_MANY = 20
+# How many inputs a sentence names: by the size of their coefficient, and of those that a penalty has left.
+_LARGEST, _NAMED = 8, 6
 
 
-def named_rows(model: Any, frame: Any) -> Any:
-    """Prepared rows in the form in which the model's estimator was fitted to them."""
-    rows = model.preparation_.transform(frame)
-    if is_sparse(rows) and final_step(model.estimator_).__sklearn_tags__().input_tags.sparse:
-        return rows
-    return with_names(model.estimator_, dense(rows))
+@dataclass(frozen=True)
+class Coefficients:
+    """Coefficients of a model, a row for each score and a column for each prepared column, with 95 % intervals.
+
+    `step` is a standard deviation of each column, or the difference of its values if it has only two; `std` always a
+    standard deviation. `transform` names the transformation of the target. `selects` says whether the fit sets
+    coefficients to zero. `words` are the prepared columns that stand for words of a text.
+    """
+
+    model: str
+    names: list[str]
+    estimate: Vector
+    lower: Vector
+    upper: Vector
+    step: Vector
+    std: Vector
+    words: list[bool]
+    classes: tuple[Any, ...] = ()
+    transform: str = ""
+    selects: bool = False
+
+    @classmethod
+    def of(cls, title: str, model: Any, frame: Any) -> Coefficients | None:
+        """None if the model isn't linear in its prepared columns."""
+        found, preparation = describe(model.estimator_), model.preparation_
+        names = [str(name) for name in preparation.get_feature_names_out()]
+        if len(found.columns) != len(names) or not len(found.coefficients()[0]):
+            return None
+        # A date has the name of its column, without the day that it is counted from.
+        days = {one.names()[0]: one.name for one in preparation.encoders_ if isinstance(one, Days) and one.value}
+        texts = [column.name for column in preparation.columns_ if column.kind == "text"]
+        are_words = [origin in texts for origin in preparation.sources()]
+        # With a single text, its words are named without it.
+        prefix = f"{texts[0]}: " if len(texts) == 1 else ""
+        names = [
+            name.removeprefix(prefix) if w else days.get(name, name) for name, w in zip(names, are_words, strict=True)
+        ]
+        X = preparation.transform(frame)
+        return cls(
+            title, names, *found.coefficients(), step(X), _std(X), are_words, found.classes, found.transform,
+            found.selects,
+        )  # fmt: skip
+
+    def effects(self) -> Effects | None:
+        """The change of the prediction, or of the log odds, with each step; None without intervals."""
+        if len(self.estimate) != 1 or not np.isfinite(self.upper - self.lower).any():
+            return None
+        estimate, lower, upper = (part[0] * self.step for part in (self.estimate, self.lower, self.upper))
+        return Effects(self.model, self.names, estimate, lower, upper, self.transform)
+
+    def non_zero(self) -> str:
+        """How many coefficients a penalty has left, the largest named; empty without a penalty, or for one column."""
+        size = np.abs(self.estimate).max(axis=0)
+        n, n_all = int(np.count_nonzero(size)), len(size)
+        if not self.selects or n == n_all == 1:
+            return ""
+        if not n:
+            return f"Every coefficient of {self.model} is zero: it predicts the same value for all rows."
+        if n == n_all:
+            return f"{'Both' if n == 2 else f'All {spelled(n)}'} coefficients of {self.model} are non-zero."
+        order = np.lexsort((-size * self.std, size == 0))[: min(n, _NAMED)]
+        some = listing([f"“{shorten(self.names[j])}”" if self.words[j] else shorten(self.names[j]) for j in order])
+        whose = f": {some}" if n <= _NAMED else f"; the largest are those of {some}"
+        are = "is" if n == 1 else "are"
+        return f"{spelled(n).capitalize()} of {spelled(n_all)} coefficients {are} non-zero in {self.model}{whose}."
+
+    def weights(self) -> tuple[Vector, list[Any]]:
+        """The largest coefficient of each column in the log odds of a class times its deviation, and the class."""
+        # The log odds of two classes are those of the second; of more classes, only differences between them count.
+        one = len(self.estimate) == 1
+        coef = np.vstack([-self.estimate, self.estimate]) if one else self.estimate - self.estimate.mean(axis=0)
+        return self.std * coef.max(axis=0), [self.classes[k] for k in coef.argmax(axis=0)]
+
+    def weight_sentence(self, target: str) -> str:
+        """Which inputs, and which words of a text, favour which class."""
+        values, labels = self.weights()
+        groups: dict[str, list[int]] = {}
+        for i in np.argsort(-values, kind="stable")[: min(_LARGEST, np.count_nonzero(values))].tolist():
+            groups.setdefault(class_name(labels[i], target), []).append(i)
+        said = []
+        for label, rows in groups.items():
+            words = [f"“{shorten(self.names[i])}”" for i in rows if self.words[i]]
+            parts = [shorten(self.names[i]) for i in rows if not self.words[i]]
+            parts += [f"the word{'' if len(words) == 1 else 's'} {listing(words)}"] if words else []
+            said.append(f"{listing(parts)} for {label}")
+        return f"Largest coefficients: {'; '.join(said)}."
+
+    def weight_figure(self, target: str) -> Figure:
+        """The largest coefficients of a linear classifier that has no intervals for them."""
+        values, labels = self.weights()
+        n, used = len(values), int(np.count_nonzero(values))
+        rows = np.argsort(-values, kind="stable")[:used]
+        shown = "all are shown" if used <= MAX_BARS else f"the {MAX_BARS} largest are shown"
+        whole = f"{count(used)} of {count(n)} coefficients are non-zero" if used < n else plural(n, "coefficient")
+        return bar_figure(
+            "weights",
+            "Which inputs change the predictions?",
+            [f"{shorten(self.names[i])} → {class_name(labels[i], target)}" for i in rows],
+            values[rows],
+            label="coefficient × standard deviation",
+            answer=f"{self.weight_sentence(target)} {whole}; {shown}.",
+            reading="Coefficient of an input in the log odds of a class times the standard deviation of the input, so "
+            "that rare inputs count little. Associations, not causes.",
+        )
 
 
-def with_names(estimator: Any, rows: Any) -> Any:
-    """Rows of numbers with the column names that an estimator was fitted to."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return rows if names is None else pandas().DataFrame(rows, columns=list(names))
+@dataclass(frozen=True)
+class Effects:
+    """Change of the target when a feature moves by one step, the others fixed, with 95 % intervals.
+
+    For a model of the transformed target it is the change of the transformed one; `transform` is its name.
+    """
+
+    model: str
+    names: list[str]
+    estimate: Vector
+    lower: Vector
+    upper: Vector
+    transform: str = ""
+
+    @property
+    def is_clear(self) -> NDArray[np.bool_]:
+        """Which intervals exclude zero."""
+        return (self.lower > 0) | (self.upper < 0)
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        """Which intervals are finite: that of a coefficient that the data don't determine isn't."""
+        return np.isfinite(self.upper - self.lower)
+
+    @property
+    def strength(self) -> Vector:
+        """|estimate| divided by the width of its interval, which doesn't depend on units; 0 where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.abs(self.estimate) / (self.upper - self.lower)
+        return np.where(self.is_known & (self.estimate != 0), ratio, 0.0)
 
 
-def dense(rows: Any) -> NDArray[np.float64]:
-    """Rows as an array of floats."""
-    return np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+def all_coefficients(models: Mapping[str, Any], frame: Any) -> list[Coefficients]:
+    """Those of the models that are linear in their prepared columns."""
+    found = (Coefficients.of(name, model, frame) for name, model in models.items())
+    return [each for each in found if each is not None]
+
+
+def step(X: Any) -> Vector:
+    """One standard deviation of each column; the difference of its values if it has only two.
+
+    >>> step(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]])).round(3)
+    array([1.   , 0.816])
+    """
+    if not is_sparse(X):
+        X = np.asarray(X, dtype=np.float64)
+        low, high = X.min(axis=0), X.max(axis=0)
+        return np.where(np.all((low == X) | (high == X), axis=0), high - low, _std(X))
+    # A sparse column has its stored values and, unless all are stored, zero.
+    X = csc_array(X, dtype=np.float64)
+    n_rows, n_columns = X.shape
+    column = np.repeat(np.arange(n_columns), np.diff(X.indptr))
+    has_zero = np.bincount(column, minlength=n_columns) < n_rows
+    low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
+    np.minimum.at(low, column, X.data)
+    np.maximum.at(high, column, X.data)
+    other = (X.data != low[column]) & (X.data != high[column])
+    is_binary = np.bincount(column, weights=other, minlength=n_columns) == 0
+    is_binary &= ~has_zero | (low == 0) | (high == 0)
+    return np.where(is_binary, high - low, _std(X))
+
+
+def _std(X: Any) -> Vector:
+    if is_sparse(X):
+        return np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0)[1])
+    return np.asarray(X, dtype=np.float64).std(axis=0)
+
+
+def effect_sentences(fact: Effects, *, best: str, target: str) -> list[str]:
+    """The clearest effects and their direction; of a log target the clearest as a factor."""
+    names = [shorten(name) for name in fact.names]
+    clear = np.flatnonzero(fact.is_clear)
+    if not len(clear):
+        return [f"No coefficient of {fact.model} differs clearly from zero."]
+    # Among many columns some exclude zero by chance: they aren't named beside clearer ones.
+    strong = clear[fact.strength[clear] >= _STRONG]
+    clear = strong if len(strong) else clear
+    clearest = clear[np.argsort(-fact.strength[clear], kind="stable")][:4]
+    up = [names[i] for i in clearest if fact.estimate[i] > 0]
+    down = [names[i] for i in clearest if fact.estimate[i] < 0]
+    ways = [f"{way} with {listing(group)}" for way, group in (("rises", up), ("falls", down)) if group]
+    unknown = [name for name, known in zip(names, fact.is_known, strict=True) if not known]
+    whose = "" if fact.model == best else f" in {fact.model}"
+    fixed = ", other inputs held fixed" if len(names) > 1 else ""
+    rest = f" These rows don't determine the coefficients of {listing(unknown, at_most=3)}." if unknown else ""
+    said = [f"Clearest effect{'s' * (len(clearest) > 1)}{whose}: {target} {' and '.join(ways)}{fixed}.{rest}"]
+    if fact.transform == "log":
+        top = clearest[0]
+        said.append(
+            f"The clearest one, {names[top]}, multiplies {target} by {number(float(np.exp(fact.estimate[top])))} for "
+            "each standard deviation (an input with two values: from one to the other)."
+        )
+    return said
+
+
+def coefficient_sentence(fact: Effects, *, best: str, shown: int) -> str:
+    """Which coefficients differ clearly from zero, and of which model they are if not of the selected one."""
+    names, n, clear = [shorten(name) for name in fact.names], len(fact.names), np.flatnonzero(fact.is_clear)
+    if len(clear):
+        every = "both" if n == 2 else f"all {spelled(n)}"
+        some = every if len(clear) == n else f"{spelled(len(clear))} of the {spelled(n)}"
+        which = "the only coefficient" if n == 1 else f"{some} coefficients"
+        have = "has a 95 % interval that excludes" if len(clear) == 1 else "have 95 % intervals that exclude"
+        signs = (("positive", clear[fact.estimate[clear] > 0]), ("negative", clear[fact.estimate[clear] < 0]))
+        groups = [f"{listing([names[i] for i in group], at_most=8)} ({sign})" for sign, group in signs if len(group)]
+        text = f"{which} {have} zero: {'; '.join(groups)}."
+    elif n == 1:
+        text = "the only coefficient has a 95 % interval that includes zero."
+    else:
+        which = "neither of the two" if n == 2 else f"none of the {spelled(n)}"
+        text = f"{which} coefficients has a 95 % interval that excludes zero."
+    text = capital(text) if fact.model == best else f"In {fact.model}, {text}"
+    if n >= _MANY and len(clear):
+        text += f" If no input had an effect, about {about(0.05 * n)} would do so by chance."
+    known = int(fact.is_known.sum())
+    if known < n:
+        are = "coefficient is" if n - known == 1 else "coefficients are"
+        text += f" {capital(spelled(n - known))} {are} not determined by these rows."
+    if shown < known:
+        text += f" The figure shows the {spelled(shown)} that are largest relative to their uncertainty."
+    return text
+
+
+def coefficient_figure(
+    fact: Effects,
+    *,
+    best: str,
+    target: str,
+    moves: str = "the prediction",
+    question: str = "Which inputs matter, and in which direction?",
+) -> Figure:
+    """The coefficients of the selected model, or of the best other one that has some."""
+    rows = min(MAX_BARS, len(fact.names))
+    scale = f"{fact.transform} of {target}" if fact.transform else target
+    whose = f" {best} has no coefficients with intervals; these are from {fact.model}."
+    factor = f" On this scale, +0.1 is about +10 % of {target}." if fact.transform == "log" else ""
+    moves = f"the {scale}" if fact.transform else moves
+    return figure(
+        "coefficients",
+        question,
+        lambda ax: plots.coefficients(
+            fact.names, fact.estimate, lower=fact.lower, upper=fact.upper, label=f"change in {scale}",
+            max_rows=MAX_BARS, ax=ax,
+        ),
+        coefficient_sentence(fact, best=best, shown=rows),
+        f"Change in {moves} when an input rises by one standard deviation (an input with two values: from one to the "
+        f"other) and the others stay fixed, with 95 % intervals.{factor} Associations, not causes."
+        f"{'' if fact.model == best else whose}",
+        size=(SIZE[0], 0.9 + 0.21 * rows),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is known about the inputs of the selected model.
+
+    `effects` are its coefficients with intervals, or those of another model if nothing else is known; `own` are its
+    coefficients, if it is linear. `curves` are drawn around the row `typical`; a table with a single numeric input has
+    a `line` instead. `inclusions` are those of the model that averages over subsets, if there is one. `non_zero` says
+    which coefficients a penalty has left in the selected model, or in another one if none averages over subsets.
+    `nonlinearity` is that of a Gaussian process along each column. `failures` say what couldn't be computed.
+    """
+
+    effects: Effects | None = None
+    influence: Influence | None = None
+    own: Coefficients | None = None
+    line: Curve | None = None
+    curves: list[Curve] = field(default_factory=list)
+    typical: int | None = None
+    noise: float | None = None
+    nonlinearity: dict[str, float] = field(default_factory=dict)
+    inclusions: Inclusions | None = None
+    linear: bool = False
+    non_zero: str = ""
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether coefficients, or the inclusion probabilities of a linear model, say which inputs matter."""
+        return self.effects is not None or (self.linear and self.inclusions is not None)
+
+    @property
+    def has_influence(self) -> bool:
+        """Whether there are several inputs with known influence."""
+        return self.influence is not None and len(self.influence.members) > 1
+
+    @property
+    def drawn(self) -> str:
+        """How many of the inputs have a curve, if not all of them do."""
+        n_inputs = 0 if self.influence is None else sum(map(len, self.influence.members))
+        n_curves = sum(1 + len(curve.together) for curve in self.curves)
+        return f"{spelled(n_curves)} of the {spelled(n_inputs)} inputs" if n_curves < n_inputs else ""
+
+    def sentences(self) -> list[str]:
+        """Which inputs matter, and which have a non-zero coefficient."""
+        said = [] if self.inclusions is None else [inclusion_sentence(self.inclusions, linear=self.linear)]
+        return [*said, self.non_zero] if self.non_zero else said
+
+
+def inputs(
+    best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, n_rows: int, spread: float
+) -> Inputs:
+    """Examine the selected model, and the others only if it says nothing about its inputs.
+
+    Inclusion probabilities are those of a model over all subsets, whichever model is selected. `n_rows` is the number
+    of held-out rows; `spread` the standard deviation of the target, or infinite for classes.
+    """
+    tried = {name: models.get(name) for name in dict.fromkeys([best, *others])}
+    known = {name: model for name, model in tried.items() if isinstance(model, TableModel)}
+    model, failures = known.get(best), list[str]()
+
+    def attempt(what: str, work: Callable[[], T], otherwise: T) -> T:
+        """The result of the work; if it fails, the page says so and goes on."""
+        try:
+            return work()
+        except Exception as error:
+            failures.append(f"{what} could not be computed ({type(error).__name__}: {error}).")
+            return otherwise
+
+    included = attempt("Inclusion probabilities", lambda: inclusions(known, n_rows), None)
+    linear: list[Coefficients] = attempt("Coefficients", lambda: all_coefficients(known, frame), [])
+    effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
+    own = next((each for each in linear if each.model == best), None)
+    left = [each.non_zero() for each in linear if each.model == best or included is None]
+    sparse = next(filter(None, left), "")
+    found = None if model is None else attempt("The description", lambda: describe(model), None)
+    if model is None or found is None or found.curve is None:
+        return Inputs(next(iter(effects.values()), None), inclusions=included, non_zero=sparse, failures=failures)
+    moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
+    chosen = effects.get(best) or (next(iter(effects.values()), None) if moved is None else None)
+    only, row, drawn, along = set(model.preparation_.sources()), None, list[Curve](), None
+    if len(only) == 1 and not found.classes:
+        along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
+    if along is None and moved is not None:
+        row = attempt("The typical row", lambda: typical(model, frame), None)
+        shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
+        if (place := row) is not None:
+            drawn = attempt("Curves of the inputs", lambda: curves(model, frame, place, shown), [])
+            drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
+    return Inputs(
+        chosen, moved, own, along, drawn[:MAX_CURVES], row, found.noise,
+        nonlinearity=_nonlinearity(model, found) if found.measure.startswith("nonlinearity") else {},
+        inclusions=included, linear=own is not None, non_zero=sparse, failures=failures,
+    )  # fmt: skip
+
+
+def _judged(curve: Curve, own: Effects | None, moved: Influence, model: Any) -> Curve:
+    """A curve with its effect judged as the summary does, if the model doesn't tell how points of a curve covary.
+
+    A band around each point is no measure: all points share the uncertainty of the function's level.
+    """
+    if curve.is_flat is not None or curve.classes:
+        return curve
+    if own is None:
+        return replace(curve, is_flat=is_little(moved, curve.name))
+    inputs = zip(model.preparation_.sources(), own.is_clear, strict=True)
+    return replace(curve, is_flat=not any(clear for name, clear in inputs if name in (curve.name, *curve.together)))
 
 
 def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
@@ -61,17 +410,18 @@ def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
 
     `spread` is the standard deviation of the target, or infinite for classes.
     """
-    columns = model.preparation_.sources()
-    if len(set(columns)) > _MAX_COLUMNS or len(frame) < 2:
+    columns, found = model.preparation_.sources(), describe(model.estimator_)
+    if len(set(columns)) > _MAX_COLUMNS or len(frame) < 2 or found.curve is None:
         return None
-    estimator = model.estimator_
-    predict = getattr(estimator, "predict_proba", estimator.predict)
     if len(frame) > _MAX_ROWS:
         frame = frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:_MAX_ROWS])]
     X = model.preparation_.transform(frame)
     if X.shape[0] * X.shape[1] > MAX_CELLS:
         return None
-    return influence_of(lambda rows: predict(with_names(estimator, rows)), dense(X), columns, spread=spread)
+    estimator = model.estimator_
+    predict = estimator.predict_proba if found.classes else estimator.predict
+    rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    return influence_of(lambda part: predict(model.for_estimator(part)), rows, columns, spread=spread)
 
 
 def is_little(fact: Influence, column: str) -> bool:
@@ -90,40 +440,16 @@ def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
     order = fact.order
     if not len(order) or not fact.values[order[0]] > 0:
         return f"No input changes the predictions of {best}. {correlated}".strip()
-    names, values = [_entry(fact.members[i]) for i in order], fact.values[order]
+    names, values = [_bar_name(fact.members[i]) for i in order], fact.values[order]
     strong = int(np.sum(values >= 0.5 * values[0]))
-    some = int(np.sum(values >= _LITTLE * values[0]))
-    first = capital(_change(fact, order[0], name="it" if strong == 1 else names[0]))
-    text = (
-        f"Most influential: {listing(names[:strong], at_most=4)}. {first} changes the predicted {target} by "
-        f"{number(float(values[0]), digits=2)} (root mean square over the rows)"
-    )
-    if some > 1:
-        text += f", {_change(fact, order[1], name=names[1])} by {number(float(values[1]), digits=2)}"
-    return f"{text}.{_little(names[some:], there_are_others=strong < some)} {correlated}".strip()
-
-
-def _entry(members: Sequence[str]) -> str:
-    """An input; of correlated ones the first, with the other or their number."""
-    first = shorten(members[0])
-    if len(members) == 2:
-        return f"{first} (with {shorten(members[1])})"
-    return first if len(members) == 1 else f"{first} (with {spelled(len(members) - 1)} correlated inputs)"
-
-
-def _change(fact: Influence, i: int, *, name: str) -> str:
-    if len(fact.members[i]) > 1:
-        return f"exchanging {'them' if name == 'it' else name} between rows"
-    return f"one standard deviation of {name}" if fact.measured[i] else f"another value of {name}"
-
-
-def _little(names: list[str], *, there_are_others: bool) -> str:
-    if not names:
-        return ""
-    who = listing(names) if len(names) <= 4 else f"{spelled(len(names))} others"
-    if len(names) > 1 and not there_are_others:
-        who = f"the other {spelled(len(names))}"
-    return f" Little influence: {who}."
+    little = names[int(np.sum(values >= _LITTLE * values[0])) :]
+    sizes = [f"{name} by {number(float(v), digits=2)}" for name, v in zip(names[:2], values[:2], strict=True)]
+    rest = listing(little[:4]) if 0 < len(little) <= 4 else f"{spelled(len(little))} others"
+    return (
+        f"Most influential: {listing(names[:strong], at_most=4)}. A change by one standard deviation, or to another "
+        f"value, moves the predicted {target}: {listing(sizes)} (root mean square over the rows)."
+        f"{f' Little influence: {rest}.' if little else ''} {correlated}"
+    ).strip()
 
 
 def influence_figure(
@@ -156,64 +482,25 @@ def _bar_name(members: Sequence[str]) -> str:
     return f"{shorten(members[0], width=28 - len(more))}{more}"
 
 
-@dataclass(frozen=True)
-class Process:
-    """The noise of a Gaussian process, its kernel, and its nonlinearity along each column of the table.
+def _nonlinearity(model: Any, found: Any) -> dict[str, float]:
+    """The standard deviation of each column of the table divided by its length scale.
 
-    The nonlinearity is the standard deviation of a column divided by its length scale. For a column that was prepared
-    as several ones (levels, a mark for missing values) their squares add up, as they do in the distance between two
-    rows. None if all columns share one length scale.
+    For a column that was prepared as several ones (levels, a mark for missing values) their squares add up, as they do
+    in the distance between two rows.
     """
-
-    model: str
-    kernel: str
-    noise: float
-    names: list[str]
-    nonlinearity: NDArray[np.float64] | None
-    noise_varies: bool = False
+    squares = dict.fromkeys(model.preparation_.sources(), 0.0)
+    for column, (_, value) in zip(model.preparation_.sources(), found.inputs, strict=True):
+        squares[column] += value**2
+    return {column: float(np.sqrt(value)) for column, value in squares.items()}
 
 
-def process(name: str, model: Any) -> Process | None:
-    """What a Gaussian process has learned; None for other models."""
-    estimator = final_step(model.estimator_)
-    noise = getattr(estimator, "noise_variance_", None)
-    if noise is None or not hasattr(estimator, "kernel_"):
-        return None
-    columns = model.preparation_.sources()
-    names = list(dict.fromkeys(columns))
-    each = np.asarray(getattr(estimator, "relevance_", np.empty(0)), dtype=np.float64)
-    grouped = None
-    if len(each) == len(columns):
-        grouped = np.sqrt(np.bincount([names.index(c) for c in columns], each**2, minlength=len(names)))
-    std = float(np.sqrt(np.mean(np.asarray(noise, dtype=np.float64))))
-    terms = getattr(estimator.kernel_, "terms", (estimator.kernel_,))
-    kernel = " + ".join(type(term).__name__ for term in terms)
-    noise_model = getattr(estimator, "noise", None)
-    varies = isinstance(noise_model, str) and noise_model == "heteroscedastic"
-    return Process(name, kernel, std, names, grouped, varies)
-
-
-def process_sentence(fact: Process, *, target: str, spread: float) -> str:
-    """How smooth the function is, and how much noise there is."""
-    stationary = fact.kernel.removesuffix(" + Linear")
-    kind = _SMOOTHNESS.get(stationary, "a function")
-    if stationary != fact.kernel and stationary in _SMOOTHNESS:
-        kind = f"the sum of a linear and {kind}"
-    inputs = "its only input" if len(fact.names) == 1 else f"its {spelled(len(fact.names))} inputs"
-    # Less noise than this is a search that ran to zero, not an estimate.
-    is_noisy = spread > 0 and fact.noise / spread >= 1e-3
-    varies = " on average, which varies with the inputs" if fact.noise_varies else ""
-    noise = f"noise of standard deviation {number(fact.noise)}{varies}" if is_noisy else "almost no noise"
-    return f"{fact.model} models {target} as {kind} of {inputs} plus {noise}."
-
-
-def nonlinearity_figure(fact: Process) -> Figure:
+def nonlinearity_figure(fact: Mapping[str, float]) -> Figure:
     """How nonlinear a Gaussian process is along each column of the table."""
     return bar_figure(
         "nonlinearity",
         "Along which inputs is the function nonlinear?",
-        fact.names,
-        fact.nonlinearity,
+        list(fact),
+        np.array(list(fact.values())),
         label="standard deviation of the input / length scale",
         answer=nonlinearity_sentence(fact),
         reading="Long bars: strongly curved along this input. Short bars: nearly linear, steep or flat. The length "
@@ -221,14 +508,13 @@ def nonlinearity_figure(fact: Process) -> Figure:
     )
 
 
-def nonlinearity_sentence(fact: Process) -> str:
+def nonlinearity_sentence(fact: Mapping[str, float]) -> str:
     """Along which columns the function is curved, and along which it is nearly linear."""
-    assert fact.nonlinearity is not None
-    order = np.argsort(-fact.nonlinearity, kind="stable")
-    names, values = [shorten(fact.names[i]) for i in order], fact.nonlinearity[order]
-    strong = int(np.sum(values >= 0.5 * values[0]))
-    linear = [name for name, value in zip(names, values, strict=True) if value < _NEARLY_LINEAR * values[0]]
-    text = f"Most nonlinear along {listing(names[:strong], at_most=4)}"
+    order = sorted(fact, key=lambda name: -fact[name])
+    largest = fact[order[0]]
+    strong = [shorten(name) for name in order if fact[name] >= 0.5 * largest]
+    linear = [shorten(name) for name in order if fact[name] < _NEARLY_LINEAR * largest]
+    text = f"Most nonlinear along {listing(strong, at_most=4)}"
     if len(linear) > 4:
-        return f"{text}; nearly linear along {spelled(len(linear))} of {spelled(len(names))} inputs."
+        return f"{text}; nearly linear along {spelled(len(linear))} of {spelled(len(order))} inputs."
     return f"{text}; nearly linear along {listing(linear)}." if linear else f"{text}."

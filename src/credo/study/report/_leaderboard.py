@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from credo.core.wording import aligned, capital, fixed, number, percent, spelled
 from credo.metrics._calibration import class_calibration
-from credo.selection import BASELINE, MEASURES, Comparison, Gap, HeldOut, Measure, Score
+from credo.selection import MEASURES, Comparison, Gap, HeldOut, Measure, Score
 from credo.study.report._held_out import Predicted
 
 
@@ -52,7 +52,7 @@ def _evidence(comparison: Comparison) -> Measure:
     return measure if len(bases) < 2 else replace(measure, way="not all comparable", sign=0)
 
 
-def rows(comparison: Comparison, families: dict[str, str], *, selected: str | None = None) -> list[Row]:
+def rows(comparison: Comparison, *, selected: str | None = None) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
@@ -63,7 +63,7 @@ def rows(comparison: Comparison, families: dict[str, str], *, selected: str | No
     return [
         Row(
             score.name,
-            families.get(score.name, ""),
+            score.words,
             cells.get(score.name, []),
             best=bool(good) and score.name == (selected or comparison.selected),
             error=score.error or "",
@@ -72,7 +72,7 @@ def rows(comparison: Comparison, families: dict[str, str], *, selected: str | No
     ]
 
 
-def words(comparison: Comparison, *, selected: str | None = None) -> list[str]:
+def words(comparison: Comparison) -> list[str]:
     """The sentences below the leaderboard."""
     good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
     if not good:
@@ -84,16 +84,13 @@ def words(comparison: Comparison, *, selected: str | None = None) -> list[str]:
         names = good[0].name, good[1].name
         found.append(lead(*names, comparison.gap(*names), what=what))
     found.append(evidence(_comparable(good), good[0].name))
-    name = selected or comparison.selected
-    if {name, BASELINE} <= set(comparison.held_out) and name != BASELINE:
-        found.append(reference(name, comparison.gap(name, BASELINE), classes=classes))
     return [sentence for sentence in found if sentence]
 
 
 def _comparable(scores: Sequence[Score]) -> dict[str, float]:
     """The log evidences, if all have the same base."""
     known = [score for score in scores if score.log_evidence is not None and math.isfinite(score.log_evidence)]
-    if len({getattr(score, "evidence_base", None) for score in known}) > 1:
+    if len({score.evidence_base for score in known}) > 1:
         return {}
     return {score.name: float(score.log_evidence) for score in known if score.log_evidence is not None}
 
@@ -160,18 +157,6 @@ def lead(best: str, second: str, fact: Gap, *, what: str = "log score") -> str:
     return (
         f"{best} leads {second} by {number(fact.mean, digits=2)} in {what} per row "
         f"(standard error {number(fact.error, digits=2)}): {verdict}."
-    )
-
-
-def reference(top: str, ahead: Gap, *, classes: bool = False) -> str:
-    """How much more probable a model makes the data than the baseline does."""
-    if not math.isfinite(ahead.mean) or ahead.mean <= 0:
-        return ""
-    times = number(math.exp(min(ahead.mean, 700.0)), digits=3 if ahead.mean < 0.1 else 2)
-    verdict = "" if ahead.clear else ", a difference that chance could explain"
-    return (
-        f"{top} makes the observed {'labels' if classes else 'values'} {times} times as probable as the baseline does "
-        f"(geometric mean over the rows){verdict}."
     )
 
 

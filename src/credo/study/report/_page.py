@@ -19,18 +19,16 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
-from sklearn import config_context
-from sklearn.base import is_classifier
 
 from credo._version import __version__
+from credo.core.estimator import describe
 from credo.core.notices import collected
-from credo.core.wording import capital, count, datum, percent, plural, whole_percent
+from credo.core.seeds import random_states
+from credo.core.wording import count, datum, percent, plural, whole_percent
 from credo.plots import shorten
-from credo.selection import BASELINE, Comparison
+from credo.selection import Comparison
 from credo.study.report import _leaderboard as leaderboard
-from credo.study.report._answer import Choice
-from credo.study.report._effects import untransformed
-from credo.study.report._results import classification, regression
+from credo.study.report._results import Choice, classification, regression
 from credo.study.report._surprises import Listing
 from credo.tables.columns import as_frame, numbers, present_mask
 from credo.tables.errors import pandas
@@ -68,7 +66,11 @@ def lines(columns: Sequence[Any], frame: Any) -> list[Line]:
 
 
 def histogram(values: NDArray[np.float64]) -> str:
-    """The SVG path of a histogram in a box of 108 × 22; empty if the values don't differ."""
+    """The SVG path of a histogram in a box of 108 × 22; empty if the values don't differ.
+
+    >>> histogram(np.array([1.0, 1.0]))
+    ''
+    """
     values = values[np.isfinite(values)]
     # A range that overflows, or is lost in rounding, can't be divided into bins.
     with np.errstate(over="ignore"):
@@ -144,26 +146,6 @@ def _levels(values: Any) -> str:
 
 # The longest title.
 _TITLE = 120
-_NAMES = {
-    "GPRegressor": "Gaussian process",
-    "GPClassifier": "Gaussian process",
-    "NadarayaWatson": "Nadaraya–Watson kernel regression",
-    "BoostedTreesRegressor": "gradient-boosted trees",
-    "BoostedTreesClassifier": "gradient-boosted trees",
-    "AdaBoostClassifier": "AdaBoost of stumps",
-    "LassoCV": "Lasso, penalty chosen by cross-validation",
-    "SpikeSlabRegressor": "spike and slab, averaged over subsets of the inputs",
-    "SpikeSlabClassifier": "spike and slab, averaged over subsets of the inputs",
-    "SoftNeighborsClassifier": "kernel-weighted nearest neighbours",
-}
-_KERNELS = {
-    "Matern52": "Matérn 5/2",
-    "Matern32": "Matérn 3/2",
-    "RBF": "RBF",
-    "Exponential": "exponential",
-    "Linear": "linear",
-}
-_NOISE = {"heteroscedastic": "noise that varies with the inputs", "student": "Student-t noise", "poisson": "counts"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
@@ -234,8 +216,7 @@ def render(
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
     frame = as_frame(frame)
     columns = list(preparation.columns_)
-    families = {name: _family(name, model, comparison) for name, model in models.items()}
-    board = leaderboard.rows(comparison, families, selected=selected)
+    board = leaderboard.rows(comparison, selected=selected)
     varies = len(np.unique(values)) > 1
     with collected():
         found = _results(comparison, selected, reason, models, frame, values, shorten(target))
@@ -254,7 +235,7 @@ def render(
         alerts=alerts,
         head=leaderboard.head(comparison),
         board=board,
-        board_words=leaderboard.words(comparison, selected=selected) if varies else [],
+        board_words=leaderboard.words(comparison) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
         lines=[target_line(target, values, classes=classes), *lines(columns, frame)],
@@ -266,7 +247,7 @@ def render(
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
         drawn_seeds=_seeds(models),
-        settings={name: _settings(model) for name, model in models.items()},
+        settings={name: describe(model).settings_text for name, model in models.items()},
         versions=_versions(),
     )
 
@@ -317,57 +298,10 @@ def _results(
     return nothing | results(comparison, choice, models, frame, y, target)
 
 
-def _family(name: str, model: Any, comparison: Comparison) -> str:
-    """A model in words, such as "Bayesian linear regression"."""
-    if name == BASELINE:
-        what = "class frequencies" if comparison.task == "classification" else "mean"
-        return f"Always the {what}, for comparison"
-    text = ", then ".join(_kind(part) for part in _steps(model))
-    return capital(text)
-
-
-def _kind(step: Any) -> str:
-    inner, transform = untransformed(step)
-    if inner is not step:
-        kind = ", then ".join(_kind(part) for part in _steps(inner))
-        return f"{kind}; {transform} target" if transform else kind
-    kind, inside = type(step).__name__, getattr(step, "estimator", None)
-    if kind == "Conformal":
-        return f"{_kind(inside)}, {'calibrated' if is_classifier(step) else 'conformal'}"
-    if kind.startswith("Bagging"):
-        return f"bagged: {_kind(inside)}"
-    if kind == "ModelAverage":
-        return f"average of {', '.join(step.names_)}"
-    name = _NAMES.get(type(step).__name__) or _words(type(step).__name__)
-    kernel, noise = getattr(step, "kernel_", None), getattr(step, "noise", None)
-    terms = [_KERNELS.get(type(term).__name__, "") for term in getattr(kernel, "terms", (kernel,))]
-    shape = f"{' + '.join(terms)} kernel" if all(terms) else ""
-    return ", ".join(filter(None, (name, shape, _NOISE.get(noise, "") if isinstance(noise, str) else "")))
-
-
-def _words(name: str) -> str:
-    """The words of a class name."""
-    kept = {"Bayesian", "Gaussian", "Lasso"}
-    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|\d+", name)
-    return " ".join(part if part in kept or part.isupper() else part.lower() for part in parts)
-
-
-def _settings(model: Any) -> str:
-    """All settings of the estimator, including defaults."""
-    with config_context(print_changed_only=False):
-        return " → ".join(" ".join(repr(part).split()) for part in _steps(model))
-
-
 def _seeds(models: Mapping[str, Any]) -> list[int]:
     """The seeds that models were fitted with."""
-    found = [getattr(step, "random_state", None) for model in models.values() for step in _steps(model)]
+    found = [model.get_params()[name] for model in models.values() for name in random_states(model)]
     return sorted({int(seed) for seed in found if isinstance(seed, int | np.integer)})
-
-
-def _steps(model: Any) -> list[Any]:
-    """The steps of a model's estimator."""
-    estimator = getattr(model, "estimator_", model) if hasattr(model, "preparation_") else model
-    return [step for _, step in getattr(estimator, "steps", [])] or [estimator]
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.wording import count, datum, number, percent, plural
+from credo.core.wording import capital, count, datum, number, percent, plural
+from credo.metrics import forecast
 from credo.metrics._calibration import class_calibration
 from credo.plots._classes import color, dashes, mark
 from credo.selection import BASELINE, NAIVE, Comparison, gap
-from credo.study.report._answer import Choice, Inputs, inputs, opening
 from credo.study.report._classes import (
     accuracy_sentence,
     class_figures,
     class_names,
-    confidence_sentence,
     loss_sentence,
     most_frequent,
     regions_figure,
-    sigmoid_figure,
+    reliability_sentence,
 )
-from credo.study.report._curves import MAX_CLASSES, curve_figures, curve_sentence, line_figure, probability
-from credo.study.report._effects import Weights, coefficient_figure, effect_sentences, weights
+from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
 from credo.study.report._held_out import (
     Predicted,
     coverage_sentence,
@@ -34,13 +32,45 @@ from credo.study.report._held_out import (
     naive_sentence,
     time_figure,
 )
-from credo.study.report._inclusion_figure import inclusion_figure
-from credo.study.report._inputs import influence_figure, influence_sentence, nonlinearity_figure, process_sentence
+from credo.study.report._inclusions import inclusion_figure
+from credo.study.report._inputs import (
+    Inputs,
+    coefficient_figure,
+    effect_sentences,
+    influence_figure,
+    influence_sentence,
+    inputs,
+    nonlinearity_figure,
+)
 from credo.study.report._numbers import Figure
 from credo.study.report._surprises import largest_errors, least_probable, row_label
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
 _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that the page is about, and why."""
+
+    name: str
+    reason: str
+
+
+def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
+    """Which model is selected and why; or that no model beat the baseline."""
+    n_failed = sum(score.error is not None for score in comparison.scores)
+    failed = [f"{capital(plural(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
+    if choice.name != BASELINE:
+        return [" ".join([choice.reason, *failed])]
+    if comparison.out_of_time:
+        return [" ".join([choice.reason, *failed])]
+    advice = (
+        f"These columns don't help to predict {target}, or there are too few rows to show that they do. Check the "
+        "notes for outliers, or add rows or columns that are related to it."
+    )
+    ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in comparison.held_out)
+    return [f"No model {'clearly ' if ahead else ''}beat the baseline. {choice.reason}", " ".join([advice, *failed])]
 
 
 def regression(
@@ -59,19 +89,17 @@ def regression(
     guess = None if reference is None else comparison[BASELINE].held_out["rmse"]
     clear = reference is not None and held.gain(Predicted(reference)).clear
     rmse = comparison[best].held_out["rmse"]
-    found = inputs(best, _others(comparison), models, frame, y=held.y, rows=held.held.rows, spread=spread)
+    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread)
     answer = [
         *opening(comparison, choice, target),
         error_sentence(rmse, guess, clear=clear),
         *_naive(comparison, held, best),
         coverage_sentence(held.coverage, held.uniformity),
     ]
-    if found.process is not None:
-        answer.append(process_sentence(found.process, target=target, spread=spread))
     answer += _input_sentences(found, best=best, effect=target, influence=target)
     figures = _which_figures(found, best=best, effect=target, influence=target)
-    if found.effects is None and found.process is not None and found.process.nonlinearity is not None:
-        figures += [nonlinearity_figure(found.process)] if len(found.process.names) > 1 else []
+    if found.effects is None and len(found.nonlinearity) > 1:
+        figures.append(nonlinearity_figure(found.nonlinearity))
     if found.line is not None:
         figures = [line_figure(found.line, y, target=target)]
     over_time = time_figure(held, frame, n_folds=comparison.n_folds, target=target)
@@ -89,7 +117,7 @@ def regression(
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
         **_curve_facts(found, frame),
-        "has_process": found.process is not None,
+        "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
     }
@@ -128,10 +156,8 @@ def classification(
     if best == BASELINE:
         said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
         return {"best": best, "answer": [*opening(comparison, choice, target), said]}
-    found = inputs(
-        best, _others(comparison), models, frame, y=held.y, rows=held.rows, spread=np.inf, predict=probability
-    )
-    names = class_names(np.asarray(held.dist.classes) if hasattr(held.dist, "classes") else np.array([0, 1]), target)
+    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=np.inf)
+    names = class_names(forecast(held.y, held.dist).classes, target)
     event = names[1] if len(names) == 2 else None
     changed = "class probabilities" if event is None else f"probability of {event}"
     calibrated = class_calibration(held.y, held.dist)
@@ -140,15 +166,15 @@ def classification(
     guess = None if reference is None else comparison[BASELINE].held_out["log_loss"]
     gain = None if reference is None else gap(held.log_score, reference.log_score)
     model = models.get(best)
-    weighed = weights(model, frame) if hasattr(model, "preparation_") else None
+    weighed = found.own is not None and found.own.weights()[0].any()
     answer = [
         *opening(comparison, choice, target),
         f"{accuracy_sentence(sure, frequent)} {loss_sentence(loss, guess, gain)}",
-        confidence_sentence(calibrated),
+        reliability_sentence(calibrated),
         *_input_sentences(found, best=best, effect=f"the probability of {event}", influence=changed),
     ]
-    if not found.is_settled and not found.has_influence and weighed is not None:
-        answer.append(weighed.sentence(target))
+    if not found.is_settled and not found.has_influence and weighed and found.own is not None:
+        answer.append(found.own.weight_sentence(target))
     return {
         "best": best,
         "answer": answer,
@@ -159,35 +185,13 @@ def classification(
         ],
         "figures": [
             *class_figures(held, target=target),
-            *_plane_figures(found, model, frame, y, target),
-            *_which_figures(
-                found, best=best, effect=f"log odds of {event}", influence=changed, weighed=weighed, target=target
-            ),
+            *regions_figure(model, frame, y, target=target),
+            *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
-        **({} if _is_line(found, model) else _probability_curves(found, model, frame, y, target)),
+        **_probability_curves(found, model, frame, y, target),
         "surprises": least_probable(held, frame),
         "failures": found.failures,
     }
-
-
-def _is_line(found: Inputs, model: Any) -> bool:
-    """Whether the model has two classes and a single numeric input, which has a larger figure."""
-    return (
-        len(found.curves) == 1
-        and found.curves[0].ticks is None
-        and len(model.classes_) == 2
-        and len(model.preparation_.get_feature_names_out()) == 1
-    )
-
-
-def _plane_figures(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> list[Figure]:
-    if not hasattr(model, "preparation_"):
-        return []
-    made = regions_figure(model, frame, y, target=target)
-    if _is_line(found, model):
-        answer = curve_sentence(found.curves[0], write=percent)
-        made.append(sigmoid_figure(model, frame, y, target=target, answer=answer))
-    return made
 
 
 def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
@@ -236,9 +240,7 @@ def _input_sentences(found: Inputs, *, best: str, effect: str, influence: str) -
     return said
 
 
-def _which_figures(
-    found: Inputs, *, best: str, effect: str, influence: str, weighed: Weights | None = None, target: str | None = None
-) -> list[Figure]:
+def _which_figures(found: Inputs, *, best: str, effect: str, influence: str, target: str | None = None) -> list[Figure]:
     """Inclusion probabilities, and one figure of coefficients or influences; with a `target` it is of classes."""
     made, question, moved = [], {}, found.influence
     if found.inclusions is not None:
@@ -246,17 +248,17 @@ def _which_figures(
         last = "How large are the effects?" if found.effects is not None else "Which inputs change the predictions?"
         question = {"question": last}
     # Without inclusion probabilities, the last figure says which coefficients aren't zero.
-    note = "" if found.inclusions is not None or found.non_zero is None else f" {found.non_zero}"
+    note = f" {found.non_zero}" if found.inclusions is None and found.non_zero else ""
     if found.effects is not None:
         moves = {} if target is None else {"moves": f"the {effect}"}
         last_figure = coefficient_figure(found.effects, best=best, target=effect, **moves, **question)
     elif moved is not None and len(moved.members) > 1 and moved.values.max() > 0:
         moves = {} if target is None else {"moves": f"the predicted {influence}"}
         last_figure = influence_figure(moved, best=best, target=influence, **moves, **question)
-    elif weighed is not None and target is not None:
-        last_figure = weighed.figure(target)
+    elif target is not None and found.own is not None and found.own.weights()[0].any():
+        last_figure = found.own.weight_figure(target)
         # It already says how many of its own coefficients aren't zero.
-        note = "" if found.non_zero is None or found.non_zero.model == best else note
+        note = "" if found.own.selects else note
     else:
         return made
     return [*made, replace(last_figure, answer=f"{last_figure.answer}{note}")]

@@ -22,7 +22,6 @@ from credo.app.lab.refused import Refused
 from credo.core.wording import shown
 from credo.selection import MEASURES
 from credo.selection._measures import CLASSIFICATION, REGRESSION
-from credo.study import CARDS
 from credo.study._study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
 PREDICTIONS = "predictions.csv"
@@ -282,8 +281,7 @@ class Jobs:
         def hear(line: str) -> None:
             if line.startswith('{"progress"'):
                 state = json.loads(line)["progress"]
-                running = described(state["running"] or "", state["task"])
-                job.progress = state | _board(state) | {"running_words": running}
+                job.progress = state | _board(state)
             elif line.startswith("Note: "):
                 notes.append(line.removeprefix("Note: "))
 
@@ -347,27 +345,14 @@ def page_result(record: dict[str, Any], said: Sequence[str]) -> dict[str, Any]:
 
 
 def _board(record: dict[str, Any]) -> dict[str, Any]:
-    """The leaderboard with descriptions of the models, and how each score is shown."""
-    lines, task = record["leaderboard"], record["task"]
+    """The leaderboard, and how each score is shown."""
+    lines = record["leaderboard"]
     measures = [
         {"id": name, "title": found.title, "way": found.way, "decimals": found.decimals, "share": found.is_share}
         for name, found in MEASURES.items()
         if name in _HELD_OUT and any(line.get(name) is not None for line in lines)
     ]
-    return {"leaderboard": [{**line, "words": described(line["name"], task)} for line in lines], "measures": measures}
-
-
-def described(name: str, task: str) -> str:
-    """A model in a few words.
-
-    >>> described("linear-log", "regression")
-    'Linear regression (least squares), of the log target'
-    """
-    words = {card.name: card.words for card in CARDS[task]}
-    for suffix, kind in (("-log", "log"), ("-power", "power-transformed")):
-        if name not in words and name.removesuffix(suffix) in words:
-            return f"{words[name.removesuffix(suffix)]}, of the {kind} target"
-    return words.get(name, "")
+    return {"leaderboard": lines, "measures": measures}
 
 
 def advice(text: str) -> str:

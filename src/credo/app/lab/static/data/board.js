@@ -46,7 +46,7 @@ function doing(job) {
   const left = state.remaining === null ? "" : `, ${duration(state.remaining)} left for models`;
   const message = state.message ? ` (${state.message})` : "";
   const fit = Math.min(state.fits + 1, state.n_fits);
-  return `${state.running_words || state.running}: fit ${fit} of ${state.n_fits}${message} · ${duration(job.elapsed)}${left}`;
+  return `${state.running}: fit ${fit} of ${state.n_fits}${message} · ${duration(job.elapsed)}${left}`;
 }
 
 function leaderboard(shown, result) {

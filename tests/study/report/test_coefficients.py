@@ -9,17 +9,15 @@ from scipy import sparse
 
 from credo.ensemble import TransformedTarget
 from credo.linear import BayesianLinearRegression, LinearRegression, LMSRegression, LogisticRegression, Ridge
-from credo.sparse import LassoCV, SparseLogisticRegression, SpikeSlabRegressor
-from credo.study.report._effects import (
+from credo.sparse import Lasso, LassoCV, SparseLogisticRegression, SpikeSlabRegressor
+from credo.study.report._inputs import (
+    Coefficients,
     Effects,
-    NonZero,
+    all_coefficients,
     coefficient_figure,
     coefficient_sentence,
     effect_sentences,
-    effects,
-    non_zero,
     step,
-    weights,
 )
 from credo.tables import Preparation, TableModel
 
@@ -28,6 +26,11 @@ def made(estimate, half, model="bayes", names=None):
     estimate, half = np.asarray(estimate, dtype=float), np.asarray(half, dtype=float)
     names = names or [f"x{i}" for i in range(len(estimate))]
     return Effects(model, names, estimate, estimate - half, estimate + half)
+
+
+def effects(models, frame):
+    found = (each.effects() for each in all_coefficients(models, frame))
+    return next((each for each in found if each is not None), None)
 
 
 def fitted(estimator, frame, y):
@@ -61,11 +64,8 @@ def test_effects_are_those_of_the_first_model_with_finite_intervals():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": rng.normal(size=40)})
     y = frame["x"].to_numpy() + rng.normal(size=40)
-    unknown = fitted(BayesianLinearRegression(), frame, y)
-    unknown.estimator_.confint = lambda level: np.array([[-np.inf, np.inf]])
     models = {
         "lms": fitted(LMSRegression(random_state=0), frame, y),
-        "unknown": unknown,
         "ols": fitted(LinearRegression(), frame, y),
     }
     found = effects(models, frame)
@@ -168,46 +168,45 @@ def test_weights_are_coefficients_times_standard_deviations():
     y = np.where(rows[:, 0] + 3 * rows[:, 1] + rng.normal(0, 0.3, size=400) > 0.5, "spam", "ham")
     model = TableModel(Preparation(), LogisticRegression(1.0), "y").fit(table, y)
     model.estimator_.coef_ = np.array([[2.0, 5.0, 0.0]])
-    found = weights(model, table)
-    np.testing.assert_allclose(found.values, [2 * rows[:, 0].std(), 5 * rows[:, 1].std(), 0.0])
-    assert found.order.tolist() == [0, 1] and found.classes[:2] == ["spam", "spam"]
-    shown = found.figure("y")
+    found = Coefficients.of("logistic", model, table)
+    values, classes = found.weights()
+    np.testing.assert_allclose(values, [2 * rows[:, 0].std(), 5 * rows[:, 1].std(), 0.0])
+    assert classes[:2] == ["spam", "spam"]
+    shown = found.weight_figure("y")
     assert ">idle" not in shown.svg and "2 of 3 coefficients are non-zero" in shown.answer
-    model.estimator_.coef_ = np.zeros((1, 3))
-    assert weights(model, table) is None
     # Against one of three classes is for the others.
     three = np.array(["low", "middle", "high"])[np.arange(400) % 3]
     model = TableModel(Preparation(), LogisticRegression(1.0), "y").fit(table[["often", "rare"]], three)
     model.estimator_.coef_ = np.array([[-3.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
-    found = weights(model, table)
-    assert found.values[0] == pytest.approx(rows[:, 0].std()) and found.classes[0] != model.classes_[0]
+    values, classes = Coefficients.of("logistic", model, table).weights()
+    assert values[0] == pytest.approx(rows[:, 0].std()) and classes[0] != model.classes_[0]
 
 
 def test_words_of_a_text_are_named_by_class():
     said = [f"{'win cash' if i % 2 else 'see you'} {'now' if i % 3 else 'soon'} number {i}" for i in range(80)]
     table = pd.DataFrame({"text": said})
     model = fitted(LogisticRegression(1.0), table, np.where(np.arange(80) % 2, "spam", "ham"))
-    found = weights(model, table)
-    assert {found.names[i]: found.classes[i] for i in found.order[:4]} == {
+    found = Coefficients.of("logistic", model, table)
+    values, classes = found.weights()
+    assert {found.names[i]: classes[i] for i in np.argsort(-values)[:4]} == {
         "win": "spam", "cash": "spam", "see": "ham", "you": "ham",
     }  # fmt: skip
-    assert re.search(r"the words? “\w+”.* for (ham|spam); the words? “\w+”.* for (ham|spam)\.", found.sentence("kind"))
+    said = found.weight_sentence("kind")
+    assert re.search(r"the words? “\w+”.* for (ham|spam); the words? “\w+”.* for (ham|spam)\.", said)
 
 
 def test_non_zero_coefficients_are_counted_and_named():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.normal(size=(80, 6)), columns=list("abcdef"))
     y = (5 * frame["d"] - 2 * frame["b"] + rng.normal(size=80)).to_numpy()
-    linear, lasso = fitted(LinearRegression(), frame, y), fitted(LassoCV(rule="one-standard-error"), frame, y)
-    found = non_zero({"linear": linear, "lasso": lasso}, frame)
-    n = np.count_nonzero(lasso.estimator_.coef_)
-    assert (found.model, found.names[:2], found.n_coefficients, len(found.names)) == ("lasso", ["d", "b"], 6, n)
+    lasso = fitted(LassoCV(rule="one-standard-error"), frame, y)
+    said = Coefficients.of("lasso", lasso, frame).non_zero()
+    n = ("Two", "Three", "Four", "Five")[np.count_nonzero(lasso.estimator_.coef_) - 2]
+    assert said.startswith(f"{n} of six coefficients are non-zero in lasso: d") and " b" in said
     logistic = fitted(SparseLogisticRegression(0.1), frame, np.where(y > 0, "up", "down"))
-    assert non_zero({"sparse": logistic}, frame).names[0] == "d"
-    assert non_zero({"linear": linear}, frame) is None
-    assert str(NonZero("lasso", ["a", "b"], 5)) == "Two of five coefficients are non-zero in lasso: a and b."
-    assert "x5." in str(NonZero("lasso", [f"x{i}" for i in range(9)], 12))
-    assert str(NonZero("lasso", ["a", "b"], 2)).startswith("Both")
+    assert "in sparse: d" in Coefficients.of("sparse", logistic, frame).non_zero()
+    assert Coefficients.of("linear", fitted(LinearRegression(), frame, y), frame).non_zero() == ""
     # That the only coefficient isn't zero goes without saying.
-    assert non_zero({"lasso": fitted(LassoCV(), frame[["d"]], y)}, frame[["d"]]) is None
-    assert str(NonZero("lasso", [], 2)).startswith("Every coefficient of lasso is zero")
+    assert Coefficients.of("lasso", fitted(LassoCV(), frame[["d"]], y), frame[["d"]]).non_zero() == ""
+    nothing = Coefficients.of("lasso", fitted(Lasso(alpha=1e3), frame, y), frame)
+    assert nothing.non_zero().startswith("Every coefficient of lasso is zero")
