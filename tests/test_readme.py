@@ -137,3 +137,12 @@ def test_the_architecture_page_names_every_package():
     packages = {path.parent.name for path in source.glob("*/__init__.py")}
     listed = set(re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE))
     assert packages == listed
+
+
+def test_included_sources_exist():
+    included = [
+        (page, page.parent / path)
+        for page in DOCS
+        for path in re.findall(r"\{literalinclude\} (\S+)", page.read_text(encoding="utf-8"))
+    ]
+    assert len(included) > 5 and all(path.resolve().exists() for _, path in included), included

@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 x = rng.uniform(-8, 8, size=(60, 1))
 y = 0.5 * x[:, 0] + 2 * np.cos(x[:, 0]) + 0.5 * rng.normal(size=60)
 
-line_and_wave = credo.Custom(lambda X: np.column_stack([X[:, 0], np.cos(X[:, 0])]), names=["x", "cos x"])
+line_and_wave = credo.features.Custom(lambda X: np.column_stack([X[:, 0], np.cos(X[:, 0])]), names=["x", "cos x"])
 curve = make_pipeline(line_and_wave, credo.LinearRegression()).fit(x, y)
 print(curve[-1].summary())
 assert np.allclose(curve[-1].coef_, [0.5, 2], atol=0.3)
@@ -27,7 +27,7 @@ assert np.allclose(curve[-1].coef_, [0.5, 2], atol=0.3)
 
 Z = rng.normal(size=(300, 2))
 inside = (Z[:, 0] ** 2 + Z[:, 0] * Z[:, 1] + Z[:, 1] ** 2 + 0.15 * rng.normal(size=300)) < 1
-squares = credo.Custom(lambda X: np.column_stack([X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2]))
+squares = credo.features.Custom(lambda X: np.column_stack([X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2]))
 classes = make_pipeline(squares, credo.LogisticRegression()).fit(Z, inside)
 flat = credo.LogisticRegression().fit(Z, inside)
 print(f"training accuracy: {flat.score(Z, inside):.2f} in x, {classes.score(Z, inside):.2f} in φ(x)")

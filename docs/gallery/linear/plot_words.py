@@ -27,7 +27,7 @@ def write(kind):
 labels = rng.choice(["spam", "letter"], size=200)
 texts = [write(kind) for kind in labels]
 print(labels[0], "—", texts[0])
-model = make_pipeline(credo.Words(), credo.BayesianLogisticRegression())
+model = make_pipeline(credo.features.Words(), credo.BayesianLogisticRegression())
 model.fit(texts, labels)
 words = np.array(model[0].vocabulary_)
 weights, errors = model[-1].coef_[0], model[-1].coef_std_[0]
