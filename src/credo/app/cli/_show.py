@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Of more columns or parameters than this, only a selection is shown.
 MANY = 20
+# The kinds of effects; `credo.core.estimator` is imported only by the command itself.
+COEFFICIENT, INTERCEPT = "coefficient", "intercept"
 
 
 @click.command(short_help="Show the contents of a model file.")
@@ -139,52 +141,58 @@ def _steps(model: Any, found: Description) -> Any:
 
 def _parameters(found: Description, steps: Any, *, everything: bool) -> tuple[Table, Table]:
     """All effects, and those that are shown: with many of them, or a model that selects, the most important first."""
-    import numpy as np
-
-    from credo.core.estimator import COEFFICIENT, INTERCEPT
     from credo.core.frames import Table
 
-    effects = found.effects
-    places = [i for i, effect in enumerate(effects) if effect.kind == COEFFICIENT]
     inclusion = dict(found.inputs) if found.subsets is not None else {}
     columns: dict[str, list[Any]] = {
-        "parameter": [effect.name for effect in effects],
-        "estimate": [effect.estimate for effect in effects],
-        **({"inclusion": [inclusion.get(effect.name, 1.0) for effect in effects]} if inclusion else {}),
-        "lower": [effect.lower for effect in effects],
-        "upper": [effect.upper for effect in effects],
+        "parameter": [effect.name for effect in found.effects],
+        "estimate": [effect.estimate for effect in found.effects],
+        **({"inclusion": [inclusion.get(effect.name, 1.0) for effect in found.effects]} if inclusion else {}),
+        "lower": [effect.lower for effect in found.effects],
+        "upper": [effect.upper for effect in found.effects],
     }
+    notes = [found.outcome]
+    order, why = _ranked(found, inclusion, steps)
+    if inclusion:
+        notes.insert(0, "inclusion: posterior probability that the coefficient is not zero")
+    elif found.selects:
+        order = [i for i in order if found.effects[i].estimate or found.effects[i].kind == INTERCEPT]
+        used = {found.effects[i].name.rpartition(": ")[2] for i in order if found.effects[i].kind == COEFFICIENT}
+        notes.insert(0, f"{len(used):,} of {len(steps):,} columns have a nonzero coefficient")
+    elif everything or len(found.effects) <= MANY:
+        order = list(range(len(found.effects)))
+    shown = order if everything else order[: MANY + 1]
+    more = f"… and {len(order) - len(shown):,} more{why}; --all shows every one"
+    parts = ((order if found.selects else range(len(found.effects)), notes), (shown, [more, *notes]))
+    whole, some = (
+        Table(found.words, {name: [values[i] for i in rows] for name, values in columns.items()}, tuple(said))
+        for rows, said in (parts if len(shown) < len(order) else (parts[0], (shown, notes)))
+    )
+    return whole, some
+
+
+def _ranked(found: Description, inclusion: dict[str, float], steps: Any) -> tuple[list[int], str]:
+    """The effects with the most important coefficients first, and a phrase for those that are left out.
+
+    A single intercept comes before them, those of several classes and other parameters after them.
+    """
+    import numpy as np
+
+    places = [i for i, effect in enumerate(found.effects) if effect.kind == COEFFICIENT]
+    if not places:
+        return list(range(len(found.effects))), ""
     estimate, lower, upper = (part.ravel() for part in found.coefficients())
-    notes, why = [found.outcome], ""
-    order = list(range(len(effects)))
-    if places:
+    if inclusion:
+        size, why = np.array([inclusion[found.effects[i].name] for i in places]), ", less important than these"
+    elif np.isnan(lower).all():
+        size, why = np.abs(estimate) * np.tile(steps, len(estimate) // len(steps)), ", with smaller effects"
+    else:
         with np.errstate(all="ignore"):
             size, why = np.nan_to_num(np.abs(estimate) / (upper - lower), nan=-1.0), ", less significant than these"
-        if inclusion:
-            size, why = np.array([inclusion[effects[i].name] for i in places]), ", less important than these"
-        elif np.isnan(lower).all():
-            size, why = np.abs(estimate) * np.tile(steps, len(estimate) // len(steps)), ", with smaller effects"
-        ranked = [places[k] for k in np.argsort(-size, kind="stable")]
-        if inclusion:
-            notes.insert(0, "inclusion: posterior probability that the coefficient is not zero")
-        elif found.selects:
-            ranked = [i for i in ranked if effects[i].estimate]
-            n_used = len({effects[i].name.rpartition(": ")[2] for i in ranked})
-            notes.insert(0, f"{n_used:,} of {len(steps):,} columns have a nonzero coefficient")
-        # A single intercept comes first; with several classes each would need its own.
-        level = [i for i, effect in enumerate(effects) if effect.kind == INTERCEPT and effect.name == "intercept"]
-        rest = [i for i, effect in enumerate(effects) if i not in set(places) and i not in level]
-        order = [*level, *ranked, *rest] if found.selects or len(effects) > MANY else order
-    whole = Table(found.words, columns, tuple(notes))
-    if everything and not found.selects:
-        return whole, whole
-    kept = order if everything else order[: MANY + 1] if len(order) > MANY + 1 else order
-    if len(kept) < len(order):
-        notes.insert(0, f"… and {len(order) - len(kept):,} more{why}; --all shows every one")
-    some = {name: [values[i] for i in kept] for name, values in columns.items()}
-    if found.selects:
-        whole = Table(found.words, {name: [values[i] for i in order] for name, values in columns.items()}, tuple(notes))
-    return whole, Table(found.words, some, tuple(notes))
+    level = [i for i, effect in enumerate(found.effects) if effect.name == INTERCEPT]
+    ranked = [places[k] for k in np.argsort(-size, kind="stable")]
+    rest = set(range(len(found.effects))) - set(places) - set(level)
+    return [*level, *ranked, *sorted(rest)], why
 
 
 def _plain(table: Table | None) -> dict[str, list[Any]] | None:
