@@ -13,11 +13,11 @@ import credo
 # All compiled functions are made by the same decorator; this one compiles quickly.
 SCRIPT = """
 import numpy as np
-from credo.core.linalg.update_jit import update
-U = np.eye(2)
-update(U, np.array([[1.0, 2.0]]))
-print((U.T @ U).round(9).tolist())
-print(update.stats.cache_path)
+from credo.core.linalg.conditional_jit import symmetric_products
+W = np.empty((1, 3))
+symmetric_products(0, 1, np.array([[1.0, 2.0]]), np.array([[3.0, 5.0]]), W)
+print(W.tolist())
+print(symmetric_products.stats.cache_path)
 """
 
 PLAIN = """
@@ -45,8 +45,8 @@ for model, rows, target in [
     (credo.SpikeSlabClassifier(n_draws=10, random_state=0), X, label),
 ]:
     assert np.isfinite(model.fit(rows, target).predict(rows)).all(), model
-from credo.core.linalg.update_jit import update
-print(type(update).__name__)
+from credo.core.linalg.conditional_jit import symmetric_products
+print(type(symmetric_products).__name__)
 """
 
 
@@ -70,7 +70,7 @@ def test_without_a_folder_for_the_cache_code_is_compiled_in_memory(tmp_path):
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     nowhere = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null", "PYTHONDONTWRITEBYTECODE": "1"}
     bare = kept | nowhere | {"PYTHONPATH": str(package.parent)}
-    assert run(SCRIPT, bare) == ["[[2.0, 2.0], [2.0, 5.0]]", "None"]
+    assert run(SCRIPT, bare) == ["[[3.0, 11.0, 10.0]]", "None"]
 
 
 def test_everything_runs_without_the_compiler():

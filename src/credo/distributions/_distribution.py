@@ -320,7 +320,10 @@ class Distribution(Immutable, ABC):
 
 
 class LocationScale(Distribution):
-    """loc + scale·z for each row, where z is symmetric about zero; a scale of exactly zero is a point mass."""
+    """loc + scale·z for each row; a scale of exactly zero is a point mass.
+
+    If z is not symmetric about zero, a subclass overrides `_tail` and `_isf`.
+    """
 
     _loc: Array
     _scale: Array

@@ -209,7 +209,7 @@ class Mixture(Distribution):
                 kinds.setdefault(type(part), []).append((rows, weight[rows], own))
         groups = []
         for kind, parts in kinds.items():
-            size = max(1, _TOGETHER // len(self)) if issubclass(kind, LocationScale) else 1
+            size = max(1, _TOGETHER // len(self)) if issubclass(kind, LocationScale) and kind._shown else 1
             groups += [_group(parts[start : start + size]) for start in range(0, len(parts), size)]
         return groups
 

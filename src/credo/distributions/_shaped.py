@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.core.fields import Axes, Increasing, check_fields, each
 from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, Distribution, standardize
+from credo.distributions._distribution import Array, LocationScale, standardize
 
 # Beyond the table, P(|Z| > t) falls like t^−TAIL.
 _TAIL = 5.0
@@ -124,7 +124,7 @@ class Shape:
         return found
 
 
-class Shaped(Distribution):
+class Shaped(LocationScale):
     """loc + scale · Z for each row, where Z has the same tabulated shape in all; a scale of zero is a point mass.
 
     Parameters
@@ -142,8 +142,6 @@ class Shaped(Distribution):
            [ 8., 10., 12.]])
     """
 
-    _loc: Array
-    _scale: Array
     shape: Shape
 
     def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Shape) -> None:
@@ -170,38 +168,28 @@ class Shaped(Distribution):
     def _std(self) -> Array:
         return self._scale * self.shape.std
 
-    def __len__(self) -> int:
-        return self._loc.size
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(loc={valid.text(self._loc)}, scale={valid.text(self._scale)})"
 
-    def _cdf(self, y: Array) -> Array:
-        return self._tail(y, np.zeros(y.shape, dtype=bool))
+    def _standard_cdf(self, z: Array) -> Array:
+        return self.shape.tail(z, np.zeros(z.shape, dtype=bool))
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
         return self.shape.tail(standardize(y, self._loc, self._scale), upper)
 
-    def _log_prob(self, y: Array) -> Array:
-        with np.errstate(all="ignore"):
-            density = self.shape.log_density((y - self._loc) / self._scale) - np.log(self._scale)
-        return np.where(self._scale > 0, density, np.where(y == self._loc, np.inf, -np.inf))
+    def _log_density(self, y: Array) -> Array:
+        return self.shape.log_density((y - self._loc) / self._scale) - np.log(self._scale)
 
     def _crps(self, y: Array) -> Array:
         with np.errstate(all="ignore"):
             score = self._scale * self.shape.crps((y - self._loc) / self._scale)
         return np.where(np.isinf(y), np.inf, np.where(self._scale > 0, score, np.abs(y - self._loc)))
 
-    def _quantile(self, q: Array) -> Array:
-        return self._at(self.shape.quantile(q, 1 - q))
+    def _standard_quantile(self, q: Array) -> Array:
+        return self.shape.quantile(q, 1 - q)
 
     def _isf(self, p: Array) -> Array:
-        return self._at(self.shape.quantile(1 - p, p))
-
-    def _at(self, z: Array) -> Array:
-        loc, scale = self._loc[:, None], self._scale[:, None]
-        with np.errstate(all="ignore"):
-            return np.where(scale > 0, loc + scale * z, loc)
+        return self._located(self.shape.quantile(1 - p, p))
 
     def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         q = rng.random((n, len(self)))
@@ -209,9 +197,6 @@ class Shaped(Distribution):
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self._loc[rows], self._scale[rows], self.shape)
-
-    def _atoms(self) -> NDArray[np.bool_]:
-        return self._scale == 0
 
     def _tail_index(self) -> Array:
         return np.where(self._scale > 0, _TAIL, np.inf)

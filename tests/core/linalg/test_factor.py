@@ -84,10 +84,8 @@ def test_empty_matrix_and_no_columns():
     assert empty.solve(np.empty((0, 3))).shape == (0, 3)
     assert empty.inverse_diagonal().shape == (0,)
     assert empty.inverse().shape == (0, 0)
-    assert empty.update(np.empty((0, 2))).n == 0
     assert_allclose(empty.extend(np.empty((0, 1)), 4.0).L, [[2.0]])
     assert factorize(np.eye(3)).solve(np.empty((3, 0))).shape == (3, 0)
-    assert_array_equal(factorize(np.eye(3)).update(np.empty((3, 0))).L, np.eye(3))
     assert_array_equal(factorize(np.eye(3)).extend(np.empty((3, 0)), np.empty((0, 0))).L, np.eye(3))
 
 
@@ -98,56 +96,10 @@ def test_factor_is_immutable_and_survives_copying():
     with pytest.raises(AttributeError):
         factor.jitter = 1.0
     before = factor.L.copy()
-    factor.update([1.0, 1.0])
-    factor.downdate([0.1, 0.1])
+    factor.extend([1.0, 1.0], 5.0)
     assert_array_equal(factor.L, before)
     assert_array_equal(copy.deepcopy(factor).L, before)
     assert repr(factor) == "Factor(n=2, logdet=2.07944, jitter=0)"
-
-
-@settings(max_examples=40, deadline=None)
-@given(n=sizes, k=ranks, seed=seeds)
-def test_update_equals_factoring_anew(n, k, seed):
-    rng = np.random.default_rng(seed)
-    A, V = covariance(rng, n), rng.normal(size=(n, k))
-    updated = factorize(A).update(V)
-    assert_allclose(updated.L, np.linalg.cholesky(A + V @ V.T), rtol=1e-9, atol=1e-10)
-    assert (np.diagonal(updated.L) > 0).all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(n=sizes, k=ranks, seed=seeds)
-def test_downdate_undoes_update(n, k, seed):
-    rng = np.random.default_rng(seed)
-    A, V = covariance(rng, n), rng.normal(size=(n, k))
-    factor = factorize(A)
-    assert_allclose(factor.update(V).downdate(V).L, factor.L, rtol=1e-7, atol=1e-8)
-
-
-@settings(max_examples=40, deadline=None)
-@given(n=sizes, seed=seeds, log_rest=st.floats(-10.0, -0.5))
-def test_downdates_towards_singularity_keep_the_determinant_lemma(n, seed, log_rest):
-    # With v = Lp and |p|² = 1 − δ, det(A − vvᵀ) = δ det A; rounding moves δ by a few n·eps.
-    rng = np.random.default_rng(seed)
-    A, rest = covariance(rng, n), 10.0**log_rest
-    p = rng.normal(size=n)
-    factor = factorize(A)
-    v = factor.L @ (p * np.sqrt(1.0 - rest) / np.linalg.norm(p))
-    down = factor.downdate(v)
-    tolerance = 100 * n * np.finfo(float).eps * max(1.0, np.abs(A).max())
-    assert_allclose(down.L @ down.L.T, A - np.outer(v, v), atol=tolerance)
-    assert_allclose(down.logdet - factor.logdet, np.log(rest), atol=1e-3 + 100 * n * 2.3e-16 / rest)
-    with pytest.raises(NotPositiveDefiniteError):
-        factor.downdate(factor.L @ (p * np.sqrt(1.0 + 1e-6) / np.linalg.norm(p)))
-
-
-def test_rank_changes_keep_the_precision_of_huge_and_tiny_scales():
-    scales = np.array([1e-120, 1.0, 1e120])
-    v = 0.5 * scales
-    up = factorize(np.diag(scales**2)).update(v)
-    expected = np.linalg.cholesky(np.eye(3) + 0.25 * np.ones((3, 3)))
-    assert_allclose(up.L / scales[:, None], expected, rtol=1e-13, atol=1e-15)
-    assert_allclose(up.downdate(v).L / scales[:, None], np.eye(3), atol=1e-13)
 
 
 @settings(max_examples=30, deadline=None)
@@ -172,8 +124,6 @@ def test_refusals_name_shapes_places_and_remedies():
     factor = factorize(2.0 * np.eye(3))
     with pytest.raises(ValueError, match=r"b must have shape \(3,\) or \(3, k\), as A has 3 rows; got \(2,\)"):
         factor.solve([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"V must be finite; it has nan at row 1$"):
-        factor.update([1.0, np.nan, 0.0])
     with pytest.raises(ValueError, match=r"B must be finite; it has inf at row 2, column 1$"):
         factor.extend([[0.0, 0.0], [0.0, 0.0], [0.0, np.inf]], np.eye(2))
     with pytest.raises(NotPositiveDefiniteError, match=r"in the new corner C, .* not symmetric: entry \(0, 1\)"):
@@ -182,8 +132,6 @@ def test_refusals_name_shapes_places_and_remedies():
         factor.solve(np.ones(3, dtype=complex))
     with pytest.raises(ValueError, match=r"b must be a dense array of real numbers"):
         factor.solve(["a", "b", "c"])
-    with pytest.raises(NotPositiveDefiniteError, match=r"the pivot in row 1 is not positive.*factorize"):
-        factor.downdate([0.0, 1.5, 0.0])
     with pytest.raises(NotPositiveDefiniteError, match=r"smallest remaining diagonal 4.44e-16.*duplicates"):
         factor.extend([2.0, 0.0, 0.0], 2.0)
     with pytest.raises(ValueError, match=r"C must have shape \(2, 2\), as B has 2 columns; got \(1, 1\)"):
@@ -192,12 +140,3 @@ def test_refusals_name_shapes_places_and_remedies():
         Factor([[1.0, 0.0], [0.0, -1.0]])
     with pytest.raises(ValueError, match=r"L must be a square matrix; got shape \(1, 2\)"):
         Factor([[1.0, 0.0]])
-
-
-def test_a_downdate_that_leaves_only_rounding_is_refused():
-    v = np.array([1.0, np.sqrt(1e5)])
-    factor = factorize(np.diag([2.0, 1e5]))
-    with pytest.raises(NotPositiveDefiniteError, match="the pivot in row 1 is not positive"):
-        factor.downdate(v)
-    with pytest.raises(NotPositiveDefiniteError, match="the pivot in row 1 is not positive"):
-        factor.downdate([0.0, np.nextafter(np.sqrt(1e5), 0.0)])

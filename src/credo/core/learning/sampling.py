@@ -141,7 +141,7 @@ class Draws:
         worst = int(np.argmax(r_hat))
         if r_hat[worst] > _R_HAT:
             found.append(
-                f"R-hat of {self.names[worst]} is {r_hat[worst]:.2f} (should be at most {_R_HAT}): increase n_tune and "
+                f"R-hat of {self.names[worst]} is {r_hat[worst]:.2f} (should be at most {_R_HAT}): increase "
                 "n_draws, or use narrower priors if there are several modes"
             )
         ess = np.fmin(self.ess_bulk, self.ess_tail)
@@ -159,7 +159,7 @@ class Draws:
         if self.n_divergent > allowed:
             found.append(
                 f"{self.n_divergent} of {self.divergent.size} steps diverged (at most {allowed:.0f} are acceptable): "
-                "use narrower priors, or increase n_tune and target_accept"
+                "use narrower priors"
             )
         return found
 
@@ -216,7 +216,7 @@ def scatter(
     ((4, 1), True)
     """
     maxima = np.atleast_2d(np.asarray(modes, dtype=np.float64))
-    root = _root(metric, maxima.shape[1])
+    root = np.eye(maxima.shape[1]) if metric is None else np.asarray(metric, dtype=np.float64)
     # Overdispersed, as R-hat requires.
     steps = 2.0 * generator(random_state).normal(size=(n_chains, maxima.shape[1])) @ root.T
     starts = np.empty_like(steps)
@@ -274,13 +274,16 @@ def sample(
     >>> draws.values.shape, draws.converged
     ((2, 400, 1), True)
     """
-    points = _checked_starts(objective, starts, names)
-    for name, count, least in (("n_draws", n_draws, 4), ("n_tune", n_tune, 20), ("n_jobs", n_jobs, 1)):
-        if count < least:
-            raise ValueError(f"{name} must be at least {least}; got {count!r}")
-    if not 0 < target_accept < 1:
-        raise ValueError(f"target_accept must be between 0 and 1; got {target_accept!r}")
-    root = _root(metric, points.shape[1])
+    points = np.array(starts, dtype=np.float64)
+    for number, point in enumerate(points):
+        if not math.isfinite(_finite(objective, point)[0]):
+            raise ValueError(
+                f"the log density isn't finite at the start of chain {number}, {point.round(4).tolist()}: "
+                "use starting points from `scatter`"
+            )
+    if n_draws < 4:
+        raise ValueError(f"n_draws must be at least 4; got {n_draws!r}")
+    root = np.eye(points.shape[1]) if metric is None else np.asarray(metric, dtype=np.float64)
     nutpie = extra("nutpie", "sampling hyperparameters")
     # At most 2⁸ − 1 evaluations for a draw; in good coordinates it takes 3 to 15.
     settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": 8}
@@ -373,35 +376,3 @@ def _finite(objective: Objective, vector: Array) -> tuple[float, Array]:
     if not (math.isfinite(value) and np.isfinite(gradient).all()):
         return -math.inf, np.zeros_like(vector)
     return float(value), gradient
-
-
-def _checked_starts(objective: Objective, starts: ArrayLike, names: Sequence[str]) -> Array:
-    """The starting points as an array, checked to have a finite log density."""
-    points = np.array(starts, dtype=np.float64, ndmin=2)
-    if points.ndim != 2 or points.shape[1] != len(names) or not len(names):
-        raise ValueError(
-            f"starts must have shape (n_chains, {len(names)}), one column for each name; got shape {points.shape}"
-        )
-    if len(points) < 2:
-        raise ValueError(
-            "starts must have at least two rows (chains), because convergence is judged by comparing chains"
-        )
-    for chain, point in enumerate(points):
-        if not (np.isfinite(point).all() and math.isfinite(_finite(objective, point)[0])):
-            raise ValueError(
-                f"the log density isn't finite at the start of chain {chain}, {point.round(4).tolist()}: "
-                "use starting points from `scatter`"
-            )
-    return points
-
-
-def _root(metric: ArrayLike | None, n: int) -> Array:
-    """The metric as a regular matrix."""
-    if metric is None:
-        return np.eye(n)
-    root = np.asarray(metric, dtype=np.float64)
-    if root.shape != (n, n):
-        raise ValueError(f"metric must have the shape ({n}, {n}) of {n} parameters; got {root.shape}")
-    if not np.isfinite(root).all() or np.linalg.matrix_rank(root) < n:
-        raise ValueError("metric must be finite and invertible")
-    return root

@@ -3,8 +3,8 @@
     A + jitter·I = L Lᵀ,    L lower triangular
 
 `factorize(A)` returns a `Factor` with everything that is needed of A: `solve`, `half_solve` (L⁻¹b, whose squared norm
-is bᵀA⁻¹b), `logdet`, `inverse_diagonal`, and the factors of A ± VVᵀ (`update`, `downdate`) and of a bigger matrix that
-begins with A (`extend`), each in O(n²) for a low rank.
+is bᵀA⁻¹b), `logdet`, `inverse_diagonal`, and the factor of a bigger matrix that begins with A (`extend`), in O(n²) for
+few new rows.
 
 Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimizers
 that factor thousands of times), `pivoted_factor` and `random_pivots` (the rows that explain the others), and

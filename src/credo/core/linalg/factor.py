@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.linalg import update_jit
 from credo.core.linalg.diagnosis import NotPositiveDefiniteError, diagnosis
 from credo.core.linalg.lapack import (
     asymmetric,
@@ -28,7 +27,7 @@ from credo.core.linalg.lapack import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Factor:
-    """A = L Lᵀ, stored as L. Immutable: updates return new factors.
+    """A = L Lᵀ, stored as L. Immutable: `extend` returns a new one.
 
     Parameters
     ----------
@@ -110,47 +109,6 @@ class Factor:
         """A⁻¹ as a full matrix, for cases where every entry is needed (a covariance to print, a gradient)."""
         return inverse_from_factor(self.L)
 
-    def update(self, V: ArrayLike) -> Factor:
-        """The factor of A + VVᵀ, in O(n²k).
-
-        Parameters
-        ----------
-        V : array of shape (n,) or (n, k)
-
-        Examples
-        --------
-        >>> from credo.core.linalg import factorize
-        >>> factorize([[16.0]]).update([3.0]).L
-        array([[5.]])
-        """
-        U, W = self._workspaces(V)
-        update_jit.update(U, W)
-        return Factor(U.T, jitter=self.jitter)
-
-    def downdate(self, V: ArrayLike) -> Factor:
-        """The factor of A − VVᵀ, in O(n²k); raises an error if that is not positive definite.
-
-        Parameters
-        ----------
-        V : array of shape (n,) or (n, k)
-
-        Examples
-        --------
-        >>> from credo.core.linalg import factorize
-        >>> factorize([[25.0]]).downdate([3.0]).L
-        array([[4.]])
-        """
-        U, W = self._workspaces(V)
-        row = update_jit.downdate(U, W)
-        if row < 0 and not (kept := resolved(U, self._diagonal(), n=self.n)).all():
-            row = int(np.argmin(kept))
-        if row >= 0:
-            raise NotPositiveDefiniteError(
-                f"A − VVᵀ is not positive definite: the pivot in row {row} is not positive. Check that "
-                "VVᵀ was added before, or factorize the difference with jitter"
-            )
-        return Factor(U.T, jitter=self.jitter)
-
     def extend(self, B: ArrayLike, C: ArrayLike) -> Factor:
         """The factor of [[A, B], [Bᵀ, C]], in O(n²m) for m new rows.
 
@@ -193,23 +151,11 @@ class Factor:
         L[:n, :n], L[n:, :n], L[n:, n:] = self.L, half.T, rest
         return Factor(L, jitter=self.jitter)
 
-    def _diagonal(self) -> NDArray[np.float64]:
-        return np.einsum("ij,ij->i", self.L, self.L)
-
     def _columns(self, name: str, b: ArrayLike) -> NDArray[np.float64]:
         array, n = real_array(name, b), self.n
         if array.ndim not in (1, 2) or array.shape[0] != n:
             raise ValueError(f"{name} must have shape ({n},) or ({n}, k), as A has {n} rows; got {array.shape}")
         return array
-
-    def _workspaces(self, V: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Writable Lᵀ and Vᵀ with contiguous rows; more columns than rows are condensed first."""
-        W = _finite("V", self._columns("V", V))
-        W = W[None, :] if W.ndim == 1 else W.T
-        if W.shape[0] > self.n:
-            # Vᵀ = QR gives VVᵀ = RᵀR, with n rows instead of k.
-            W = np.asarray(np.linalg.qr(W, mode="r"))
-        return self.L.T.copy(order="C"), np.array(W, order="C")
 
 
 def _finite(name: str, array: NDArray[np.float64]) -> NDArray[np.float64]:

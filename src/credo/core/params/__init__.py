@@ -8,14 +8,14 @@ returns the vector u of all free parameters, `unflatten(u)` the tree, and `log_p
 gradient. Trees are immutable; changes return new trees.
 
 Members: `Parameter`, `ParameterTree`, `UnknownParameterError`; the bijectors `Identity`, `Positive`,
-`Softplus`, `Interval`, `LogInterval`; the priors `Normal`, `HalfNormal`, `LogNormal`, `Gamma`,
+`Interval`, `LogInterval`; the priors `Normal`, `HalfNormal`, `LogNormal`, `Gamma`,
 `InverseGamma`, `Uniform`; their bases `Bijector` and `Prior`.
 
 What does not belong here: optimizers and samplers (learning), distributions of predictions (distributions), and the
 meaning of a parameter.
 """
 
-from credo.core.params.bijectors import Bijector, Identity, Interval, LogInterval, Positive, Softplus
+from credo.core.params.bijectors import Bijector, Identity, Interval, LogInterval, Positive
 from credo.core.params.priors import Gamma, HalfNormal, InverseGamma, LogNormal, Normal, Prior, Uniform
 from credo.core.params.tree import Parameter, ParameterTree, UnknownParameterError
 
@@ -33,7 +33,6 @@ __all__ = [
     "ParameterTree",
     "Positive",
     "Prior",
-    "Softplus",
     "Uniform",
     "UnknownParameterError",
 ]

@@ -137,38 +137,6 @@ class Positive(Bijector):
 
 
 @dataclass(frozen=True)
-class Softplus(Bijector):
-    """x = log(1 + exp(u)): like exp for small x, like u for large x.
-
-    Examples
-    --------
-    >>> from credo.core.params import Softplus
-    >>> Softplus().forward([-10.0, 0.0, 10.0]).round(4)
-    array([ 0.    ,  0.6931, 10.    ])
-    """
-
-    lower = _SMALLEST
-    upper = _LARGEST
-
-    @property
-    def domain(self) -> str:
-        return _POSITIVE
-
-    def _forward(self, u: Array) -> Array:
-        return np.logaddexp(0.0, u)
-
-    def inverse(self, x: ArrayLike) -> Array:
-        values = np.asarray(x, dtype=np.float64)
-        return values + np.log(-np.expm1(-values))
-
-    def log_derivative(self, u: ArrayLike) -> Array:
-        return log_expit(np.asarray(u, dtype=np.float64))
-
-    def log_derivative_slope(self, u: ArrayLike) -> Array:
-        return expit(-np.asarray(u, dtype=np.float64))
-
-
-@dataclass(frozen=True)
 class Interval(Bijector):
     """x = lower + (upper − lower)·σ(u), σ the logistic function.
 
