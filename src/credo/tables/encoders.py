@@ -124,17 +124,11 @@ class Levels:
         if unseen:
             treatment = f"treated as {self.name + '=other'!r}" if self.pooled else average
             rows = sum(unseen.values())
-            sentence = (
-                f"column {self.name!r}: {plural(rows, 'row')} {'has' if rows == 1 else 'have'} a level that is not in "
-                f"the training data ({quoted(unseen)}), {treatment}"
-            )
-            warn(TableWarning(sentence), stacklevel=6)
+            levels = f"{'has' if rows == 1 else 'have'} a level that is not in the training data ({quoted(unseen)})"
+            warn(TableWarning(f"column {self.name!r}: {plural(rows, 'row')} {levels}, {treatment}"), stacklevel=6)
         if n_missing:
-            sentence = (
-                f"column {self.name!r}: {plural(n_missing, 'missing value')} {average}, because none was missing in "
-                "the training data"
-            )
-            warn(TableWarning(sentence), stacklevel=6)
+            values = f"{plural(n_missing, 'missing value')} {average}, because none was missing there"
+            warn(TableWarning(f"column {self.name!r}: {values}"), stacklevel=6)
 
 
 def _distinct(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.intp], list[str]]:
@@ -422,17 +416,12 @@ class Numbers(_Measured):
         known = np.abs(values[np.isfinite(values)])
         largest = max(abs(self.low), abs(self.high))
         if self.sign == "%" and not sign and len(known) and known.max() <= 1.0 < largest:
-            return (
-                f"column {self.name!r}: the values look like fractions, and the training data had percentages (up to "
-                f"{self.text(largest)} %); multiply them by 100"
-            )
+            trained = f"the training data had percentages (up to {self.text(largest)} %)"
+            return f"column {self.name!r}: the values look like fractions, and {trained}; multiply them by 100"
         if sign is None:
             return None
         now, then = (f"with {mark!r}" if mark else "without a sign" for mark in (sign, self.sign))
-        return (
-            f"column {self.name!r}: the numbers are written {now}, and in the training data {then}; they are used as "
-            "they are"
-        )
+        return f"column {self.name!r}: the numbers are written {now}, and in the training data {then}"
 
     def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
         known = self.words or {}
@@ -484,10 +473,8 @@ class Days(_Measured):
         stamps = timestamps(column, present, self.style)
         odd = np.flatnonzero(present & np.isnat(stamps))
         if len(odd):
-            raise ColumnError(
-                f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date in the "
-                "format of the training data"
-            )
+            place, found = f"column {self.name!r}, row {odd[0] + 1}", str(column.iat[odd[0]])
+            raise ColumnError(f"{place}: {found!r} is not a date in the format of the training data")
         return stamps
 
 

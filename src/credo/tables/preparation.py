@@ -304,12 +304,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if len(table) == 0:
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
         forced = self._forced_forms(table.columns.tolist())
-        learner = Learner(
-            max_levels=max(2, positive_integer("max_levels", self.max_levels)),
-            max_words=positive_integer("max_words", self.max_words),
-            drop_reference=self.drop_reference,
-            weight=weight,
-        )
+        max_levels = max(2, positive_integer("max_levels", self.max_levels))
+        learner = Learner(max_levels, positive_integer("max_words", self.max_words), self.drop_reference, weight)
         columns, encoders, forms = learned_columns(table, learner, forced)
         # Columns of words, which are sparse, stand behind all others.
         encoders.sort(key=lambda encoder: isinstance(encoder, Texts))
@@ -351,8 +347,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         known = set(self.feature_names_in_)
         extra = [name for name in table.columns.tolist() if name not in known]
         if extra:
-            sentence = f"ignored columns that are not in the training data: {quoted(extra)}"
-            warn(TableWarning(sentence), stacklevel=2)
+            warn(TableWarning(f"ignored columns that are not in the training data: {quoted(extra)}"), stacklevel=2)
         signs = signs_of(table)
         for encoder in self.encoders_:
             if isinstance(encoder, Numbers) and (sentence := encoder.changed_sign(signs, table)) is not None:
@@ -557,11 +552,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 result = (dense - self.center_[:width]) / self.scale_[:width]
             if not np.isfinite(result).all():
                 row, column = np.argwhere(~np.isfinite(result))[0].tolist()
-                raise ColumnError(
-                    f"column {self.get_feature_names_out()[column]!r}, row {_place(index[row])}: "
-                    f"{shown(dense[row, column])} is too far from the training data to compute with; correct it, or "
-                    "leave the field empty"
-                )
+                place = f"column {self.get_feature_names_out()[column]!r}, row {_place(index[row])}"
+                far = f"{shown(dense[row, column])} is too far from the training data to compute with"
+                raise ColumnError(f"{place}: {far}; correct it, or leave the field empty")
             dense, words = result, words if words is None else words @ sparse.diags_array(1.0 / self.scale_[width:])
         if words is None:
             return named_by(np.ascontiguousarray(dense), self)

@@ -73,10 +73,8 @@ def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[in
         line = f"line {skipped + reader.line_num}"
         if "field limit" in str(error):
             limit = f"{csv.field_size_limit():,}"
-            raise TableError(
-                f"{line} has a field of more than {limit} characters, the most that can be read; shorten it, or look "
-                "for an unclosed quotation mark above"
-            ) from None
+            advice = "shorten it, or look for an unclosed quotation mark above"
+            raise TableError(f"{line} has a field of more than {limit} characters; {advice}") from None
         raise TableError(f"{line} can't be split into fields ({error}); look for an unclosed quotation mark") from None
 
 
@@ -342,7 +340,7 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             frame = read(codes)
-            objects = [name for name, dtype in frame.dtypes.items() if dtype == object]
+            objects = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
             mixed = [name for name in objects if pd.api.types.infer_dtype(frame[name]).startswith("mixed")]
             if mixed:
                 frame = read([*codes, *mixed])
@@ -409,10 +407,9 @@ def _missing_codes(frame: Any) -> list[str]:
             for k in np.flatnonzero(np.count_nonzero(matches, axis=0) > 1):
                 others = block[~matches[:, k] & np.isfinite(block[:, k]), k]
                 if len(others) and np.abs(others).max() < abs(code) / 5:
-                    notes.append(
-                        f"Column {frame.columns[part[k]]!r}: {code:.0f} occurs {matches[:, k].sum():,} times, far from "
-                        "all other values; if it means missing, list it in na_words (--na)."
-                    )
+                    found = f"{code:.0f} occurs {matches[:, k].sum():,} times, far from all other values"
+                    advice = "if it means missing, list it in na_words (--na)"
+                    notes.append(f"Column {frame.columns[part[k]]!r}: {found}; {advice}.")
     return notes
 
 

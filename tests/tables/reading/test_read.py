@@ -6,7 +6,6 @@ import itertools
 import os
 import subprocess
 import sys
-from datetime import date
 
 import numpy as np
 import pytest

@@ -135,10 +135,8 @@ class Encoder:
             items = value.ravel().tolist()
             for item in items:
                 if not (item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str)):
-                    raise _Unsavable(
-                        f"it is an array of objects, one of them a {type(item).__name__}; such an array may hold only "
-                        "text, numbers and None"
-                    )
+                    allowed = "an array of objects may hold only text, numbers and None"
+                    raise _Unsavable(f"one of its items is a {type(item).__name__}; {allowed}")
             return {"objects": [list(value.shape), [self._node(item, "") for item in items]]}
         _plain(value.dtype, _Unsavable)
         # The list keeps every array alive, so that an id stays the name of one array.
@@ -359,11 +357,8 @@ def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
     unknown = sorted(values.keys() - known.keys())
     if unknown:
         raise ModelFileError(f"its {name} has fields that this version of Credo doesn't know: {unknown}")
-    lost = [
-        field.name
-        for field in known.values()
-        if field.name not in values and field.default is MISSING and field.default_factory is MISSING
-    ]
+    needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
+    lost = [name for name in needed if name not in values]
     if lost:
         raise ModelFileError(f"its {name} lacks fields that this version of Credo needs: {lost}")
     made = kind(**{field: value for field, value in values.items() if known[field].init})
