@@ -238,13 +238,6 @@ _EMPTY_ROW = "".join(SEPARATORS)
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
-class Signs(dict[str, str]):
-    """The sign of each column that was written with one; never copied, because pandas deep-copies `attrs` often."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Signs:
-        return self
-
-
 def parse(
     text: str,
     *,
@@ -280,7 +273,7 @@ def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list
     The signs that were taken away, as % or $, are kept in the frame's `attrs`.
     """
     notes, signs = _words_to_numbers(frame, decimal=decimal, skip=skip)
-    frame.attrs[_SIGNS] = Signs(signs)
+    frame.attrs[_SIGNS] = signs
     return [*notes, *_missing_codes(frame)]
 
 
