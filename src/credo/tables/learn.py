@@ -246,11 +246,10 @@ def learned_columns(
         else:
             found = kinds.profile(name, table[name])
             encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
-            if isinstance(encoder, Levels):
-                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
-                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
-            columns.append(column)
+            levels = (encoder.order, encoder.ordered) if isinstance(encoder, Levels) else ()
+            if isinstance(encoder, Levels) and encoder.reference is not None:
+                detail = f"reference {encoder.reference}"
+            columns.append(Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail, *levels))
             if isinstance(encoder, Numbers) and signs is not None:
                 encoder = replace(encoder, sign=signs.get(name, ""))
         if encoder is not None and encoder.names():

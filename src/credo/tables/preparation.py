@@ -394,9 +394,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         for rows, texts in found.values():
             for i, text in zip(rows.tolist(), texts, strict=True):
                 reasons[i].append(text)
-        joined = ["; ".join(parts) for parts in reasons]
         counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
-        return Outside(np.array([bool(text) for text in joined], dtype=bool), joined, counts)
+        return Outside(np.array([bool(parts) for parts in reasons]), ["; ".join(parts) for parts in reasons], counts)
 
     def encoder(self, name: str) -> Encoder:
         """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""
@@ -453,9 +452,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
-        known = set(names)
-        unknown = [name for name in kinds if name not in known]
-        if unknown:
+        if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
         forms = {name: kind if isinstance(kind, Form) else Form(kind) for name, kind in kinds.items()}
         for name, form in forms.items():

@@ -65,7 +65,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
         columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / scale)
     if start:
         origin = -preparation.center_ / preparation.scale_
-        _move_intercept(columns, estimator, origin, level=level)
+        _move_intercept(columns, estimator, origin, level)
     return replace(table, columns=columns)
 
 
@@ -96,12 +96,10 @@ def _known(columns: dict[str, list[Any]]) -> list[str]:
 
 def _last_names(model: Any, names: list[str]) -> list[str]:
     """The names of the columns that reach the last step of a pipeline, where its steps tell them."""
-    if not isinstance(model, Pipeline):
-        return names
-    try:
-        return [str(name) for name in model[:-1].get_feature_names_out(names)]
-    except (AttributeError, ValueError):
-        return names
+    if isinstance(model, Pipeline):
+        with suppress(AttributeError, ValueError):
+            return [str(name) for name in model[:-1].get_feature_names_out(names)]
+    return names
 
 
 def _named(table: Table, names: list[str]) -> Table:
@@ -114,9 +112,7 @@ def _named(table: Table, names: list[str]) -> Table:
     return replace(table, columns={**table.columns, "parameter": named} if named else table.columns)
 
 
-def _move_intercept(
-    columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], *, level: float
-) -> None:
+def _move_intercept(columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], level: float) -> None:
     """Replace the intercept's row by the distribution of f where every prepared column is zero."""
     names = getattr(estimator, "feature_names_in_", None)
     rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
@@ -281,9 +277,8 @@ class TableModel(FittedState, BaseEstimator):
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if sample_weight is None:
-            preparation, rows = _once(
-                table, preparation.get_params(), lambda: (preparation, preparation.fit_transform(table))
-            )
+            key = preparation.get_params()
+            preparation, rows = _once(table, key, lambda: (preparation, preparation.fit_transform(table)))
         else:
             rows = preparation.fit_transform(table, **weights)
         estimator = clone(self.estimator)

@@ -263,16 +263,35 @@ def parse(
         notes.append("Blank lines were read as missing values, because the table has only one column.")
     if codes:
         notes.append(f"Columns kept as text because of leading zeros: {quoted(codes)}.")
-    frame, dropped = _without_empty_rows(frame)
-    return frame, [*notes, *dropped, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
+    empty = frame.isna().all(axis=1)
+    if empty.any() and len(names) > 1:
+        if empty.all():
+            raise TableError("it has a header but no values below it")
+        # The index keeps counting the rows of the file.
+        frame = frame[~empty]
+        notes.append(f"Left out {plural(int(empty.sum()), 'empty row')}.")
+    return frame, [*notes, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
 
 
 def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list[str]:
-    """Turn the columns of words into numbers that are numbers, in place; returns the notes.
+    """Trim the columns of words in place, and turn those into numbers that are numbers; returns the notes.
 
     The signs that were taken away, as % or $, are kept in the frame's `attrs`.
     """
-    notes, signs = _words_to_numbers(frame, decimal=decimal, skip=skip)
+    notes: list[str] = []
+    signs: dict[str, str] = {}
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind in "biuf":
+            continue
+        words, is_changed = _trimmed(frame[name])
+        reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
+        # What is written again takes memory again, all columns together as much as the table.
+        if reading is not None:
+            frame[name] = reading.values
+            notes += reading.notes
+            signs |= {name: reading.sign} if reading.sign else {}
+        elif is_changed:
+            frame[name] = words
     frame.attrs[_SIGNS] = signs
     return [*notes, *_missing_codes(frame)]
 
@@ -356,35 +375,6 @@ class _Reader:
     def __iter__(self) -> _Reader:
         # pandas takes an object for a file if it has this.
         return self
-
-
-def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
-    empty = frame.isna().all(axis=1)
-    if not empty.any() or frame.shape[1] == 1:
-        return frame, []
-    if empty.all():
-        raise TableError("it has a header but no values below it")
-    note = f"Left out {plural(int(empty.sum()), 'empty row')}."
-    # The index keeps counting the rows of the file.
-    return frame[~empty], [note]
-
-
-def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tuple[list[str], dict[str, str]]:
-    """Trim the columns of words in place, and turn those into numbers that are numbers; the notes and signs."""
-    notes: list[str] = []
-    signs: dict[str, str] = {}
-    for name, dtype in frame.dtypes.items():
-        if dtype.kind in "biuf":
-            continue
-        words, is_changed = _trimmed(frame[name])
-        reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
-        # What is written again takes memory again, all columns together as much as the table.
-        if reading is not None or is_changed:
-            frame[name] = words if reading is None else reading.values
-        if reading is not None:
-            notes += reading.notes
-            signs |= {name: reading.sign} if reading.sign else {}
-    return notes, signs
 
 
 def _missing_codes(frame: Any) -> list[str]:

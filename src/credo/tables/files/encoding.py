@@ -205,7 +205,9 @@ class Decoder:
             if isinstance(node, list):
                 return [self.decode(item) for item in node]
             ((tag, content),) = node.items()
-            return getattr(self, f"_{tag}")(content) if tag in _TAGS else _unknown(tag)
+            if tag not in _TAGS:
+                raise ModelFileError(f"its state holds {tag[:40]!r}, which this version of Credo doesn't know")
+            return getattr(self, f"_{tag}")(content)
         except ModelFileError:
             raise
         except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
@@ -247,8 +249,7 @@ class Decoder:
         return {key: self.decode(item) for key, item in content.items()}
 
     def _pairs(self, content: list[list[Any]]) -> dict[Any, Any]:
-        pairs = [(self.decode(key), self.decode(item)) for key, item in content]
-        return dict(pairs)
+        return {self.decode(key): self.decode(item) for key, item in content}
 
     def _array(self, content: int) -> NDArray[Any]:
         if type(content) is not int or not 0 <= content < 10**6:
@@ -410,7 +411,3 @@ def _string(node: Any) -> str:
     if not isinstance(node, str) or len(node) > 200:
         raise ModelFileError("its state is damaged (a name is missing)")
     return node
-
-
-def _unknown(tag: str) -> Any:
-    raise ModelFileError(f"its state holds {tag[:40]!r}, which this version of Credo doesn't know")
