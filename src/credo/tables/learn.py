@@ -18,7 +18,6 @@ from credo.tables.columns import EXACT, finite_columns, not_a_number
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
 from credo.tables.errors import ColumnError
 from credo.tables.kinds import Column, Form, Profile
-from credo.tables.text import signs_of
 
 # An indicator of fewer missing values than this would fit these few rows exactly, and decide the prediction of every
 # new row with a missing value.
@@ -29,20 +28,53 @@ _FEW_MISSING = 5
 class Learner:
     """Learns one column after another; columns with missing values in the same rows share one indicator.
 
-    `weight` is the weight of each row. `values` are the numbers and days that were read, NaN where one is missing.
+    `weight` is the weight of each row, `signs` are those of the table's file. `values` are the numbers and days that
+    were read, NaN where one is missing; `encoders` are those of the columns that are used.
     """
 
     max_levels: int
     max_words: int
     drop_reference: bool
     weight: NDArray[np.float64]
+    signs: Mapping[str, str] | None
+    columns: list[Column] = field(default_factory=list)
+    encoders: list[Encoder] = field(default_factory=list)
+    forms: dict[str, Form] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
-    def plain_columns(
-        self, table: Any, names: Collection[str], signs: Mapping[str, str] | None
-    ) -> dict[str, tuple[Column, Encoder]]:
+    def learn_all(self, table: Any, forced: dict[str, Form]) -> None:
+        """Learn every column of a table; `forced` are forms that are not to be detected."""
+        names = table.columns.tolist()
+        known = self._plain(table, [name for name in names if forced.get(name, kinds.NUMERIC) == kinds.NUMERIC])
+        for name in names:
+            check()
+            encoder: Encoder | None
+            if name in known:
+                column, encoder = known[name]
+                self.forms[name] = kinds.NUMERIC
+            else:
+                found, form = kinds.profile(name, table[name]), forced.get(name)
+                detail = ""
+                # A column without two values keeps its own kind.
+                if form is None or not found.n_present or not (found.n_missing or found.n_distinct > 1):
+                    kind, detail = kinds.kind_of(found)
+                    form = Form(kind)
+                encoder, form, detail = self.learn(found, form, detail)
+                levels = (encoder.order, encoder.ordered) if isinstance(encoder, Levels) else ()
+                if isinstance(encoder, Levels) and encoder.reference is not None:
+                    detail = f"reference {encoder.reference}"
+                column = Column(name, form.kind, found.n_missing, found.n_distinct, detail, *levels)
+                self.forms[name] = form
+            self.columns.append(column)
+            if encoder is not None and encoder.names():
+                self.encoders.append(encoder)
+
+    def _sign(self, name: str) -> str | None:
+        return None if self.signs is None else self.signs.get(name, "")
+
+    def _plain(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
         """Of the named columns those that need no note, all at once: finite, neither constant nor identifiers."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
@@ -60,8 +92,7 @@ class Learner:
         names = np.array(names, dtype=object)[usable].tolist()
         parts = (part[usable].tolist() for part in (n_distinct, middle, low, high))
         for name, n_values, fill, least, most in zip(names, *parts, strict=True):
-            sign = None if signs is None else signs.get(name, "")
-            encoder = Numbers(name=name, fill=fill, low=least, high=most, sign=sign)
+            encoder = Numbers(name=name, fill=fill, low=least, high=most, sign=self._sign(name))
             learned[name] = Column(name, "numeric", 0, n_values), encoder
         return learned
 
@@ -87,11 +118,11 @@ class Learner:
         pair = form.pair or (None if found.is_typed_number else kinds.truth_pair(found.distinct))
         if pair is None:
             absent, values = self._absent(found, form), self._values(found)
-            encoder = Numbers(**self._measured(found.name, values), absent=absent)
+            encoder = Numbers(**self._measured(found.name, values), absent=absent, sign=self._sign(found.name))
             return encoder, Form("numeric", absent=absent), ""
         if set(pair) != {"true", "false"}:
             self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
-        encoder = Numbers(name=found.name, fill=0.0, words=kinds.truth_values(pair))
+        encoder = Numbers(name=found.name, fill=0.0, words=kinds.truth_values(pair), sign=self._sign(found.name))
         encoder = replace(encoder, **self._measured(found.name, encoder.values(found.column)))
         return encoder, Form("numeric", pair=pair), f"{pair[0]} = 1, {pair[1]} = 0"
 
@@ -227,39 +258,3 @@ def _with_unit(found: Profile) -> str:
     example = next(word for word in found.words[found.present] if word.endswith(str(found.unit)))
     advice = f"to use them as numbers, convert them to one unit and remove {found.unit!r} from the cells"
     return f"its values look like numbers with a unit, such as {example!r}; {advice}"
-
-
-def learned_columns(
-    table: Any, learner: Learner, forced: dict[str, Form]
-) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
-    """What was learned about every column, the encoders of those that are used, and the forms."""
-    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
-    signs = signs_of(table)
-    plain = [name for name in names if forced.get(name, kinds.NUMERIC) == kinds.NUMERIC]
-    known = learner.plain_columns(table, plain, signs)
-    for name in names:
-        check()
-        encoder: Encoder | None
-        if name in known:
-            columns.append(known[name][0])
-            encoder, forms[name] = known[name][1], kinds.NUMERIC
-        else:
-            found = kinds.profile(name, table[name])
-            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            levels = (encoder.order, encoder.ordered) if isinstance(encoder, Levels) else ()
-            if isinstance(encoder, Levels) and encoder.reference is not None:
-                detail = f"reference {encoder.reference}"
-            columns.append(Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail, *levels))
-            if isinstance(encoder, Numbers) and signs is not None:
-                encoder = replace(encoder, sign=signs.get(name, ""))
-        if encoder is not None and encoder.names():
-            encoders.append(encoder)
-    return columns, encoders, forms
-
-
-def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
-    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
-    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
-        return forced, ""
-    kind, detail = kinds.kind_of(found)
-    return Form(kind), detail

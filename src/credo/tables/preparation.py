@@ -31,7 +31,7 @@ from credo.tables.columns import as_frame, finite_columns, has_names, missing_co
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning
 from credo.tables.kinds import KINDS, Column, Form
-from credo.tables.learn import Learner, learned_columns
+from credo.tables.learn import Learner
 from credo.tables.text import signs_of
 from credo.tables.time_order import may_be_time, regular_times
 
@@ -305,15 +305,16 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
         forced = self._forced_forms(table.columns.tolist())
         max_levels = max(2, positive_integer("max_levels", self.max_levels))
-        learner = Learner(max_levels, positive_integer("max_words", self.max_words), self.drop_reference, weight)
-        columns, encoders, forms = learned_columns(table, learner, forced)
-        # Columns of words, which are sparse, stand behind all others.
-        encoders.sort(key=lambda encoder: isinstance(encoder, Texts))
-        _mark_times(encoders, table, learner.values)
-        if not encoders:
+        max_words = positive_integer("max_words", self.max_words)
+        learner = Learner(max_levels, max_words, self.drop_reference, weight, signs_of(table))
+        learner.learn_all(table, forced)
+        if not learner.encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
-        self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
+        self.columns_, self.forms_, self.notes_ = learner.columns, learner.forms, learner.notes
+        # Columns of words, which are sparse, stand behind all others.
+        self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
+        _mark_times(self.encoders_, table, learner.values)
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
         with collected():

@@ -9,7 +9,7 @@ import csv
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
@@ -100,18 +100,15 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
     if header is None:
         header = _has_header(rows)
         if not header:
-            notes.append(
-                "The first row looks like data, so columns were numbered; header=True (--header) reads it as names."
-            )
+            advice = "header=True (--header) reads it as names"
+            notes.append(f"The first row looks like data, so columns were numbered; {advice}.")
     if decimal is None:
         decimal, doubt = _decimal(rows[1:] if header else rows, separator)
         notes += doubt
     return Dialect(separator, decimal, header, tuple(notes))
 
 
-def names_and_codes(
-    text: str, dialect: Dialect, *, skipped: int = 0, max_cells: int
-) -> tuple[list[str], frozenset[int]]:
+def names_and_codes(text: str, dialect: Dialect, *, skipped: int, max_cells: int) -> tuple[list[str], set[int]]:
     """The names as the file has them (empty where it has none), and the positions of columns of codes like 007.
 
     Checks that all rows have the same width, because pandas silently fills short ones with missing values, and that
@@ -129,20 +126,16 @@ def names_and_codes(
         if len(second[1]) == len(names) + 1:
             # One field more than names: a separator at the end of every row, or R's row names in front.
             names = [*names, ""] if not second[1][-1].strip() else ["", *names]
-    return names, _checked(chain([first], rows), len(names), dialect, max_cells)
-
-
-def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect, max_cells: int) -> frozenset[int]:
-    codes: set[int] = set()
-    cells = 0
-    for line, row in rows:
+    codes, cells, width = set[int](), 0, len(names)
+    for line, row in chain([first], rows):
         if len(row) != width:
             raise TableError(_ragged(len(row), width, line=line, dialect=dialect))
-        cells += width
-        check_cells(f"line {line}", cells, max_cells)
-        if cells - width < _CODE_FIELDS:
+        if cells < _CODE_FIELDS:
             codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.rstrip()))
-    return frozenset(codes)
+        cells += width
+        if cells > max_cells:
+            check_cells(f"line {line}", cells, max_cells)
+    return names, codes
 
 
 def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
@@ -238,18 +231,14 @@ _EMPTY_ROW = "".join(SEPARATORS)
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
-def parse(
-    text: str,
-    *,
-    separator: str | None,
-    decimal: str | None,
-    na_words: Sequence[str] | None,
-    header: bool | None,
-    max_bytes: int,
-) -> tuple[Any, list[str]]:
-    """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error."""
+def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given: Any) -> tuple[Any, list[str]]:
+    """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error.
+
+    What is `given` of separator, decimal and header isn't detected.
+    """
     text, declared, skipped, notes = _without_preamble(text)
-    dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header, skipped=skipped)
+    given["separator"] = given["separator"] or declared
+    dialect = sniff(text, **given, skipped=skipped)
     names, coded = names_and_codes(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
     names, renamed = unique_names(names)
     codes = [names[j] for j in sorted(coded)]
