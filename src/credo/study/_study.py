@@ -24,7 +24,7 @@ from credo.selection import BASELINE, NAIVE, Comparison
 from credo.study._dataset import Dataset, Note
 from credo.tables import TableModel, save
 from credo.tables.errors import pandas
-from credo.tables.predictions import distribution_frame, predictions
+from credo.tables.table_model import distribution_frame, predictions
 
 MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS = (
     "model.credo", "report.html", "leaderboard.csv", "held_out.csv", "inclusions.csv",

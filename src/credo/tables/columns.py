@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -162,12 +163,9 @@ def as_frame(table: Any) -> Any:
         raise ColumnError("the table has a multi-level column index; flatten it first")
     given = frame.columns.tolist()
     names = [str(name) for name in given]
-    if len(set(names)) < len(names):
-        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise ColumnError(f"the table has more than one column named {quoted(repeated)}; rename them")
-    if names != given:
-        frame = frame.set_axis(names, axis=1)
-    return frame
+    return frame if names == given else frame.set_axis(names, axis=1)
 
 
 def column_named(frame: Any, name: str, *, what: str = "column") -> str:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -46,12 +47,12 @@ class Levels:
     pooled: tuple[str, ...]
     missing: bool
     had_missing: bool
-    shares: Annotated[tuple[float, ...], Finite, NonNegative] = ()
-    order: tuple[str, ...] = ()
-    ordered: bool = False
+    shares: Annotated[tuple[float, ...], Finite, NonNegative]
+    order: tuple[str, ...]
+    ordered: bool
 
     def _check_state(self) -> None:
-        if not self.n_known or (self.shares and (len(self.shares) != self.n_known or not sum(self.shares) > 0)):
+        if not self.n_known or len(self.shares) != self.n_known or not sum(self.shares) > 0:
             raise ValueError(f"{self.name!r} has {self.n_known} levels with the shares {self.shares}")
 
     def names(self) -> list[str]:
@@ -74,8 +75,7 @@ class Levels:
 
     def frequencies(self) -> Array:
         """The training frequency of each known code."""
-        known = np.array(self.shares) if self.shares else np.ones(self.n_known)
-        return np.asarray(known / known.sum())
+        return np.array(self.shares) / sum(self.shares)
 
     def coding(self) -> Array:
         """The prepared columns of each code: the levels, the reference, "other", missing, unknown."""
@@ -84,11 +84,9 @@ class Levels:
         table[:n_levels, :n_levels] = np.eye(n_levels)
         if self.pooled:
             table[n_known - 1, n_levels] = 1.0
-        table[self.unknown] = self.frequencies() @ table[:n_known]
+        table[n_known:] = self.frequencies() @ table[:n_known]
         if self.missing:
-            table[n_known, -1] = 1.0
-        else:
-            table[n_known] = table[self.unknown]
+            table[n_known] = np.eye(table.shape[1])[-1]
         return table
 
     def codes(self, column: Any) -> NDArray[np.intp]:
@@ -124,17 +122,11 @@ class Levels:
         if unseen:
             treatment = f"treated as {self.name + '=other'!r}" if self.pooled else average
             rows = sum(unseen.values())
-            sentence = (
-                f"column {self.name!r}: {plural(rows, 'row')} {'has' if rows == 1 else 'have'} a level that is not in "
-                f"the training data ({quoted(unseen)}), {treatment}"
-            )
-            warn(TableWarning(sentence), stacklevel=6)
+            levels = f"{'has' if rows == 1 else 'have'} a level that is not in the training data ({quoted(unseen)})"
+            warn(TableWarning(f"column {self.name!r}: {plural(rows, 'row')} {levels}, {treatment}"), stacklevel=6)
         if n_missing:
-            sentence = (
-                f"column {self.name!r}: {plural(n_missing, 'missing value')} {average}, because none was missing in "
-                "the training data"
-            )
-            warn(TableWarning(sentence), stacklevel=6)
+            values = f"{plural(n_missing, 'missing value')} {average}, because none was missing there"
+            warn(TableWarning(f"column {self.name!r}: {values}"), stacklevel=6)
 
 
 def _distinct(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.intp], list[str]]:
@@ -145,42 +137,9 @@ def _distinct(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.intp]
     return np.asarray(place, dtype=np.intp), [str(word) for word in distinct]
 
 
-# Words of one scale, in order; words of equal rank stand side by side. A column matches if all its levels are there.
-_SCALES = (
-    "none/lowest/very low/low/lower/below average/medium low/medium/mid/middle/moderate/average/normal/medium high"
-    "/above average/high/higher/very high/highest",
-    "extra small/very small/tiny/small/medium/moderate/medium sized/large/big/very large/very big/extra large/huge",
-    "xxs/xs/s/m/l/xl/xxl/2xl/xxxl/3xl",
-    "never/almost never/very rarely/rarely/seldom/occasionally/sometimes/often/frequently/usually/very often"
-    "/very frequently/almost always/always",
-    "never/yearly/annually/quarterly/monthly/weekly/daily/hourly",
-    "terrible/very poor/very bad/poor/bad/below average/fair/average/ok/okay/acceptable/satisfactory/good/very good"
-    "/premium/excellent/ideal/outstanding/perfect",
-    "strongly disagree/disagree/somewhat disagree/slightly disagree/neutral/undecided/neither agree nor disagree"
-    "/slightly agree/somewhat agree/agree/strongly agree",
-    "very dissatisfied/very unsatisfied/dissatisfied/unsatisfied/somewhat dissatisfied/neutral/somewhat satisfied"
-    "/satisfied/very satisfied",
-    "very unlikely/unlikely/neutral/likely/very likely",
-    "not at all/a little/a little bit/slightly/somewhat/moderately/quite/quite a bit/very/very much/extremely",
-    "none/minimal/mild/moderate/severe/very severe/critical",
-    "beginner/novice/intermediate/advanced/expert",
-    "infant/baby/child/teen/teenager/young/young adult/adult/middle aged/old/senior/elderly",
-    "no school/primary/primary school/elementary/elementary school/middle school/< hs grad/less than high school"
-    "/some high school/secondary/secondary school/high school/hs grad/high school grad/high school graduate"
-    "/some college/associate/associate degree/college/college grad/college graduate/bachelor/bachelors/graduate"
-    "/master/masters/advanced degree/phd/doctorate",
-    "very cold/cold/cool/mild/warm/hot/very hot",
-    "very short/short/medium/average/tall/long/very tall/very long",
-    "very slow/slow/medium/moderate/fast/very fast",
-    "very light/light/medium/heavy/very heavy",
-    "bronze/silver/gold/platinum",
-    "i3/i2/i1/si2/si1/vs2/vs1/vvs2/vvs1/if",
-    "first/second/third/fourth/fifth/sixth/seventh/eighth/ninth/tenth",
-    "monday/tuesday/wednesday/thursday/friday/saturday/sunday",
-    "mon/tue/wed/thu/fri/sat/sun",
-    "january/february/march/april/may/june/july/august/september/october/november/december",
-    "jan/feb/mar/apr/may/jun/jul/aug/sep/sept/oct/nov/dec",
-)
+# Words of one scale on each line, in order; words of equal rank stand side by side. A column matches if all its levels
+# are there.
+_SCALES = (Path(__file__).parent / "scales.txt").read_text(encoding="utf-8").splitlines()
 _RANKS = tuple({word: rank for rank, word in enumerate(scale.split("/"))} for scale in _SCALES)
 # M and S alone are as likely married and single as sizes.
 _LETTERS = {"s", "m", "l"}
@@ -422,17 +381,12 @@ class Numbers(_Measured):
         known = np.abs(values[np.isfinite(values)])
         largest = max(abs(self.low), abs(self.high))
         if self.sign == "%" and not sign and len(known) and known.max() <= 1.0 < largest:
-            return (
-                f"column {self.name!r}: the values look like fractions, and the training data had percentages (up to "
-                f"{self.text(largest)} %); multiply them by 100"
-            )
+            trained = f"the training data had percentages (up to {self.text(largest)} %)"
+            return f"column {self.name!r}: the values look like fractions, and {trained}; multiply them by 100"
         if sign is None:
             return None
         now, then = (f"with {mark!r}" if mark else "without a sign" for mark in (sign, self.sign))
-        return (
-            f"column {self.name!r}: the numbers are written {now}, and in the training data {then}; they are used as "
-            "they are"
-        )
+        return f"column {self.name!r}: the numbers are written {now}, and in the training data {then}"
 
     def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
         known = self.words or {}
@@ -484,10 +438,8 @@ class Days(_Measured):
         stamps = timestamps(column, present, self.style)
         odd = np.flatnonzero(present & np.isnat(stamps))
         if len(odd):
-            raise ColumnError(
-                f"column {self.name!r}, row {odd[0] + 1}: {str(column.iat[odd[0]])!r} is not a date in the "
-                "format of the training data"
-            )
+            place, found = f"column {self.name!r}, row {odd[0] + 1}", str(column.iat[odd[0]])
+            raise ColumnError(f"{place}: {found!r} is not a date in the format of the training data")
         return stamps
 
 

@@ -99,10 +99,8 @@ def too_large(name: str, size: str) -> TableError:
 def check_cells(place: str, cells: int, max_cells: int, written: int | None = None) -> None:
     """Raise a TableError if a table has too many cells, or too many for the values and rows that the file writes."""
     if cells > max_cells:
-        raise TableError(
-            f"{place} has more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows ({CELL} bytes "
-            "each); raise the limit in Python, or use part of the rows"
-        )
+        allowed = f"more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows"
+        raise TableError(f"{place} has {allowed}; raise the limit in Python, or use part of the rows")
     if written is not None and cells > max(_FEW_CELLS, _SPARSEST * written):
         raise TableError(
             f"{place} has a value in fewer than one of {_SPARSEST} cells ({cells:,} in all); delete cells far from the "

@@ -329,10 +329,8 @@ def profile(name: str, column: Any) -> Profile:
 def _refuse_nested(name: str, column: Any) -> None:
     for i, value in enumerate(column.tolist()):
         if isinstance(value, list | tuple | dict | set | np.ndarray):
-            raise ColumnError(
-                f"column {name!r}, row {i + 1}: a {type(value).__name__} instead of a single value; "
-                "make a column of each part"
-            )
+            nested = f"a {type(value).__name__} instead of a single value; make a column of each part"
+            raise ColumnError(f"column {name!r}, row {i + 1}: {nested}")
 
 
 def kind_of(found: Profile) -> tuple[Kind, str]:

@@ -13,25 +13,11 @@ from numpy.typing import NDArray
 from credo.core.deadlines import check
 from credo.core.wording import not_numbers, plural, shown
 from credo.features import Words
+from credo.tables import kinds
 from credo.tables.columns import EXACT, finite_columns, not_a_number
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
 from credo.tables.errors import ColumnError
-from credo.tables.kinds import (
-    FIRST,
-    LAST,
-    NUMERIC,
-    Column,
-    Form,
-    Profile,
-    days_since,
-    is_ambiguous,
-    is_number,
-    kind_of,
-    profile,
-    truth_pair,
-    truth_values,
-)
-from credo.tables.text import signs_of
+from credo.tables.kinds import Column, Form, Profile
 
 # An indicator of fewer missing values than this would fit these few rows exactly, and decide the prediction of every
 # new row with a missing value.
@@ -42,20 +28,53 @@ _FEW_MISSING = 5
 class Learner:
     """Learns one column after another; columns with missing values in the same rows share one indicator.
 
-    `weight` is the weight of each row. `values` are the numbers and days that were read, NaN where one is missing.
+    `weight` is the weight of each row, `signs` are those of the table's file. `values` are the numbers and days that
+    were read, NaN where one is missing; `encoders` are those of the columns that are used.
     """
 
     max_levels: int
     max_words: int
     drop_reference: bool
     weight: NDArray[np.float64]
+    signs: Mapping[str, str] | None
+    columns: list[Column] = field(default_factory=list)
+    encoders: list[Encoder] = field(default_factory=list)
+    forms: dict[str, Form] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
-    def plain_columns(
-        self, table: Any, names: Collection[str], signs: Mapping[str, str] | None
-    ) -> dict[str, tuple[Column, Encoder]]:
+    def learn_all(self, table: Any, forced: dict[str, Form]) -> None:
+        """Learn every column of a table; `forced` are forms that are not to be detected."""
+        names = table.columns.tolist()
+        known = self._plain(table, [name for name in names if forced.get(name, kinds.NUMERIC) == kinds.NUMERIC])
+        for name in names:
+            check()
+            encoder: Encoder | None
+            if name in known:
+                column, encoder = known[name]
+                self.forms[name] = kinds.NUMERIC
+            else:
+                found, form = kinds.profile(name, table[name]), forced.get(name)
+                detail = ""
+                # A column without two values keeps its own kind.
+                if form is None or not found.n_present or not (found.n_missing or found.n_distinct > 1):
+                    kind, detail = kinds.kind_of(found)
+                    form = Form(kind)
+                encoder, form, detail = self.learn(found, form, detail)
+                levels = (encoder.order, encoder.ordered) if isinstance(encoder, Levels) else ()
+                if isinstance(encoder, Levels) and encoder.reference is not None:
+                    detail = f"reference {encoder.reference}"
+                column = Column(name, form.kind, found.n_missing, found.n_distinct, detail, *levels)
+                self.forms[name] = form
+            self.columns.append(column)
+            if encoder is not None and encoder.names():
+                self.encoders.append(encoder)
+
+    def _sign(self, name: str) -> str | None:
+        return None if self.signs is None else self.signs.get(name, "")
+
+    def _plain(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
         """Of the named columns those that need no note, all at once: finite, neither constant nor identifiers."""
         # With weights the median isn't the middle value; those tables are looked at column by column.
         if not (self.weight == self.weight[0]).all():
@@ -67,19 +86,15 @@ class Learner:
         # Halves are added because the sum of two large numbers may overflow.
         middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
         may_identify = (n_distinct == n) & (low >= 0) & (values == np.floor(values)).all(axis=0)
-        may_be_dates = (low >= FIRST) & (high <= LAST)
+        may_be_dates = (low >= kinds.FIRST) & (high <= kinds.LAST)
         usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= EXACT)
-        return {
-            name: (
-                Column(name, "numeric", 0, n_values),
-                Numbers(name=name, fill=fill, low=low, high=high, sign=None if signs is None else signs.get(name, "")),
-            )
-            for name, n_values, fill, low, high in zip(
-                np.array(names, dtype=object)[usable],
-                *(part[usable].tolist() for part in (n_distinct, middle, low, high)),
-                strict=True,
-            )
-        }
+        learned: dict[str, tuple[Column, Encoder]] = {}
+        names = np.array(names, dtype=object)[usable].tolist()
+        parts = (part[usable].tolist() for part in (n_distinct, middle, low, high))
+        for name, n_values, fill, least, most in zip(names, *parts, strict=True):
+            encoder = Numbers(name=name, fill=fill, low=least, high=most, sign=self._sign(name))
+            learned[name] = Column(name, "numeric", 0, n_values), encoder
+        return learned
 
     def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
         """The encoder of a column, or None if it is left out; the form in full; and a detail for people."""
@@ -100,21 +115,21 @@ class Learner:
         return None, form, detail
 
     def _numbers(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
-        pair = form.pair or (None if found.is_typed_number else truth_pair(found.distinct))
+        pair = form.pair or (None if found.is_typed_number else kinds.truth_pair(found.distinct))
         if pair is None:
             absent, values = self._absent(found, form), self._values(found)
-            encoder = Numbers(**self._measured(found.name, values), absent=absent)
+            encoder = Numbers(**self._measured(found.name, values), absent=absent, sign=self._sign(found.name))
             return encoder, Form("numeric", absent=absent), ""
         if set(pair) != {"true", "false"}:
             self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
-        encoder = Numbers(name=found.name, fill=0.0, words=truth_values(pair))
+        encoder = Numbers(name=found.name, fill=0.0, words=kinds.truth_values(pair), sign=self._sign(found.name))
         encoder = replace(encoder, **self._measured(found.name, encoder.values(found.column)))
         return encoder, Form("numeric", pair=pair), f"{pair[0]} = 1, {pair[1]} = 0"
 
     def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
         """The words that are treated as missing: those of the form, and the words among the numbers of these rows."""
         slips = found.slips if len(found.odd) else ()
-        if not is_number(found) and not set(slips) <= set(form.absent):
+        if not kinds.is_number(found) and not set(slips) <= set(form.absent):
             raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
         return tuple(dict.fromkeys((*form.absent, *slips)))
 
@@ -133,18 +148,15 @@ class Learner:
     def _days(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
         style = form.style or found.date_format
         if style is None:
-            raise ColumnError(
-                f"column {found.name!r} can't be read as dates: {found.distinct[0]!r} has no known date format"
-            )
+            reason = f"{found.distinct[0]!r} has no known date format"
+            raise ColumnError(f"column {found.name!r} can't be read as dates: {reason}")
         encoder = Days(name=found.name, fill=0.0, style=style, origin="1970-01-01")
         stamps = encoder.timestamps(found.column)
         known = stamps[found.present].astype("datetime64[D]")
-        if style != form.style and is_ambiguous(found.distinct, style):
-            self.notes.append(
-                f"Column {found.name!r}: dates like {found.distinct[0]!r} were read with the month first; "
-                "write them as 2024-12-31 if that is wrong."
-            )
-        days = days_since(stamps, known.min().astype("datetime64[us]"))
+        if style != form.style and kinds.is_ambiguous(found.distinct, style):
+            read = f"dates like {found.distinct[0]!r} were read with the month first"
+            self.notes.append(f"Column {found.name!r}: {read}; write them as 2024-12-31 if that is wrong.")
+        days = kinds.days_since(stamps, known.min().astype("datetime64[us]"))
         encoder = replace(encoder, **self._measured(found.name, days), origin=str(known.min()))
         return encoder, Form("date", style=style), f"{encoder.origin} to {known.max()}"
 
@@ -156,10 +168,8 @@ class Learner:
         pooled: list[str] = []
         if len(ranked) > self.max_levels:
             ranked, pooled = ranked[: self.max_levels - 1], ranked[self.max_levels - 1 :]
-            self.notes.append(
-                f"Column {found.name!r} has {len(counts):,} levels: the {len(ranked)} most frequent have a "
-                f"column each, the others share {found.name + '=other'!r}."
-            )
+            columns = f"the {len(ranked)} most frequent have a column each, the others share '{found.name}=other'"
+            self.notes.append(f"Column {found.name!r} has {len(counts):,} levels: {columns}.")
         reference = ranked[0] if self.drop_reference else None
         marked = self._many(~found.present) or (found.n_missing > 0 and len(counts) == 1)
         shared = self._shared(found.name, ~found.present) if marked else None
@@ -246,44 +256,5 @@ def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
 
 def _with_unit(found: Profile) -> str:
     example = next(word for word in found.words[found.present] if word.endswith(str(found.unit)))
-    return (
-        f"its values look like numbers with a unit, such as {example!r}; to use them as numbers, convert them to one "
-        f"unit and remove {found.unit!r} from the cells"
-    )
-
-
-def learned_columns(
-    table: Any, learner: Learner, forced: dict[str, Form]
-) -> tuple[list[Column], list[Encoder], dict[str, Form]]:
-    """What was learned about every column, the encoders of those that are used, and the forms."""
-    columns, encoders, forms, names = [], [], {}, table.columns.tolist()
-    signs = signs_of(table)
-    plain = [name for name in names if forced.get(name, NUMERIC) == NUMERIC]
-    known = learner.plain_columns(table, plain, signs)
-    for name in names:
-        check()
-        encoder: Encoder | None
-        if name in known:
-            columns.append(known[name][0])
-            encoder, forms[name] = known[name][1], NUMERIC
-        else:
-            found = profile(name, table[name])
-            encoder, forms[name], detail = learner.learn(found, *_form(found, forced.get(name)))
-            column = Column(name, forms[name].kind, found.n_missing, found.n_distinct, detail)
-            if isinstance(encoder, Levels):
-                detail = f"reference {encoder.reference}" if encoder.reference is not None else ""
-                column = replace(column, detail=detail, levels=encoder.order, ordered=encoder.ordered)
-            columns.append(column)
-            if isinstance(encoder, Numbers) and signs is not None:
-                encoder = replace(encoder, sign=signs.get(name, ""))
-        if encoder is not None and encoder.names():
-            encoders.append(encoder)
-    return columns, encoders, forms
-
-
-def _form(found: Profile, forced: Form | None) -> tuple[Form, str]:
-    """The form of a column, and the reason where it isn't obvious; a column without two values keeps its own."""
-    if forced is not None and found.n_present and (found.n_missing or found.n_distinct > 1):
-        return forced, ""
-    kind, detail = kind_of(found)
-    return Form(kind), detail
+    advice = f"to use them as numbers, convert them to one unit and remove {found.unit!r} from the cells"
+    return f"its values look like numbers with a unit, such as {example!r}; {advice}"

@@ -31,7 +31,7 @@ from credo.tables.columns import as_frame, finite_columns, has_names, missing_co
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning
 from credo.tables.kinds import KINDS, Column, Form
-from credo.tables.learn import Learner, learned_columns
+from credo.tables.learn import Learner
 from credo.tables.text import signs_of
 from credo.tables.time_order import may_be_time, regular_times
 
@@ -304,20 +304,17 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if len(table) == 0:
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
         forced = self._forced_forms(table.columns.tolist())
-        learner = Learner(
-            max_levels=max(2, positive_integer("max_levels", self.max_levels)),
-            max_words=positive_integer("max_words", self.max_words),
-            drop_reference=self.drop_reference,
-            weight=weight,
-        )
-        columns, encoders, forms = learned_columns(table, learner, forced)
-        # Columns of words, which are sparse, stand behind all others.
-        encoders.sort(key=lambda encoder: isinstance(encoder, Texts))
-        _mark_times(encoders, table, learner.values)
-        if not encoders:
+        max_levels = max(2, positive_integer("max_levels", self.max_levels))
+        max_words = positive_integer("max_words", self.max_words)
+        learner = Learner(max_levels, max_words, self.drop_reference, weight, signs_of(table))
+        learner.learn_all(table, forced)
+        if not learner.encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
-        self.columns_, self.encoders_, self.forms_, self.notes_ = columns, encoders, forms, learner.notes
+        self.columns_, self.forms_, self.notes_ = learner.columns, learner.forms, learner.notes
+        # Columns of words, which are sparse, stand behind all others.
+        self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
+        _mark_times(self.encoders_, table, learner.values)
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
         with collected():
@@ -351,8 +348,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         known = set(self.feature_names_in_)
         extra = [name for name in table.columns.tolist() if name not in known]
         if extra:
-            sentence = f"ignored columns that are not in the training data: {quoted(extra)}"
-            warn(TableWarning(sentence), stacklevel=2)
+            warn(TableWarning(f"ignored columns that are not in the training data: {quoted(extra)}"), stacklevel=2)
         signs = signs_of(table)
         for encoder in self.encoders_:
             if isinstance(encoder, Numbers) and (changed := encoder.changed_sign(signs, table)) is not None:
@@ -399,9 +395,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         for rows, texts in found.values():
             for i, text in zip(rows.tolist(), texts, strict=True):
                 reasons[i].append(text)
-        joined = ["; ".join(parts) for parts in reasons]
         counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
-        return Outside(np.array([bool(text) for text in joined], dtype=bool), joined, counts)
+        return Outside(np.array([bool(parts) for parts in reasons]), ["; ".join(parts) for parts in reasons], counts)
 
     def encoder(self, name: str) -> Encoder:
         """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""
@@ -458,9 +453,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
-        known = set(names)
-        unknown = [name for name in kinds if name not in known]
-        if unknown:
+        if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
         forms = {name: kind if isinstance(kind, Form) else Form(kind) for name, kind in kinds.items()}
         for name, form in forms.items():
@@ -557,11 +550,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 result = (dense - self.center_[:width]) / self.scale_[:width]
             if not np.isfinite(result).all():
                 row, column = np.argwhere(~np.isfinite(result))[0].tolist()
-                raise ColumnError(
-                    f"column {self.get_feature_names_out()[column]!r}, row {_place(index[row])}: "
-                    f"{shown(dense[row, column])} is too far from the training data to compute with; correct it, or "
-                    "leave the field empty"
-                )
+                place = f"column {self.get_feature_names_out()[column]!r}, row {_place(index[row])}"
+                far = f"{shown(dense[row, column])} is too far from the training data to compute with"
+                raise ColumnError(f"{place}: {far}; correct it, or leave the field empty")
             dense, words = result, words if words is None else words @ sparse.diags_array(1.0 / self.scale_[width:])
         if words is None:
             return named_by(np.ascontiguousarray(dense), self)

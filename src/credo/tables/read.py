@@ -131,9 +131,8 @@ def read_table(
             frame = read_json(text, max_cells=max_bytes // CELL)
             more = typed(frame)
         else:
-            frame, more = parse(
-                text, separator=separator, decimal=decimal, na_words=na_words, header=header, max_bytes=max_bytes
-            )
+            given = {"separator": separator, "decimal": decimal, "header": header}
+            frame, more = parse(text, na_words=na_words, max_bytes=max_bytes, **given)
     except TableError as error:
         raise TableError(f"can't read {name!r}: {error}") from None
     return Sheet(frame, (*notes, *more), Path(path))

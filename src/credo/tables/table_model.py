@@ -2,7 +2,7 @@
 
 y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
 
-A preparation and an estimator as one model of tables.
+A preparation and an estimator as one model of tables, and predictions as data frames.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from credo.core.estimator import (
 from credo.core.frames import Table
 from credo.core.notices import collected, warn
 from credo.distributions import Distribution
-from credo.metrics import final_step, predictive
+from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Outside
 from credo.tables.errors import pandas
@@ -77,7 +77,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
         columns[name][start:] = list(np.asarray(columns[name][start:], dtype=np.float64) / scale)
     if start:
         origin = -preparation.center_ / preparation.scale_
-        _move_intercept(columns, estimator, origin, level=level)
+        _move_intercept(columns, estimator, origin, level)
     return replace(table, columns=columns)
 
 
@@ -108,12 +108,10 @@ def _known(columns: dict[str, list[Any]]) -> list[str]:
 
 def _last_names(model: Any, names: list[str]) -> list[str]:
     """The names of the columns that reach the last step of a pipeline, where its steps tell them."""
-    if not isinstance(model, Pipeline):
-        return names
-    try:
-        return [str(name) for name in model[:-1].get_feature_names_out(names)]
-    except (AttributeError, ValueError):
-        return names
+    if isinstance(model, Pipeline):
+        with suppress(AttributeError, ValueError):
+            return [str(name) for name in model[:-1].get_feature_names_out(names)]
+    return names
 
 
 def _named(table: Table, names: list[str]) -> Table:
@@ -126,9 +124,7 @@ def _named(table: Table, names: list[str]) -> Table:
     return replace(table, columns={**table.columns, "parameter": named} if named else table.columns)
 
 
-def _move_intercept(
-    columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], *, level: float
-) -> None:
+def _move_intercept(columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], level: float) -> None:
     """Replace the intercept's row by the distribution of f where every prepared column is zero."""
     names = getattr(estimator, "feature_names_in_", None)
     rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
@@ -293,9 +289,8 @@ class TableModel(FittedState, BaseEstimator):
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if sample_weight is None:
-            preparation, rows = _once(
-                table, preparation.get_params(), lambda: (preparation, preparation.fit_transform(table))
-            )
+            key = preparation.get_params()
+            preparation, rows = _once(table, key, lambda: (preparation, preparation.fit_transform(table)))
         else:
             rows = preparation.fit_transform(table, **weights)
         estimator = clone(self.estimator)
@@ -327,10 +322,8 @@ class TableModel(FittedState, BaseEstimator):
         if unknown is None:
             return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
         if return_cov:
-            raise ValueError(
-                "return_cov is not available for rows with levels that are not in the training data; use "
-                "return_std=True or predict_dist"
-            )
+            rows = "rows with levels that are not in the training data"
+            raise ValueError(f"return_cov is not available for {rows}; use return_std=True or predict_dist")
         base = self.estimator_.predict(rows)
         if not _predicts_classes(self):
             return unknown.average(base, unknown.parts(self.estimator_.predict))
@@ -427,10 +420,8 @@ class TableModel(FittedState, BaseEstimator):
     def _split(self, table: Any, y: ArrayLike | None) -> tuple[Any, Any]:
         if y is None:
             if self.target is None:
-                raise ValueError(
-                    "TableModel requires y to be passed, but the target y is None: give y, or name its column, "
-                    "as in TableModel(preparation, estimator, 'price')"
-                )
+                advice = "give y, or name its column, as in TableModel(preparation, estimator, 'price')"
+                raise ValueError(f"TableModel requires y to be passed, but the target y is None: {advice}")
             task = "classification" if _predicts_classes(self) else "regression"
             rest, targets, notes = split_target(table, self.target, task=task)
             for note in notes:
@@ -464,8 +455,49 @@ def _rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
         return rows
     n_rows, n_columns = rows.shape
     if n_rows * n_columns > _MAX_DENSE:
-        raise ValueError(
-            f"{type(estimator).__name__} needs dense rows, and {n_rows:,} rows of {n_columns:,} columns don't fit "
-            "in memory: lower max_words of the preparation, or use an estimator that accepts sparse rows"
-        )
+        size = f"{n_rows:,} rows of {n_columns:,} columns don't fit in memory"
+        advice = "lower max_words of the preparation, or use an estimator that accepts sparse rows"
+        raise ValueError(f"{type(estimator).__name__} needs dense rows, and {size}: {advice}")
     return pandas().DataFrame(rows.toarray(), columns=list(names))
+
+
+def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
+    """The predictions of a fitted model for the rows of a table, as a data frame.
+
+    For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as p(spam). A
+    model that knows its training range also gives `outside`, which names values outside of it and is empty otherwise.
+    """
+    frame = distribution_frame(predictive(model, rows), level=level, classes=getattr(model, "classes_", None))
+    if hasattr(model, "outside"):
+        frame["outside"] = model.outside(rows).reasons
+    index = getattr(rows, "index", None)
+    return frame if index is None else frame.set_axis(index, axis=0)
+
+
+def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int = 0) -> Any:
+    """The predictions for a table that was read, with the numbers of its rows and the columns that identify them.
+
+    The target isn't used if the table has it; `start` rows were read before this part of the table.
+    """
+    target, preparation = getattr(model, "target", None), getattr(model, "preparation_", None)
+    frame = table.drop(columns=[target]) if target in table.columns else table
+    found = predictions(model, frame, level=level)
+    for column in reversed([] if preparation is None else preparation.columns_):
+        if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
+            found.insert(0, column.name, frame[column.name])
+    found.insert(0, "row", [start + int(label) + 1 for label in frame.index])
+    return found
+
+
+def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
+    """A predictive distribution as columns of a data frame."""
+    pd = pandas()
+    if hasattr(dist, "probs"):
+        table = dist.probs if dist.probs.ndim == 2 else np.column_stack([1 - dist.probs, dist.probs])
+        labels = np.asarray(dist.classes if classes is None and hasattr(dist, "classes") else classes)
+        labels = np.array([0, 1]) if labels.ndim == 0 else labels
+        columns: dict[str, Any] = {"predicted": labels[table.argmax(axis=1)]}
+        columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
+        return pd.DataFrame(columns)
+    lower, upper = dist.interval(level)
+    return pd.DataFrame({"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper})

@@ -9,16 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import plural, quoted, shown
-from credo.tables.columns import (
-    EXACT,
-    as_frame,
-    column_named,
-    finite_columns,
-    not_a_number,
-    numbers,
-    present_mask,
-    words,
-)
+from credo.tables import columns
 from credo.tables.errors import ColumnError, pandas
 
 # With fewer rows, a target may have only two values by chance.
@@ -62,17 +53,16 @@ def target_task(frame: Any, target: str) -> Task:
     >>> target_task(pd.DataFrame({"x": [1, 2], "kind": ["oak", "elm"]}), "kind")
     Task(name='classification', why="it holds text, such as 'oak', 'elm'", open=False)
     """
-    table = as_frame(frame)
-    column = table[column_named(table, target, what="target")]
-    present = present_mask(column)
-    values, odd = numbers(column, present)
+    table = columns.as_frame(frame)
+    column = table[columns.column_named(table, target, what="target")]
+    present = columns.present_mask(column)
+    values, odd = columns.numbers(column, present)
     found = column[present].tolist()
     if found and all(isinstance(value, bool | np.bool_) for value in found):
         return Task("classification", "it holds only true and false")
     if len(odd) > 0.5 * present.sum():
-        return Task(
-            "classification", f"it holds text, such as {quoted(dict.fromkeys(words(column, present)[present]), most=2)}"
-        )
+        examples = quoted(dict.fromkeys(columns.words(column, present)[present]), most=2)
+        return Task("classification", f"it holds text, such as {examples}")
     return _of_numbers(values[present]) if not len(odd) else Task("regression")
 
 
@@ -118,22 +108,25 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     """
     if task not in ("regression", "classification"):
         raise ValueError(f'task must be "regression" or "classification"; got {task!r}')
-    table = as_frame(frame)
-    name = column_named(table, target, what="target")
-    present = present_mask(table[name])
+    table = columns.as_frame(frame)
+    name = columns.column_named(table, target, what="target")
+    present = columns.present_mask(table[name])
     if not present.any():
         raise ColumnError(f"the target {name!r} has no value in any row")
     notes: list[str] = []
     if not present.all():
         notes.append(f"Left out {plural(int((~present).sum()), 'row')} whose target {name!r} is missing.")
     y = (_labels if task == "classification" else _numbers)(table[name], present)[present]
-    notes += _class_notes(y, name) if task == "classification" else _number_notes(y, name)
+    if task == "classification":
+        _check_classes(y, name)
+    else:
+        notes += _number_notes(y, name)
     # A copy stores columns of one type together; taking rows of a wide table is slow when each stands alone.
     rest = table.drop(columns=name)[present].copy()
     if rest.shape[1] == 0:
         raise ColumnError(f"the table has no column besides its target {name!r}, so there is nothing to predict from")
     # Most columns of a wide table differ from the target in the first row, and need not be looked at one by one.
-    names, first = finite_columns(rest.iloc[:1], rest.columns.tolist())
+    names, first = columns.finite_columns(rest.iloc[:1], rest.columns.tolist())
     others = {name for name, value in zip(names, first[0], strict=True) if y.dtype.kind != "U" and value != y[0]}
     copies = [name for name in rest.columns if name not in others and _equals(rest[name], y)]
     if copies and len(np.unique(y)) > 1:
@@ -145,7 +138,7 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
 
 def part_target(frame: Any, target: str, *, classes: NDArray[Any] | None = None) -> tuple[Any, NDArray[Any]]:
     """The same for a part of a table; of labels, only rows with one of the `classes`, which the whole table has."""
-    present = present_mask(frame[target])
+    present = columns.present_mask(frame[target])
     if not present.any():
         return frame.drop(columns=target)[:0], np.empty(0)
     y = (_numbers if classes is None else _labels)(frame[target], present)
@@ -183,49 +176,35 @@ def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, N
     left = known[~lone]
     if len(left) < 2:
         some = f"only {left[0].item()!r}" if len(left) else "none of them"
-        raise ColumnError(
-            f"the target {name!r} has {len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one "
-            "row to learn from: there is nothing to classify"
-        )
+        classes = f"{len(known):,} classes in {plural(len(y), 'row')}, and {some} has more than one row to learn from"
+        raise ColumnError(f"the target {name!r} has {classes}: there is nothing to classify")
     kept = ~lone[codes]
     n_lone = int(lone.sum())
     which = "the only one of its class" if n_lone == 1 else "each the only one of its class"
     names = quoted(known[lone].tolist(), most=3)
-    note = (
-        f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({names}): a class needs at least two rows, to learn "
-        "from and to test on."
-    )
-    return frame[kept].copy(), y[kept], [note]
+    left_out = f"Left out {plural(int((~kept).sum()), 'row')}, {which} ({names})"
+    return frame[kept].copy(), y[kept], [f"{left_out}: a class needs at least two rows, to learn from and to test on."]
 
 
-def _class_notes(y: NDArray[Any], name: str) -> list[str]:
+def _check_classes(y: NDArray[Any], name: str) -> None:
     known = np.unique(y)
     if len(known) == 1:
-        raise ColumnError(
-            f"the target {name!r} has only one class, {known[0].item()!r}, in {plural(len(y), 'row')}: there is "
-            "nothing to classify; choose another target"
-        )
+        only = f"only one class, {known[0].item()!r}, in {plural(len(y), 'row')}"
+        raise ColumnError(f"the target {name!r} has {only}: there is nothing to classify; choose another target")
     if len(known) > _MOST_CLASSES:
-        raise ColumnError(
-            f"the target {name!r} has {len(known):,} different values in {plural(len(y), 'row')}, and at most "
-            f"{_MOST_CLASSES} classes are supported: merge some, or choose another target"
-        )
-    return []
+        found = f"{len(known):,} different values, and at most {_MOST_CLASSES} classes are supported"
+        raise ColumnError(f"the target {name!r} has {found}: merge some, or choose another target")
 
 
 def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
     if len(y) > 1 and np.all(y == y[0]):
-        raise ColumnError(
-            f"the target {name!r} has only one value, {shown(y[0])}, in {plural(len(y), 'row')}: there is nothing to "
-            "predict; choose another target"
-        )
+        only = f"only one value, {shown(y[0])}, in {plural(len(y), 'row')}"
+        raise ColumnError(f"the target {name!r} has {only}: there is nothing to predict; choose another target")
     values = np.unique(y)
     if len(values) == 2 and len(y) >= ROWS_OF_TWO:
-        return [
-            f"The target {name!r} has only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as "
-            "a number: a prediction is an average of the two. Intervals assume normally distributed errors, so they "
-            "extend beyond both values; task='classification' (--task classification) gives the probability of each."
-        ]
+        two = f"only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as a number"
+        advice = "task='classification' (--task classification) gives the probability of each"
+        return [f"The target {name!r} has {two}: predictions are averages. Intervals exceed both; {advice}."]
     return []
 
 
@@ -242,26 +221,25 @@ def _labels(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
         labels = np.zeros(len(column), dtype=bool)
         labels[present] = found
         return labels
-    values, odd = numbers(column, present)
+    values, odd = columns.numbers(column, present)
     values[~present] = 0.0
     if not len(odd):
         _refuse_infinite(values, str(column.name))
-    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > EXACT:
-        return np.array(["" if word is None else word for word in words(column, present)], dtype=str)
+    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > columns.EXACT:
+        return np.array(["" if word is None else word for word in columns.words(column, present)], dtype=str)
     return values.astype(np.int64)
 
 
 def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
-    y, odd = numbers(column, present)
+    y, odd = columns.numbers(column, present)
     name = str(column.name)
     if column.dtype.kind == "b" or len(odd) > 0.5 * present.sum():
         levels = quoted(dict.fromkeys(column[present].astype(str)), most=3)
-        raise ColumnError(
-            f"the target {name!r} is not a number (it holds {levels}); regression needs a numeric target; "
-            "use classification for others"
-        )
+        advice = "regression needs a numeric target; use classification for others"
+        raise ColumnError(f"the target {name!r} is not a number (it holds {levels}); {advice}")
     if len(odd):
-        raise ColumnError(f"{not_a_number(column, odd, what='the target')}; correct it or leave the field empty")
+        place = columns.not_a_number(column, odd, what="the target")
+        raise ColumnError(f"{place}; correct it or leave the field empty")
     _refuse_infinite(y, name)
     return y
 

@@ -9,7 +9,7 @@ import csv
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
@@ -73,10 +73,8 @@ def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[in
         line = f"line {skipped + reader.line_num}"
         if "field limit" in str(error):
             limit = f"{csv.field_size_limit():,}"
-            raise TableError(
-                f"{line} has a field of more than {limit} characters, the most that can be read; shorten it, or look "
-                "for an unclosed quotation mark above"
-            ) from None
+            advice = "shorten it, or look for an unclosed quotation mark above"
+            raise TableError(f"{line} has a field of more than {limit} characters; {advice}") from None
         raise TableError(f"{line} can't be split into fields ({error}); look for an unclosed quotation mark") from None
 
 
@@ -102,18 +100,15 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
     if header is None:
         header = _has_header(rows)
         if not header:
-            notes.append(
-                "The first row looks like data, so columns were numbered; header=True (--header) reads it as names."
-            )
+            advice = "header=True (--header) reads it as names"
+            notes.append(f"The first row looks like data, so columns were numbered; {advice}.")
     if decimal is None:
         decimal, doubt = _decimal(rows[1:] if header else rows, separator)
         notes += doubt
     return Dialect(separator, decimal, header, tuple(notes))
 
 
-def names_and_codes(
-    text: str, dialect: Dialect, *, skipped: int = 0, max_cells: int
-) -> tuple[list[str], frozenset[int]]:
+def names_and_codes(text: str, dialect: Dialect, *, skipped: int, max_cells: int) -> tuple[list[str], set[int]]:
     """The names as the file has them (empty where it has none), and the positions of columns of codes like 007.
 
     Checks that all rows have the same width, because pandas silently fills short ones with missing values, and that
@@ -131,20 +126,16 @@ def names_and_codes(
         if len(second[1]) == len(names) + 1:
             # One field more than names: a separator at the end of every row, or R's row names in front.
             names = [*names, ""] if not second[1][-1].strip() else ["", *names]
-    return names, _checked(chain([first], rows), len(names), dialect, max_cells)
-
-
-def _checked(rows: Iterable[tuple[int, list[str]]], width: int, dialect: Dialect, max_cells: int) -> frozenset[int]:
-    codes: set[int] = set()
-    cells = 0
-    for line, row in rows:
+    codes, cells, width = set[int](), 0, len(names)
+    for line, row in chain([first], rows):
         if len(row) != width:
             raise TableError(_ragged(len(row), width, line=line, dialect=dialect))
-        cells += width
-        check_cells(f"line {line}", cells, max_cells)
-        if cells - width < _CODE_FIELDS:
+        if cells < _CODE_FIELDS:
             codes.update(j for j, cell in enumerate(row) if cell[:1] == "0" and _CODE.fullmatch(cell.rstrip()))
-    return frozenset(codes)
+        cells += width
+        if cells > max_cells:
+            check_cells(f"line {line}", cells, max_cells)
+    return names, codes
 
 
 def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
@@ -240,25 +231,14 @@ _EMPTY_ROW = "".join(SEPARATORS)
 _CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
-class Signs(dict[str, str]):
-    """The sign of each column that was written with one; never copied, because pandas deep-copies `attrs` often."""
+def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given: Any) -> tuple[Any, list[str]]:
+    """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error.
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Signs:
-        return self
-
-
-def parse(
-    text: str,
-    *,
-    separator: str | None,
-    decimal: str | None,
-    na_words: Sequence[str] | None,
-    header: bool | None,
-    max_bytes: int,
-) -> tuple[Any, list[str]]:
-    """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error."""
+    What is `given` of separator, decimal and header isn't detected.
+    """
     text, declared, skipped, notes = _without_preamble(text)
-    dialect = sniff(text, separator=separator or declared, decimal=decimal, header=header, skipped=skipped)
+    given["separator"] = given["separator"] or declared
+    dialect = sniff(text, **given, skipped=skipped)
     names, coded = names_and_codes(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
     names, renamed = unique_names(names)
     codes = [names[j] for j in sorted(coded)]
@@ -272,17 +252,36 @@ def parse(
         notes.append("Blank lines were read as missing values, because the table has only one column.")
     if codes:
         notes.append(f"Columns kept as text because of leading zeros: {quoted(codes)}.")
-    frame, dropped = _without_empty_rows(frame)
-    return frame, [*notes, *dropped, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
+    empty = frame.isna().all(axis=1)
+    if empty.any() and len(names) > 1:
+        if empty.all():
+            raise TableError("it has a header but no values below it")
+        # The index keeps counting the rows of the file.
+        frame = frame[~empty]
+        notes.append(f"Left out {plural(int(empty.sum()), 'empty row')}.")
+    return frame, [*notes, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
 
 
 def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list[str]:
-    """Turn the columns of words into numbers that are numbers, in place; returns the notes.
+    """Trim the columns of words in place, and turn those into numbers that are numbers; returns the notes.
 
     The signs that were taken away, as % or $, are kept in the frame's `attrs`.
     """
-    notes, signs = _words_to_numbers(frame, decimal=decimal, skip=skip)
-    frame.attrs[_SIGNS] = Signs(signs)
+    notes: list[str] = []
+    signs: dict[str, str] = {}
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind in "biuf":
+            continue
+        words, is_changed = _trimmed(frame[name])
+        reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
+        # What is written again takes memory again, all columns together as much as the table.
+        if reading is not None:
+            frame[name] = reading.values
+            notes += reading.notes
+            signs |= {name: reading.sign} if reading.sign else {}
+        elif is_changed:
+            frame[name] = words
+    frame.attrs[_SIGNS] = signs
     return [*notes, *_missing_codes(frame)]
 
 
@@ -367,35 +366,6 @@ class _Reader:
         return self
 
 
-def _without_empty_rows(frame: Any) -> tuple[Any, list[str]]:
-    empty = frame.isna().all(axis=1)
-    if not empty.any() or frame.shape[1] == 1:
-        return frame, []
-    if empty.all():
-        raise TableError("it has a header but no values below it")
-    note = f"Left out {plural(int(empty.sum()), 'empty row')}."
-    # The index keeps counting the rows of the file.
-    return frame[~empty], [note]
-
-
-def _words_to_numbers(frame: Any, *, decimal: str, skip: Collection[str]) -> tuple[list[str], dict[str, str]]:
-    """Trim the columns of words in place, and turn those into numbers that are numbers; the notes and signs."""
-    notes: list[str] = []
-    signs: dict[str, str] = {}
-    for name, dtype in frame.dtypes.items():
-        if dtype.kind in "biuf":
-            continue
-        words, is_changed = _trimmed(frame[name])
-        reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
-        # What is written again takes memory again, all columns together as much as the table.
-        if reading is not None or is_changed:
-            frame[name] = words if reading is None else reading.values
-        if reading is not None:
-            notes += reading.notes
-            signs |= {name: reading.sign} if reading.sign else {}
-    return notes, signs
-
-
 def _missing_codes(frame: Any) -> list[str]:
     """Notes about numbers such as −999 that are far from all others, and may mean that a value is missing."""
     notes = []
@@ -409,10 +379,9 @@ def _missing_codes(frame: Any) -> list[str]:
             for k in np.flatnonzero(np.count_nonzero(matches, axis=0) > 1):
                 others = block[~matches[:, k] & np.isfinite(block[:, k]), k]
                 if len(others) and np.abs(others).max() < abs(code) / 5:
-                    notes.append(
-                        f"Column {frame.columns[part[k]]!r}: {code:.0f} occurs {matches[:, k].sum():,} times, far from "
-                        "all other values; if it means missing, list it in na_words (--na)."
-                    )
+                    found = f"{code:.0f} occurs {matches[:, k].sum():,} times, far from all other values"
+                    advice = "if it means missing, list it in na_words (--na)"
+                    notes.append(f"Column {frame.columns[part[k]]!r}: {found}; {advice}.")
     return notes
 
 

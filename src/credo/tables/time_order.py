@@ -172,9 +172,8 @@ def _time(found: Profile) -> TimeColumn | None:
         return None
     style = date_style(found)
     if style is None:
-        if not is_number(found) or found.column.dtype.kind == "m" or len(found.odd):
-            return None
-        return regular_times(found.name, found.values, None)
+        is_time = is_number(found) and found.column.dtype.kind != "m" and not len(found.odd)
+        return regular_times(found.name, found.values, None) if is_time else None
     stamps = timestamps(found.column, found.present, style)
     origin = str(stamps.min().astype("datetime64[D]"))
     return regular_times(found.name, days_since(stamps, np.datetime64(origin, "us")), origin)
@@ -188,12 +187,12 @@ def regular_times(name: str, values: Array, origin: str | None) -> TimeColumn | 
     repeated = len(known) < _DISTINCT * len(values)
     if not np.isfinite(known).all() or not _is_regular(known, _FEWEST_TIMES if repeated else _FEWEST_DATES):
         return None
-    if repeated and not _is_panel(known, counts, dates=origin is not None):
+    # In panel data most times have several rows and are dates or years, not the months of every year or the like.
+    if repeated and (np.median(counts) < 2 or not (origin is not None or _are_years(known))):
         return None
-    step = ""
-    if origin is not None:
-        usual = float(np.median(np.diff(known)))
-        step = next((name for name, days in _STEPS.items() if abs(usual - days) <= _TOLERANCE * days), "")
+    usual = float(np.median(np.diff(known)))
+    named = [name for name, days in _STEPS.items() if abs(usual - days) <= _TOLERANCE * days]
+    step = named[0] if named and origin is not None else ""
     return TimeColumn(name, values, np.argsort(values, kind="stable"), origin, step, repeated)
 
 
@@ -204,8 +203,3 @@ def _is_regular(known: Array, fewest: int) -> bool:
     usual = float(np.median(steps))
     regular = np.abs(steps - usual) <= _TOLERANCE * usual
     return bool(regular.mean() >= _REGULAR and steps.max() <= _LONGEST_GAP * usual)
-
-
-def _is_panel(known: Array, counts: NDArray[np.intp], *, dates: bool) -> bool:
-    """Whether most times have several rows and are dates or years, not the months of every year or the like."""
-    return bool(np.median(counts) >= 2) and (dates or _are_years(known))

@@ -398,6 +398,6 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(path, monkeypatch):
     monkeypatch.setattr("credo.tables.files.model.MAX_JSON_VALUES", 40_000)
     model = Ridge().fit(X, X[:, 0])
     model.notes_ = [0] * 50_000
-    with pytest.raises(ModelFileError, match=r"holds [0-9]+ arrays and 50,[0-9]+ other values in [0-9,]+ bytes"):
+    with pytest.raises(ModelFileError, match=r"needs [0-9]+ members and [0-9,]+ bytes with 50,[0-9]+ values"):
         save(model, path)
     assert not path.exists()

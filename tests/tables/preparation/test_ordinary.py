@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from credo.tables import Form, Preparation, learn
+from credo.tables import Form, Preparation, kinds
 from credo.tables.encoders import Numbers
 from credo.tables.kinds import profile
 
@@ -52,7 +52,7 @@ def test_columns_that_need_care_get_it_beside_ordinary_ones(values, kind):
 def test_ordinary_columns_are_not_touched_one_by_one(monkeypatch):
     """A look at a column costs a tenth of a millisecond, and a wide table has thousands in every fold."""
     looked = []
-    monkeypatch.setattr(learn, "profile", lambda name, column: looked.append(name) or profile(name, column))
+    monkeypatch.setattr(kinds, "profile", lambda name, column: looked.append(name) or profile(name, column))
     monkeypatch.setattr(Numbers, "matrix", lambda self, column: looked.append(self.name))
     frame = wide()
     preparation = Preparation(standardize=True).fit(frame)

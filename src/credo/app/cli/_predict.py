@@ -90,7 +90,7 @@ def _predicted(
 
     from credo.study._large import large_table
     from credo.tables import TableModel, load, read_table
-    from credo.tables.predictions import table_predictions
+    from credo.tables.table_model import table_predictions
 
     model = load(model_path)
     if level is not None and is_classifier(model):

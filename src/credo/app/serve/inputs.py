@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Literal, NoReturn, get_args
@@ -390,9 +390,8 @@ def _input(encoder: Any) -> Input:
     if isinstance(encoder, Days):
         return Input(name, "date", encoder.had_missing, _date(encoder))
     if isinstance(encoder, Levels):
-        known: Sequence[str] = encoder.order or (*encoder.levels, *filter(None, [encoder.reference]))
-        example = encoder.reference or next(iter(known), "")
-        return Input(name, "category", encoder.had_missing, example, levels=tuple(known))
+        example = encoder.reference or next(iter(encoder.order), "")
+        return Input(name, "category", encoder.had_missing, example, levels=encoder.order)
     return Input(name, "text", nullable=True, example="some words")
 
 

@@ -28,7 +28,7 @@ from credo.core.notices import collected, on_one_line
 from credo.metrics import final_step
 from credo.tables import Manifest, ModelFileError, TableModel, describe, load
 from credo.tables.errors import pandas
-from credo.tables.predictions import predictions
+from credo.tables.table_model import predictions
 
 Result = TypeVar("Result")
 
@@ -96,7 +96,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What the model says about each row, as `credo.tables.predictions` gives it, and sentences about the rows."""
+    """What the model says about each row, as `predictions` gives it, and sentences about the rows."""
 
     frame: Any
     notes: list[str]

@@ -211,8 +211,7 @@ def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
         count, directory = struct.unpack("<QQ", tail[32:48])
     if count > MAX_MEMBERS or directory > 200 * MAX_MEMBERS:
         raise ModelFileError(f"it declares {count:,} members, and a model has at most {MAX_MEMBERS:,}")
-    if size > max_bytes + 400 * MAX_MEMBERS:
-        raise ModelFileError(_too_large(size, max_bytes))
+    _check_total(size - 400 * MAX_MEMBERS, max_bytes)
 
 
 def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
@@ -228,21 +227,16 @@ def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
         raise ModelFileError(f"it holds a member that no model has: {foreign[0][:100]!r}")
     for info in infos:
         if info.compress_type != ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 0x1:
-            raise ModelFileError(
-                f"its member {info.filename} is compressed or encrypted, which Credo never does "
-                f"({info.compress_size:,} bytes that say they hold {info.file_size:,})"
-            )
+            raise ModelFileError(f"its member {info.filename} is compressed or encrypted, which Credo never does")
     total = sum(info.file_size for info in infos)
-    if total > max_bytes:
-        raise ModelFileError(_too_large(total, max_bytes))
+    _check_total(total, max_bytes)
     return dict(zip(names, infos, strict=True))
 
 
-def _too_large(size: int, max_bytes: int) -> str:
-    return (
-        f"it holds {plural(size, 'byte')}, more than the limit of {max_bytes:,}; if you trust it, "
-        f"raise the limit: load(path, max_bytes={size})"
-    )
+def _check_total(size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        advice = f"if you trust it, raise the limit: load(path, max_bytes={size})"
+        raise ModelFileError(f"it holds {plural(size, 'byte')}, more than the limit of {max_bytes:,}; {advice}")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

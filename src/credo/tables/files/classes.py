@@ -85,18 +85,14 @@ def class_name(kind: type) -> str:
         home = ".".join(parts[: 3 if parts[1] == "core" else 2])
         name = f"{home}.{kind.__name__}"
         if not _is_allowed(name) or getattr(sys.modules.get(home), kind.__name__, None) is not kind:
-            raise ModelFileError(
-                f"files name a class by its package, and {kind.__module__}.{kind.__qualname__} can't be imported as "
-                f"{name}; import it in the package's __init__"
-            )
+            place = f"{kind.__module__}.{kind.__qualname__}"
+            raise ModelFileError(f"{place} can't be imported as {name}; import it in the package's __init__")
         return name
     for name in _SKLEARN:
         if name.rpartition(".")[2] == kind.__name__ and _sklearn_class(name) is kind:
             return name
-    raise ModelFileError(
-        f"model files can't hold {kind.__module__}.{kind.__qualname__}: they hold Credo's classes "
-        f"and these of scikit-learn: {', '.join(sorted(name.rpartition('.')[2] for name in _SKLEARN))}"
-    )
+    allowed = f"Credo's classes and these of scikit-learn: {', '.join(name.rpartition('.')[2] for name in _SKLEARN)}"
+    raise ModelFileError(f"model files can't hold {kind.__module__}.{kind.__qualname__}; they hold {allowed}")
 
 
 @cache
@@ -119,11 +115,8 @@ def class_named(name: str) -> type:
 def fitted_state(model: BaseEstimator, *, parameters: dict[str, Any]) -> dict[str, Any]:
     """The attributes that a model file holds beside the constructor's parameters."""
     private = private_state(type(model))
-    return {
-        name: value
-        for name, value in vars(model).items()
-        if name not in parameters and (is_state_name(name) or name in private)
-    }
+    held = vars(model).items()
+    return {k: v for k, v in held if k not in parameters and (is_state_name(k) or k in private)}
 
 
 def is_state_name(name: str) -> bool:

@@ -135,10 +135,8 @@ class Encoder:
             items = value.ravel().tolist()
             for item in items:
                 if not (item is None or isinstance(item, np.generic) or type(item) in (bool, int, float, str)):
-                    raise _Unsavable(
-                        f"it is an array of objects, one of them a {type(item).__name__}; such an array may hold only "
-                        "text, numbers and None"
-                    )
+                    allowed = "an array of objects may hold only text, numbers and None"
+                    raise _Unsavable(f"one of its items is a {type(item).__name__}; {allowed}")
             return {"objects": [list(value.shape), [self._node(item, "") for item in items]]}
         _plain(value.dtype, _Unsavable)
         # The list keeps every array alive, so that an id stays the name of one array.
@@ -207,7 +205,9 @@ class Decoder:
             if isinstance(node, list):
                 return [self.decode(item) for item in node]
             ((tag, content),) = node.items()
-            return getattr(self, f"_{tag}")(content) if tag in _TAGS else _unknown(tag)
+            if tag not in _TAGS:
+                raise ModelFileError(f"its state holds {tag[:40]!r}, which this version of Credo doesn't know")
+            return getattr(self, f"_{tag}")(content)
         except ModelFileError:
             raise
         except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError, struct.error) as error:
@@ -249,8 +249,7 @@ class Decoder:
         return {key: self.decode(item) for key, item in content.items()}
 
     def _pairs(self, content: list[list[Any]]) -> dict[Any, Any]:
-        pairs = [(self.decode(key), self.decode(item)) for key, item in content]
-        return dict(pairs)
+        return {self.decode(key): self.decode(item) for key, item in content}
 
     def _array(self, content: int) -> NDArray[Any]:
         if type(content) is not int or not 0 <= content < 10**6:
@@ -359,11 +358,8 @@ def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
     unknown = sorted(values.keys() - known.keys())
     if unknown:
         raise ModelFileError(f"its {name} has fields that this version of Credo doesn't know: {unknown}")
-    lost = [
-        field.name
-        for field in known.values()
-        if field.name not in values and field.default is MISSING and field.default_factory is MISSING
-    ]
+    needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
+    lost = [name for name in needed if name not in values]
     if lost:
         raise ModelFileError(f"its {name} lacks fields that this version of Credo needs: {lost}")
     made = kind(**{field: value for field, value in values.items() if known[field].init})
@@ -415,7 +411,3 @@ def _string(node: Any) -> str:
     if not isinstance(node, str) or len(node) > 200:
         raise ModelFileError("its state is damaged (a name is missing)")
     return node
-
-
-def _unknown(tag: str) -> Any:
-    raise ModelFileError(f"its state holds {tag[:40]!r}, which this version of Credo doesn't know")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
@@ -103,11 +104,10 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     encoder = Encoder()
     state = to_bytes(encoder.encode(model, where=type(model).__name__))
     sizes = len(encoder.arrays) + 2, len(state), n_values(state)
-    if any(size > most for size, most in zip(sizes, (MAX_MEMBERS, MAX_JSON_BYTES, MAX_JSON_VALUES), strict=True)):
-        raise ModelFileError(
-            f"the model holds {sizes[0] - 2:,} arrays and {sizes[2]:,} other values in {sizes[1]:,} bytes; a file can "
-            f"hold {MAX_MEMBERS - 2:,} arrays and {MAX_JSON_VALUES:,} other values in {MAX_JSON_BYTES:,} bytes"
-        )
+    limits = MAX_MEMBERS, MAX_JSON_BYTES, MAX_JSON_VALUES
+    if any(map(operator.gt, sizes, limits)):
+        held = "{:,} members and {:,} bytes with {:,} values of JSON"
+        raise ModelFileError(f"the model needs {held.format(*sizes)}; a file can hold {held.format(*limits)}")
     names, target = getattr(model, "feature_names_in_", None), getattr(model, "target", None)
     with replacing(path) as handle, ArchiveWriter(handle) as writer:
         writer.add(STATE, state)
@@ -224,10 +224,9 @@ def _model(archive: ArchiveReader, manifest: Manifest) -> BaseEstimator:
     if not isinstance(model, BaseEstimator):
         raise ModelFileError("its state is not a model")
     if decoder.met_sklearn and manifest.sklearn_version != sklearn.__version__:
-        found = InconsistentVersionWarning(
-            estimator_name=type(model).__name__,
-            current_sklearn_version=sklearn.__version__,
-            original_sklearn_version=manifest.sklearn_version,
-        )
-        warn(found, stacklevel=4)
+        versions = {
+            "current_sklearn_version": sklearn.__version__,
+            "original_sklearn_version": manifest.sklearn_version,
+        }
+        warn(InconsistentVersionWarning(estimator_name=type(model).__name__, **versions), stacklevel=4)
     return model

@@ -14,7 +14,7 @@ from credo.core.notices import collected
 from credo.metrics import predictive
 from credo.tables import Days, Levels, Numbers, TableModel, Texts, load
 from credo.tables.errors import pandas
-from credo.tables.predictions import predictions
+from credo.tables.table_model import predictions
 
 LEVEL = 0.95
 # Points of the curve of a predictive density, and its range in standard deviations.
