@@ -20,7 +20,7 @@ def objective(X, y, weight=None, *, method="vecchia", noise="learn"):
     weight = np.ones(len(X)) if weight is None else weight
     kernel, noise = Matern32([0.5, 0.5]), Gaussian(noise)
     data = TrainingData.of(X, y, weight, known=noise.known, standardize=noise.center_and_scale, mean="constant")
-    return noise.objective(replace(data, method=method), kernel, noise_kernel=kernel)
+    return noise.objective(replace(data, method=method), kernel, kernel, False)
 
 
 def test_it_reaches_the_maximum_of_lbfgs_in_fewer_evaluations():

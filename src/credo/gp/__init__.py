@@ -5,7 +5,7 @@
 `GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets. Its hyperparameters are
 integrated over points around the maximum of their posterior, or maximised, or sampled. `noise=` is a value that makes
 the objective of a fit and says how new observations scatter: `Gaussian`, learned or known; `StudentT`;
-`Heteroscedastic`, a second process (`NoiseProcess`); `Poisson`, for counts whose log rate is the process.
+`Heteroscedastic`, by a second process; `Poisson`, for counts whose log rate is the process.
 Leave-one-out residuals tell whether the tails of Gaussian noise are heavier than normal (`Tails`). It draws from prior
 and posterior, as functions that can be evaluated anywhere (`Paths`), has closed-form leave-one-out, updates by
 extending the factor, and suggests where to measure next. `Minimizer` minimises a costly function by
@@ -20,15 +20,14 @@ them. What does not belong here: kernels (`kernels`), conditioning (`inference`)
 """
 
 from credo.core.inference import Paths
-from credo.gp._class_posterior import DrawsPosterior as DrawsPosterior
-from credo.gp._class_posterior import SitePosterior as SitePosterior
-from credo.gp._class_posterior import SoftmaxPosterior as SoftmaxPosterior
+from credo.gp._classes import DrawsPosterior as DrawsPosterior
+from credo.gp._classes import SitePosterior as SitePosterior
+from credo.gp._classes import SoftmaxPosterior as SoftmaxPosterior
 from credo.gp._counts import CountPosterior as CountPosterior
 from credo.gp._counts import FittedCounts as FittedCounts
 from credo.gp._counts import Poisson as Poisson
 from credo.gp._heteroscedastic import FittedHeteroscedastic as FittedHeteroscedastic
 from credo.gp._heteroscedastic import Heteroscedastic as Heteroscedastic
-from credo.gp._heteroscedastic import NoiseProcess as NoiseProcess
 from credo.gp._noise import Gaussian as Gaussian
 from credo.gp._observations import TrainingData as TrainingData
 from credo.gp._parts import RowSums as RowSums

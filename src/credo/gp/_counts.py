@@ -10,6 +10,7 @@ the bound is that of the evidence of z, whose sites stay fixed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -43,26 +44,6 @@ def _is_count(y: Array) -> NDArray[np.bool_]:
     return np.isnan(y) | ((y >= 0) & (y == np.floor(y)))
 
 
-def require_counts(y: Array, *, mean: str) -> None:
-    """Raise an error where a target isn't a count, or all are zero and the mean has a flat coefficient."""
-    bad = ~_is_count(y)
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(
-            f'noise="poisson" needs counts, whole numbers from 0 on, but y is {y[row]:g} in row {row}: use '
-            'noise="learn" for measurements, and counts themselves rather than rates or logarithms'
-        )
-    if np.nanmax(y, initial=0.0) > _LARGEST_COUNT:
-        raise ValueError(
-            f'noise="poisson" is for counts up to {_LARGEST_COUNT:g}, but y has {np.nanmax(y):g}: use noise="learn" '
-            "with their logarithms"
-        )
-    if mean != "zero" and not np.nansum(y):
-        raise ValueError(
-            'every count in y is zero, so that the mean of the log rate has no estimate: use mean="zero", or more rows'
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class CountObjective(EvidenceObjective):
     """The bound on the evidence of counts. `observations` has the mean count of each row and its weight.
@@ -79,25 +60,21 @@ class CountObjective(EvidenceObjective):
             rows = np.append(rows[1:], np.argmax(counts))
         return replace(super().subset(rows), log_factorials=self.log_factorials[rows])
 
-    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        """The bound on ln p(y), and its gradient with respect to the vector."""
+    def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
+        """The bound on ln p(y)."""
         found = self._approximation(self.kernel_at(vector))
-        value = self._bound(found)
-        if not gradient:
-            return value, np.empty(0)
-        return value, found.gradient().by_kernel * self.tree.derivative(vector)
+        return self._bound(found), lambda: found.gradient().by_kernel
 
-    def sites_at(
-        self, vector: Array, y: Array, weight: Array, index: NDArray[np.intp]
-    ) -> tuple[Array, Array, float, Approximation]:
-        """Targets and noise variances of the sites of single counts, whose rows of equal inputs are `index`; the bound.
-
-        The sites of counts at the same inputs multiply to the site of their mean.
-        """
-        found = self._approximation(self.kernel_at(vector))
+    def found(self, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        """The sites of single counts; those of counts at the same inputs multiply to the site of their mean."""
+        found = self._approximation(self.kernel_at(theta))
+        index, y, weight = data.merged.index, data.Y[:, 0], data.weight
         mean, log_rate = found.posterior.mean[index], (found.posterior.mean + 0.5 * found.posterior.variance)[index]
         rate = np.maximum(np.exp(log_rate), _SMALLEST)
-        return mean + y / rate - 1.0, 1.0 / (weight * rate), self._bound(found), found
+        variances, sites = 1.0 / (weight * rate), mean + y / rate - 1.0
+        levels = np.array([(1.0 / variances).sum() / weight.sum()])
+        noise = FittedCounts(rows=variances[None], levels=levels, targets=sites)
+        return Found(noise, self._bound(found), "" if found.converged else found.message)
 
     def _bound(self, found: Approximation) -> float:
         rows = self.observations
@@ -248,22 +225,29 @@ class Poisson(Noise):
         return False
 
     def require_targets(self, y: Array, *, mean: str) -> None:
-        require_counts(y, mean=mean)
+        """Counts, of which one is above zero if the mean has a flat coefficient."""
+        bad = ~_is_count(y)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueError(
+                f'noise="poisson" needs counts, whole numbers from 0 on, but y is {y[row]:g} in row {row}: use '
+                'noise="learn" for measurements, and counts themselves rather than rates or logarithms'
+            )
+        if np.nanmax(y, initial=0.0) > _LARGEST_COUNT:
+            raise ValueError(
+                f'noise="poisson" is for counts up to {_LARGEST_COUNT:g}, but y has {np.nanmax(y):g}: use '
+                'noise="learn" with their logarithms'
+            )
+        if mean != "zero" and not np.nansum(y):
+            raise ValueError(
+                "every count in y is zero, so that the mean of the log rate has no estimate: use "
+                'mean="zero", or more rows'
+            )
 
-    def objective(
-        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
-    ) -> CountObjective:
+    def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> CountObjective:
         logs = data.weight * gammaln(data.Y[:, 0] + 1.0)
         totals = np.bincount(data.merged.index, logs, minlength=len(data.merged.Y)).astype(np.float64)
-        return CountObjective(
-            kernel=kernel, observations=data.observations(kernel), log_factorials=totals, hyperpriors=hyperpriors
-        )
-
-    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        sites, variances, bound, ending = objective.sites_at(theta, data.Y[:, 0], data.weight, data.merged.index)
-        level = float((1.0 / variances).sum() / data.weight.sum())
-        noise = FittedCounts(rows=variances[None], levels=np.array([level]), targets=sites)
-        return Found(noise, bound, "" if ending.converged else ending.message)
+        return CountObjective(kernel=kernel, observations=data.observations(kernel), log_factorials=totals)
 
     def evidence_base(self, base: str) -> str:
         return base.replace("intercept", "intercept of the log rate")

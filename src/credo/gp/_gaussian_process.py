@@ -14,16 +14,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
-    FLAT,
-    INTEGRATED,
-    SCALED,
     Description,
     Estimator,
     Evidence,
     FitWarning,
     Result,
     choice,
-    evidence_base,
     nonnegative_integer,
     positive_integer,
 )
@@ -35,9 +31,8 @@ from credo.core.learning.ascent import curvature_at
 from credo.core.learning.integration import Integral
 from credo.core.notices import warn
 from credo.core.params import Parameter
-from credo.gp._data import weighted_std
 from credo.gp._objective import EvidenceObjective
-from credo.gp._observations import TrainingData
+from credo.gp._observations import TrainingData, weighted_std
 from credo.gp._search import Candidate, result, search_hyperparameters
 from credo.kernels import (
     RBF,
@@ -268,7 +263,7 @@ class GaussianProcess(Estimator):
         candidates, curvature = self._candidates(data), None
         objective = candidates[0].objective
         if self.hyperparameters != "fixed" and objective.tree.names:
-            chosen = search_hyperparameters(
+            objective, found, how = search_hyperparameters(
                 candidates,
                 from_data=from_data,
                 given=isinstance(self.kernel, Kernel),
@@ -277,9 +272,9 @@ class GaussianProcess(Estimator):
                 rng=rng,
                 n_subset=n_subset,
             )
-            objective, best, curvature = chosen.objective, chosen.found.best, chosen.found.curvature
-            self.theta_, self.trace_, ending = best.vector, np.stack(best.trace), result(chosen.found)
-            self.result_ = replace(ending, message=ending.message + chosen.message + self._remark(data))
+            self.theta_, self.trace_, curvature = found.best.vector, np.stack(found.best.trace), found.curvature
+            ending = result(found)
+            self.result_ = replace(ending, message=ending.message + how + self._remark(data))
         else:
             self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
@@ -332,50 +327,14 @@ class GaussianProcess(Estimator):
         raise AttributeError("the kernel has no length scale for each column; give it one, as in RBF([1.0, 1.0])")
 
 
-def process_base(
-    kernel: Kernel,
-    *,
-    mean: str,
-    slopes: Sequence[str],
-    standardize: bool,
-    learned: str,
-    noise_known: bool,
-    several: bool,
-) -> str:
-    """The base of a process's evidence.
-
-    Standardised targets take part of the model from y: a zero mean is then the mean of y, and a variance that isn't
-    learned is a share of the variance of y. So is the kernel of several targets, each in units of its own.
-
-    Parameters
-    ----------
-    slopes : names of the columns whose slopes are flat, in units of their standard deviations.
-    learned : how the hyperparameters were learned; empty if they were given.
-    noise_known : whether the noise was given.
-    several : whether y has several columns.
-    """
-    frozen = several or not learned or not _is_scalable(kernel)
-    if learned == INTEGRATED and standardize:
-        # The priors of variances are those of standardised targets.
-        learned = f"{INTEGRATED}, priors {SCALED}"
-    noise = "" if noise_known else learned or (SCALED if standardize else "")
-    return evidence_base(
-        intercept=FLAT if mean != "zero" else "mean of y" if standardize else "",
-        slopes=f"{FLAT} ({', '.join(slopes)}, standardised)" if slopes else "",
-        noise=noise,
-        kernel=SCALED if standardize and frozen else "",
-        hyperparameters=learned if kernel.names else "",
-    )
-
-
-def _is_scalable(kernel: Kernel) -> bool:
+def is_scalable(kernel: Kernel) -> bool:
     """Whether the kernel's free parameters can multiply it by any factor."""
     if isinstance(kernel, Sum):
-        return all(map(_is_scalable, kernel.terms))
+        return all(map(is_scalable, kernel.terms))
     if isinstance(kernel, Product):
-        return any(map(_is_scalable, kernel.terms))
+        return any(map(is_scalable, kernel.terms))
     if isinstance(kernel, Columns):
-        return _is_scalable(kernel.kernel)
+        return is_scalable(kernel.kernel)
     if isinstance(kernel, Exp):
         # The variance in its tree is that of the exponent.
         return False

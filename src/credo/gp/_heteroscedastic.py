@@ -17,6 +17,7 @@ an ordinary evidence, ½[(λ − w/2)(λ − w/2)ᵀ − (K_g + Λ⁻¹)⁻¹], 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Annotated, Any, Literal, Self
@@ -24,15 +25,15 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.fields import Axes, Finite, Inner, NonNegative
+from credo.core.fields import Axes, Finite, NonNegative
 from credo.core.inference import LatentPrior, SitePosterior, representation
 from credo.core.inference.site_updates import Mixing
 from credo.core.learning.ascent import maximize
 from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
 from credo.core.params import Parameter, ParameterTree
-from credo.gp._noise import BOUND_SUBSET, Found, Noise
-from credo.gp._objective import EvidenceObjective, GaussianObjective, Hyperprior, noise_defaults
+from credo.gp._noise import BOUND_SUBSET, Found, GaussianObjective, Noise
+from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
 from credo.gp._observations import Process, TrainingData
 from credo.gp._posterior import FittedNoise
 from credo.kernels import Kernel
@@ -51,32 +52,6 @@ _TRIAL, _SHORT_TRIAL = 40, 12
 _MAX_LOG_VARIANCE = 60.0
 # Nodes of the quadrature over the log noise.
 _NODES = 9
-
-
-@dataclass(frozen=True)
-class NoiseProcess:
-    """The distribution of the log noise variance g anywhere, given Gaussian sites at the training rows.
-
-    E g = g₀ + k_gᵀa and var g = k_g − k_gᵀ(K_g + Λ⁻¹)⁻¹k_g, with a the `weights` and Λ the sites' precisions.
-    """
-
-    kernel: Kernel
-    log_level: Annotated[float, Finite]
-    X: Annotated[Array, Axes("n d")]
-    weights: Annotated[Array, Axes("n")]
-    precision: Annotated[Array, Axes("n"), NonNegative]
-    method: Literal["exact", "state_space", "inducing"]
-    points: Annotated[Array | None, Axes("m d")]
-
-    def log_variance(self, rows: Array) -> tuple[Array, Array]:
-        """Mean and variance of ln σ² at new rows."""
-        mean, variance = self._posterior.latent(rows)
-        return self.log_level + mean, variance
-
-    @cached_property
-    def _posterior(self) -> SitePosterior:
-        prior = representation(self.method, self.X, self.kernel, self.points).prior(self.kernel)
-        return _sites(prior, self.weights, self.precision)
 
 
 def _sites(prior: LatentPrior, weights: Array, precision: Array) -> SitePosterior:
@@ -111,7 +86,6 @@ class HeteroscedasticObjective(EvidenceObjective):
     """
 
     noise_kernel: Kernel
-    method: Any
     level: float = 0.1
     visited: dict[bytes, Array] = field(default_factory=dict)
     tolerance = 1e-8
@@ -153,28 +127,37 @@ class HeteroscedasticObjective(EvidenceObjective):
             ]
         return [max(ends, key=lambda end: end.value).vector]
 
-    def noise_at(self, vector: Array) -> tuple[Array, float, NoiseProcess]:
-        """The noise variance of each row, the bound, and the distribution of the log noise at a vector."""
-        noise_kernel, log_level = self._noise_parameters(vector)
-        near = self.visited.get(vector.tobytes())
-        found = self._maximum(self.kernel_at(vector), noise_kernel, log_level, near)
-        weights = found.precision - 0.5 * self.observations.count
-        rows = self.rows
-        process = NoiseProcess(noise_kernel, log_level, rows.X, weights, found.precision, self.method, rows.points)
-        return found.process.noise, found.value, process
+    def found(self, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        """The noise variance of each row, and the distribution of the log noise."""
+        noise_kernel, log_level = self._noise_parameters(theta)
+        found = self._maximum(self.kernel_at(theta), noise_kernel, log_level, self.visited.get(theta.tobytes()))
+        noise, count, rows = found.process.noise, self.observations.count, self.rows
+        fitted = FittedHeteroscedastic(
+            rows=noise[None, data.merged.index],
+            levels=np.array([np.average(noise, weights=count)]),
+            kernel=noise_kernel,
+            log_level=log_level,
+            X=rows.X,
+            weights=found.precision - 0.5 * count,
+            precision=found.precision,
+            method=data.method,
+            points=rows.points,
+        )
+        return Found(fitted, found.value)
 
-    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        """The bound on ln p(y) of the standardised targets, and its gradient with respect to the vector."""
+    def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
+        """The bound on ln p(y)."""
         noise_kernel, log_level = self._noise_parameters(vector)
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
         if self.last is not None:
             self.visited[vector.tobytes()] = found.precision
-        if not gradient:
-            return found.value, np.empty(0)
-        by_level = (found.precision - 0.5 * self.observations.count).sum() / math.exp(log_level)
-        by_kernels = found.process.gradient().by_kernel, found.log_noise.gradient().by_kernel
-        natural = np.concatenate([by_kernels[0], [by_level], by_kernels[1]])
-        return found.value, natural * self.tree.derivative(vector)
+
+        def natural() -> Array:
+            by_level = (found.precision - 0.5 * self.observations.count).sum() / math.exp(log_level)
+            parts = found.process.gradient().by_kernel, [by_level], found.log_noise.gradient().by_kernel
+            return np.concatenate(parts)
+
+        return found.value, natural
 
     def _noise_parameters(self, vector: Array) -> tuple[Kernel, float]:
         tree = self.tree.unflatten(vector)
@@ -226,16 +209,31 @@ class HeteroscedasticObjective(EvidenceObjective):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedHeteroscedastic(FittedNoise):
-    """Normal noise, and the process of its log variance."""
+    """Normal noise, and the distribution of its log variance g anywhere, given Gaussian sites at training rows X.
 
-    process: Annotated[NoiseProcess, Inner(d="d")]
+    E g = g₀ + k_gᵀa and var g = k_g − k_gᵀ(K_g + Λ⁻¹)⁻¹k_g, with a the `weights` and Λ the sites' precisions.
+    """
+
+    kernel: Kernel
+    log_level: Annotated[float, Finite]
+    X: Annotated[Array, Axes("s d")]
+    weights: Annotated[Array, Axes("s")]
+    precision: Annotated[Array, Axes("s"), NonNegative]
+    method: Literal["exact", "state_space", "inducing", "vecchia"]
+    points: Annotated[Array | None, Axes("m d")]
 
     def components(self, rows: Array, k: int) -> list[tuple[float, Any]]:
-        mean, variance = self.process.log_variance(rows)
+        mean, variance = self._posterior.latent(rows)
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
-        logs = [np.clip(mean + node * np.sqrt(variance), -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE) for node in nodes]
-        return [(w, np.exp(log)) for log, w in zip(logs, weights / weights.sum(), strict=True)]
+        logs = [self.log_level + mean + node * np.sqrt(variance) for node in nodes]
+        variances = [np.exp(np.clip(log, -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)) for log in logs]
+        return list(zip(weights / weights.sum(), variances, strict=True))
+
+    @cached_property
+    def _posterior(self) -> SitePosterior:
+        prior = representation(self.method, self.X, self.kernel, self.points).prior(self.kernel)
+        return _sites(prior, self.weights, self.precision)
 
 
 @dataclass(frozen=True)
@@ -257,17 +255,7 @@ class Heteroscedastic(Noise):
     several_targets = True
 
     def objective(
-        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
+        self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool
     ) -> HeteroscedasticObjective:
-        return HeteroscedasticObjective(
-            kernel=kernel,
-            observations=data.observations(kernel + noise_kernel),
-            noise_kernel=noise_kernel,
-            method=data.method,
-            hyperpriors=hyperpriors,
-        )
-
-    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        noise, bound, process = objective.noise_at(theta)
-        levels = np.array([np.average(noise, weights=objective.observations.count)])
-        return Found(FittedHeteroscedastic(rows=noise[None, data.merged.index], levels=levels, process=process), bound)
+        observations = data.observations(kernel + noise_kernel)
+        return HeteroscedasticObjective(kernel=kernel, observations=observations, noise_kernel=noise_kernel)

@@ -8,17 +8,20 @@ A `Noise` makes the objective that a fit maximises, and finds the noise at the h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.estimator import nonnegative
 from credo.core.inference import REPRESENTATIONS
-from credo.gp._data import center_and_scale, rounding_variance
-from credo.gp._objective import EvidenceObjective, GaussianObjective
-from credo.gp._observations import TrainingData
+from credo.core.learning.ascent import curvature_at
+from credo.core.params import Parameter, ParameterTree
+from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
+from credo.gp._observations import TrainingData, center_and_scale, rounding_variance
 from credo.gp._posterior import FittedNoise, Posterior
 from credo.kernels import Kernel
 
@@ -35,6 +38,69 @@ class Found:
     noise: FittedNoise
     bound: float | None = None
     failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianObjective(EvidenceObjective):
+    """The evidence of targets with one noise variance for all rows, learned where `learns_noise`.
+
+    `extra` are known variances that are added to the noise, one for each row; `is_additional` says that a learned one
+    is of interest beside them.
+    """
+
+    noise: float
+    learns_noise: bool
+    extra: Array
+    is_additional: bool = False
+    tolerance = 1e-11
+
+    @cached_property
+    def tree(self) -> ParameterTree:
+        noise = Parameter(max(self.noise, 1e-12), fixed=not self.learns_noise)
+        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
+
+    @cached_property
+    def hyperprior(self) -> Hyperprior:
+        return Hyperprior.of(self.tree, self._defaults(self.kernel), noise_defaults(int(self.learns_noise)))
+
+    def subset(self, rows: NDArray[np.intp]) -> Self:
+        return replace(super().subset(rows), extra=self.extra[rows])
+
+    def noise_at(self, vector: Array) -> Array:
+        """The noise variance of one observation at each row."""
+        return (self.learned_noise(vector) if self.learns_noise else self.noise) + self.extra
+
+    def learned_noise(self, vector: Array) -> float:
+        """The noise variance that all rows share."""
+        noise = self.tree.unflatten(vector)["noise"]
+        assert isinstance(noise, Parameter)
+        return float(noise.value)
+
+    def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
+        process = self.observations.condition(self.kernel_at(vector), self.noise_at(vector))
+        value = process.copies[0]
+        for _, posterior in process.parts:
+            value += posterior.log_evidence
+
+        def natural() -> Array:
+            found = process.gradient()
+            return np.append(found.by_kernel, found.by_noise.sum()) if self.learns_noise else found.by_kernel
+
+        return value, natural
+
+    def information(self, vector: Array) -> Array | None:
+        natural = self.observations.condition(self.kernel_at(vector), self.noise_at(vector)).information()
+        if natural is None:
+            return None
+        n, units = len(vector), self.tree.derivative(vector)
+        return units[:, None] * natural[:n, :n] * units + curvature_at(self._log_prior, vector)
+
+    def found(self, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        """One variance for each set of hyperparameters."""
+        noise = np.stack([self.noise_at(each) for each in thetas])
+        levels = np.array([np.average(each, weights=self.observations.count) for each in noise])
+        additional = self.learned_noise(theta) if self.is_additional else None
+        return Found(FittedNoise(rows=noise[:, data.merged.index], levels=levels, additional=additional))
 
 
 class Noise(ABC):
@@ -72,14 +138,14 @@ class Noise(ABC):
         return BOUND_SUBSET if self.is_variational and n_rows > few else SUBSET
 
     @abstractmethod
-    def objective(
-        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
-    ) -> EvidenceObjective:
-        """What a fit maximises; `noise_kernel` is for noise that varies, and `fixed` says that nothing is learned."""
+    def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> Any:
+        """What a fit maximises, which has a method `found(data, theta, thetas)`, the `Found` at hyperparameters.
 
-    @abstractmethod
-    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        """The noise at the hyperparameters: the most probable ones, and all that predictions average over."""
+        Parameters
+        ----------
+        noise_kernel : the kernel of noise that varies.
+        fixed : whether nothing is learned.
+        """
 
     def evidence_base(self, base: str) -> str:
         """What the evidence conditions on, in words that suit this noise."""
@@ -141,9 +207,7 @@ class Gaussian(Noise):
         """Without noise, an approximate method has no evidence."""
         return tuple(REPRESENTATIONS) if self.is_learned or np.all(self.known) else ("exact", "state_space")
 
-    def objective(
-        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
-    ) -> GaussianObjective:
+    def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> GaussianObjective:
         """The evidence for one noise variance, known ones, or the sum of both."""
         known, variance, n = self.known, float(data.scale[0]) ** 2, len(data.merged.Y)
         constant = known / variance if isinstance(known, float) else 0.0
@@ -161,11 +225,5 @@ class Gaussian(Noise):
             noise=0.1 if self.is_learned else constant,
             learns_noise=self.is_learned,
             extra=extra,
-            hyperpriors=hyperpriors,
+            is_additional=self.additional,
         )
-
-    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        noise = np.stack([objective.noise_at(each) for each in thetas])
-        levels = np.array([np.average(each, weights=objective.observations.count) for each in noise])
-        additional = objective.learned_noise(theta) if self.additional else None
-        return Found(FittedNoise(rows=noise[:, data.merged.index], levels=levels, additional=additional))

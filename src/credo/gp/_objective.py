@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -21,11 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.inference import Representation
-from credo.core.learning.ascent import curvature_at
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.params import Parameter, ParameterTree, Positive
-from credo.gp._data import weighted_std
-from credo.gp._observations import Observations
+from credo.gp._observations import Observations, weighted_std
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -176,8 +175,13 @@ class EvidenceObjective(ABC):
         return len(self.observations.Y)
 
     @abstractmethod
+    def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
+        """ln p(y) of the standardised targets, or a bound, and what gives its gradient by natural parameters."""
+
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         """ln p(y) of the standardised targets, or a bound, and its gradient with respect to the vector."""
+        value, natural = self.at(vector)
+        return value, natural() * self.tree.derivative(vector) if gradient else np.empty(0)
 
     def subset(self, rows: NDArray[np.intp]) -> Self:
         """The same objective on some of the rows."""
@@ -201,7 +205,8 @@ class EvidenceObjective(ABC):
         `proper` is the log density of the vector itself given the data: every entry has a proper prior.
         """
         try:
-            value, gradient = self.evidence(vector)
+            value, natural = self.at(vector)
+            gradient = natural() * self.tree.derivative(vector)
         except NotPositiveDefiniteError:
             return -math.inf, np.zeros_like(vector)
         own, by_own = self._log_prior(vector, proper=proper)
@@ -218,7 +223,7 @@ class EvidenceObjective(ABC):
     def log_posterior_value(self, vector: Array) -> float:
         """The same without its gradient, which takes most of the time."""
         try:
-            value = self.evidence(vector, gradient=False)[0]
+            value = self.at(vector)[0]
         except NotPositiveDefiniteError:
             return -math.inf
         return value + self._log_prior(vector, proper=True)[0]
@@ -235,56 +240,3 @@ class EvidenceObjective(ABC):
             return own, by_own
         weak, by_weak = (self.hyperprior.proper if proper else self.hyperprior).log_density(vector)
         return own + weak, by_own + by_weak
-
-
-@dataclass(frozen=True, kw_only=True)
-class GaussianObjective(EvidenceObjective):
-    """The evidence of targets with one noise variance for all rows, learned where `learns_noise`.
-
-    `extra` are known variances that are added to the noise, one for each row.
-    """
-
-    noise: float
-    learns_noise: bool
-    extra: Array
-    tolerance = 1e-11
-
-    @cached_property
-    def tree(self) -> ParameterTree:
-        noise = Parameter(max(self.noise, 1e-12), fixed=not self.learns_noise)
-        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
-
-    @cached_property
-    def hyperprior(self) -> Hyperprior:
-        return Hyperprior.of(self.tree, self._defaults(self.kernel), noise_defaults(int(self.learns_noise)))
-
-    def subset(self, rows: NDArray[np.intp]) -> Self:
-        return replace(super().subset(rows), extra=self.extra[rows])
-
-    def noise_at(self, vector: Array) -> Array:
-        """The noise variance of one observation at each row."""
-        return (self.learned_noise(vector) if self.learns_noise else self.noise) + self.extra
-
-    def learned_noise(self, vector: Array) -> float:
-        """The noise variance that all rows share."""
-        noise = self.tree.unflatten(vector)["noise"]
-        assert isinstance(noise, Parameter)
-        return float(noise.value)
-
-    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        process, value = self.observations.condition(self.kernel_at(vector), self.noise_at(vector)), 0.0
-        for _, posterior in process.parts:
-            value += posterior.log_evidence
-        value += process.copies[0]
-        if not gradient:
-            return value, np.empty(0)
-        found = process.gradient()
-        natural = np.append(found.by_kernel, found.by_noise.sum()) if self.learns_noise else found.by_kernel
-        return value, natural * self.tree.derivative(vector)
-
-    def information(self, vector: Array) -> Array | None:
-        natural = self.observations.condition(self.kernel_at(vector), self.noise_at(vector)).information()
-        if natural is None:
-            return None
-        n, units = len(vector), self.tree.derivative(vector)
-        return units[:, None] * natural[:n, :n] * units + curvature_at(self._log_prior, vector)

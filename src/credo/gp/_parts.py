@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from credo.core.estimator import named, training_rows
 from credo.core.fields import Finite, Inner, Positive
-from credo.core.inference import Basis, InducingFeatures, InducingSummary, SummaryPosterior
+from credo.core.inference import InducingFeatures, InducingSummary, SummaryPosterior
 from credo.core.linalg import factorize
 from credo.core.parts import Chunk, Parts, RowSample
 from credo.gp._observations import TrainingData
@@ -81,37 +81,32 @@ class RowSums:
             self.summary.merge(other.summary), self.weight + other.weight, self.log_weight + other.log_weight
         )
 
-    def posterior(self, features: InducingFeatures, basis: Basis) -> SummaryPosterior:
+    def posterior(self, kernel: Kernel, data: TrainingData) -> SummaryPosterior:
         """f given all rows."""
-        return SummaryPosterior(features, self.summary, 1, basis)
+        return SummaryPosterior(_features(kernel, data), self.summary, 1, data.basis)
 
     def copies(self, noise: float) -> float:
         """What weights w of observations with this noise add to ln p(y), as `Observations` has it for single rows."""
         return -0.5 * ((self.weight - self.summary.n) * math.log(2 * math.pi * noise) + self.log_weight)
 
 
-def row_sums(caller: str, parts: Parts, features: InducingFeatures, data: TrainingData, *, noise: float) -> RowSums:
+def row_sums(caller: str, parts: Parts, kernel: Kernel, data: TrainingData, *, noise: float) -> RowSums:
     """The sums over all rows, in one pass; `data` says how targets are standardised, and the noise is theirs."""
-    one = partial(_summed, caller, features, data.basis, float(data.center[0]), float(data.scale[0]), noise)
-    found: RowSums = parts.map_reduce(one, RowSums.merge)
+    found: RowSums = parts.map_reduce(partial(_summed, caller, _features(kernel, data), data, noise), RowSums.merge)
     return found
 
 
-def _summed(
-    caller: str, features: InducingFeatures, basis: Basis, center: float, scale: float, noise: float, chunk: Chunk
-) -> RowSums:
+def _summed(caller: str, features: InducingFeatures, data: TrainingData, noise: float, chunk: Chunk) -> RowSums:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
     weight = np.ones(len(y)) if weight is None else weight
-    targets = np.column_stack([(y - center) / scale, basis(rows)])
+    targets = np.column_stack([(y - data.center[0]) / data.scale[0], data.basis(rows)])
     summary = features.summarize(rows, targets, noise / weight)
     return RowSums(summary, float(weight.sum()), float(np.log(weight).sum()))
 
 
-def independent_points(kernel: Kernel, points: Array) -> Array:
-    """The points that don't nearly depend on others, in an order in which K_uu has a Cholesky factor."""
-    return InducingFeatures.of(kernel, points).points
-
-
-def features_of(kernel: Kernel, points: Array) -> InducingFeatures:
+def _features(kernel: Kernel, data: TrainingData) -> InducingFeatures:
     """The features of independent points in their order, to which sums belong."""
-    return InducingFeatures(kernel, points, factorize(kernel.gram(points), overwrite=True, assume_symmetric=True))
+    assert data.points is not None
+    return InducingFeatures(
+        kernel, data.points, factorize(kernel.gram(data.points), overwrite=True, assume_symmetric=True)
+    )

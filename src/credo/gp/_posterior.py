@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -16,9 +16,8 @@ from credo.core.estimator import Evidence
 from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Probabilities, each
 from credo.core.learning.integration import few_points
 from credo.distributions import Distribution, Mixture, Normal, StudentT
-from credo.gp._data import Group
-from credo.gp._observations import Observations, Process, TrainingData
-from credo.gp._parts import RowSums, features_of
+from credo.gp._observations import Group, Observations, Process, TrainingData
+from credo.gp._parts import RowSums
 from credo.gp._search import few_threads
 from credo.kernels import Kernel
 from credo.kernels._contract import draws
@@ -137,8 +136,7 @@ class Posterior:
         with few_threads(len(data.X)):
             observations = data.observations(kernel, merged=False)
             if self.sums is not None:
-                assert data.points is not None
-                posterior = self.sums.posterior(features_of(kernel, data.points), data.basis)
+                posterior = self.sums.posterior(kernel, data)
                 every = Group(np.arange(len(data.X)), np.zeros(1, dtype=np.intp))
                 return (Process(observations, kernel, self.noise.rows[0], ((every, posterior),)),)
             if data.points is None:
@@ -167,21 +165,13 @@ class Posterior:
         )
 
     @property
-    def center(self) -> Array:
-        return self.data.center
-
-    @property
-    def scale(self) -> Array:
-        return self.data.scale
-
-    @property
     def _least_noise(self) -> float:
         """With which a jitter is compared."""
         return float(self.noise.levels[0])
 
     @property
     def targets(self) -> range:
-        return range(len(self.scale))
+        return range(len(self.data.scale))
 
     def jitter_report(self) -> tuple[str, str]:
         """What to say of a jitter on the diagonal of the covariance, and advice if it isn't negligible."""
@@ -192,7 +182,7 @@ class Posterior:
         share = f"{100 * jitter / noise:.2g} % of the noise variance" if noise > 0 else "the noise variance is 0"
         message = (
             "the covariance matrix is numerically singular, so a jitter of "
-            f"{jitter * float(np.mean(self.scale**2)):.2g} ({share}) was added to its diagonal"
+            f"{jitter * float(np.mean(self.data.scale**2)):.2g} ({share}) was added to its diagonal"
         )
         if jitter <= _NEGLIGIBLE * (noise or _DIGITS * float(np.mean(process.prior_variance()))):
             return message, ""
@@ -204,37 +194,39 @@ class Posterior:
     def mean(self, rows: Array) -> Array:
         """E y: (n_rows, n_targets)."""
         used = [process.mean(rows) for process, weight in zip(self.processes, self.weights, strict=True) if weight]
-        return self.center + self.scale * np.tensordot(self.weights[self.weights > 0], np.asarray(used), axes=1)
+        return self.data.center + self.data.scale * np.tensordot(
+            self.weights[self.weights > 0], np.asarray(used), axes=1
+        )
 
     def predictive(self, rows: Array, *, latent: bool = False) -> list[Distribution]:
         """One distribution for each target: normal, or a mixture over noises and hyperparameters."""
-        parts: list[list[Distribution]] = [[] for _ in self.targets]
-        tails = [Tails()] * len(self.targets) if latent else self.tails
-        weights = []
-        for k, process in enumerate(self.processes):
-            if not self.weights[k]:
-                continue
-            mean, variance = process.moments(rows)
-            for weight, noise in [(1.0, 0.0)] if latent else self.noise.components(rows, k):
-                weights.append(weight * self.weights[k])
-                for j in self.targets:
-                    parts[j].append(self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, tails[j]))
-        return [_mixed(components, np.array(weights)) for components in parts]
+        noiseless, normal = [(1.0, 0.0)], (Tails(),) * len(self.tails)
+        parts = (
+            (*each.moments(rows), noiseless if latent else self.noise.components(rows, k)) for k, each in self._used()
+        )
+        return self._mixtures(parts, normal if latent else self.tails)
 
     def left_out(self) -> list[Distribution]:
         """The prediction of each training target from all the others, for each row that was given."""
-        parts: list[list[Distribution]] = [[] for _ in self.targets]
+        parts = ((*each.left_out_latent(), self.noise.left_out_components(each, k)) for k, each in self._used())
+        return [dist[self.data.index] for dist in self._mixtures(parts, self.tails)]
+
+    def _used(self) -> Iterator[tuple[int, Process]]:
+        """The processes that have a weight."""
+        return ((k, process) for k, process in enumerate(self.processes) if self.weights[k])
+
+    def _mixtures(self, parts: Iterable[tuple[Array, Array, Any]], tails: tuple[Tails, ...]) -> list[Distribution]:
+        """For each target, from means, variances and components of the noise of each process in use."""
+        found: list[list[Distribution]] = [[] for _ in tails]
         weights = []
-        for k, process in enumerate(self.processes):
-            if not self.weights[k]:
-                continue
-            mean, variance = process.left_out_latent()
-            for weight, noise in self.noise.left_out_components(process, k):
-                weights.append(weight * self.weights[k])
-                for j in self.targets:
-                    dist = self._in_units_of_y(mean[:, j], variance[:, j] + noise, j, self.tails[j])
-                    parts[j].append(dist[self.data.index])
-        return [_mixed(components, np.array(weights)) for components in parts]
+        for own, (means, variances, components) in zip(self.weights[self.weights > 0], parts, strict=True):
+            for weight, noise in components:
+                weights.append(weight * own)
+                for j, scale in enumerate(self.data.scale):
+                    mean, std = self.data.center[j] + scale * means[:, j], scale * np.sqrt(variances[:, j] + noise)
+                    found[j].append(tails[j].distribution(mean, std))
+        share = np.array(weights) / np.sum(weights)
+        return [each[0] if len(each) == 1 else Mixture(each, share) for each in found]
 
     def learned_tails(self) -> tuple[Tails, ...]:
         """The tails of each target, from its leave-one-out residuals.
@@ -282,19 +274,19 @@ class Posterior:
     def noise_variance(self, rows: Array) -> Array:
         """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""
         expected = self._average([self._expected_noise(rows, k) for k in range(len(self.processes))])
-        return np.broadcast_to(expected, len(rows))[:, None] * self.scale**2
+        return np.broadcast_to(expected, len(rows))[:, None] * self.data.scale**2
 
     def covariance(self, rows: Array, target: int, *, latent: bool) -> Array:
         """cov of the observations, or of f, over all points of the hyperparameters."""
         cov = self._average([process.posterior(target).covariance(rows) for process in self.processes])
         if not latent:
-            cov[np.diag_indices(len(rows))] += self.noise_variance(rows)[:, target] / self.scale[target] ** 2
+            cov[np.diag_indices(len(rows))] += self.noise_variance(rows)[:, target] / self.data.scale[target] ** 2
             cov *= self.tails[target].variance_factor
         if len(self.processes) > 1:
             means = np.stack([process.mean(rows)[:, target] for process in self.processes])
             gaps = np.sqrt(self.weights)[:, None] * (means - self.weights @ means)
             cov = cov + gaps.T @ gaps
-        return self.scale[target] ** 2 * cov
+        return self.data.scale[target] ** 2 * cov
 
     def draws(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
         """n draws of f for each target, (n, n_rows) each."""
@@ -307,23 +299,27 @@ class Posterior:
         return drawn
 
     def suggest(self, rows: Array, n: int) -> NDArray[np.intp]:
-        """The n rows of largest joint entropy of f, chosen one after the other."""
+        """The n rows of largest joint entropy of f, one after the other: each the most uncertain given those before."""
         process = self.processes[0]
         noise = np.broadcast_to(self._expected_noise(rows, 0), len(rows))
-        return _greedy_batch(
-            process.moments(rows)[1].mean(axis=1),
-            lambda i: process.posterior().covariance(rows, rows[i : i + 1])[:, 0],
-            noise,
-            n,
-        )
+        variance = process.moments(rows)[1].mean(axis=1)
+        least = _ROUNDING * (float(variance.max(initial=0.0)) + noise)
+        columns, chosen = np.zeros((len(rows), n)), np.empty(n, dtype=np.intp)
+        for i in range(n):
+            free = np.isin(np.arange(len(rows)), chosen[:i], invert=True)
+            chosen[i] = best = int(np.argmax(np.where(free, variance, -np.inf)))
+            # One more column of the pivoted Cholesky factor of the candidates' covariance.
+            left = process.posterior().covariance(rows, rows[best : best + 1])[:, 0] - columns @ columns[best]
+            pivot = left[best] + noise[best]
+            # A point of which everything is known says nothing about the others.
+            if pivot > least[best]:
+                columns[:, i] = left / math.sqrt(pivot)
+            variance = np.maximum(variance - columns[:, i] ** 2, 0.0)
+        return chosen
 
     def _average(self, values: list[Any]) -> Array:
         """The weighted mean over the processes."""
         return np.tensordot(self.weights, np.asarray(values), axes=1)
-
-    def _in_units_of_y(self, mean: Array, variance: Array, j: int, tails: Tails) -> Distribution:
-        """The distribution of target j with this mean and variance of standardised targets."""
-        return tails.distribution(self.center[j] + self.scale[j] * mean, self.scale[j] * np.sqrt(variance))
 
     def _expected_noise(self, rows: Array, k: int) -> Any:
         return sum(weight * variance for weight, variance in self.noise.components(rows, k))
@@ -333,41 +329,7 @@ class Posterior:
         # Where everything is known, what is left is the rounding error of the prior's covariance.
         cov[np.diag_indices(len(rows))] += _ROUNDING * float(np.mean(process.prior_variance()))
         deviations = draws(cov, n, random_state=rng, method=method)
-        return self.center[j] + self.scale[j] * (process.mean(rows)[:, j] + deviations)
-
-
-def _mixed(parts: list[Distribution], weights: Array) -> Distribution:
-    return parts[0] if len(parts) == 1 else Mixture(parts, weights / weights.sum())
-
-
-def _greedy_batch(variance: Array, column: Callable[[int], Array], noise: Array, n: int) -> NDArray[np.intp]:
-    """Rows of largest joint entropy, one after the other: each the most uncertain given those before it.
-
-    Parameters
-    ----------
-    variance : array of shape (n_rows,)
-        var f at each candidate.
-    column : callable(i) -> array of shape (n_rows,)
-        cov(f, fᵢ).
-    noise : array of shape (n_rows,)
-        Variance of an observation at each candidate.
-    """
-    variance, largest = variance.copy(), float(variance.max(initial=0.0))
-    columns: list[Array] = []
-    chosen: list[int] = []
-    for _ in range(n):
-        best = int(np.argmax(np.where(np.isin(np.arange(len(variance)), chosen), -np.inf, variance)))
-        chosen.append(best)
-        # One more column of the pivoted Cholesky factor of the candidates' covariance.
-        left = column(best)
-        for earlier in columns:
-            left = left - earlier * earlier[best]
-        pivot = left[best] + noise[best]
-        # A point of which everything is known says nothing about the others.
-        left = left / math.sqrt(pivot) if pivot > _ROUNDING * (largest + noise[best]) else np.zeros_like(left)
-        columns.append(left)
-        variance = np.maximum(variance - left**2, 0.0)
-    return np.array(chosen, dtype=np.intp)
+        return self.data.center[j] + self.data.scale[j] * (process.mean(rows)[:, j] + deviations)
 
 
 def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:

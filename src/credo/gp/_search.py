@@ -1,19 +1,24 @@
-"""The search for hyperparameters: where it starts, which subsets of the rows it uses, and how it ended."""
+"""Hyperparameters: the search for their maximum, and draws from their posterior."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import Result
+from credo.core.estimator import Result, interval_level
+from credo.core.frames import Table
+from credo.core.learning import Draws, sample, scatter
+from credo.core.learning.ascent import metric_at
 from credo.core.learning.hyperparameters import Search, search, try_starts
-from credo.core.linalg import one_blas_thread
+from credo.core.linalg import n_threads, one_blas_thread
 from credo.gp._objective import EvidenceObjective
+from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
@@ -41,15 +46,6 @@ class Candidate:
     with_linear: EvidenceObjective | None = None
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The objective of the highest evidence, the search on it, and how it was chosen if there were several."""
-
-    objective: EvidenceObjective
-    found: Search
-    message: str
-
-
 def search_hyperparameters(
     candidates: Sequence[Candidate],
     *,
@@ -59,8 +55,10 @@ def search_hyperparameters(
     max_evaluations: int,
     rng: np.random.Generator,
     n_subset: int = SUBSET,
-) -> Choice:
+) -> tuple[EvidenceObjective, Search, str]:
     """The highest maximum of the evidence that the starts lead to, over all candidates.
+
+    Returns its objective, the search on it, and how it was chosen if there were several.
 
     Parameters
     ----------
@@ -129,7 +127,7 @@ def search_hyperparameters(
         # Inducing points and neighbours are chosen anew where the last search ended.
         rounds=1 if objective.rows.evidence_method == "exact" else _ROUNDS,
     )
-    return Choice(objective, found, _described(behind))
+    return objective, found, _described(behind)
 
 
 def _described(behind: Mapping[str, float]) -> str:
@@ -162,3 +160,79 @@ def result(found: Search) -> Result:
         gaps = ", ".join(f"{gap:.1f}" for gap in found.gaps[:3])
         message += f"; other local maxima are lower by {gaps} nats"
     return Result(best.converged, best.n_evaluations, message)
+
+
+# Predictions average over this many draws at most, and over fewer where their factors would take more bytes than this.
+_MOST, _FEWEST, _BYTES = 64, 16, 4e8
+
+
+def sample_hyperparameters(
+    objective: Any, mode: Array, *, variance_factor: float, n_draws: int, rng: np.random.Generator
+) -> tuple[Draws, Array, Array]:
+    """Draws by NUTS from starts around the mode: in natural units, as the vectors that predictions use, and their mean.
+
+    Parameters
+    ----------
+    variance_factor : float
+        The ratio of a variance in the units of y to one of standardised targets.
+    """
+    density = objective.log_posterior
+    metric = metric_at(density, mode)
+    starts = scatter(density, mode, metric=metric, random_state=rng)
+    draws = sample(
+        density,
+        starts,
+        names=objective.tree.names,
+        n_draws=n_draws,
+        metric=metric,
+        n_jobs=n_threads(),
+        random_state=rng,
+    )
+    kept = int(np.clip(_BYTES / (8 * len(objective.observations.Y) ** 2), _FEWEST, _MOST))
+    flat = draws.values.reshape(-1, draws.values.shape[2])
+    natural = np.array([_natural(objective, vector, variance_factor) for vector in flat]).reshape(draws.values.shape)
+    # R-hat and effective sizes depend on ranks, which a change of units doesn't change.
+    return replace(draws, values=natural), draws.thinned(kept), flat.mean(axis=0)
+
+
+def _natural(objective: Any, vector: Array, variance_factor: float) -> list[float]:
+    """The entries of the vector in natural units, variances in those of y."""
+    kernel, noise = objective.kernel_at(vector), objective.learned_noise(vector)
+    values = objective.tree.unflatten(vector).natural
+    values |= {f"kernel.{path}": value for path, value in (variance_factor * kernel).params.items()}
+    values["noise"] = variance_factor * noise
+    entries = []
+    for name in objective.tree.names:
+        path, _, entry = name.partition("[")
+        entries.append(float(values[path][int(entry[:-1])] if entry else values[path]))
+    return entries
+
+
+def drawn_summary(draws: Draws, kernel: Kernel, columns: list[str], *, level: float) -> Table:
+    """Mean, standard deviation and interval of each parameter, over all draws."""
+    flat = draws.values.reshape(-1, draws.values.shape[2])
+    tail = 0.5 * (1.0 - interval_level(level))
+    lower, upper = np.quantile(flat, [tail, 1.0 - tail], axis=0)
+    return Table(
+        f"Gaussian process with sampled hyperparameters, around {kernel!r}",
+        {
+            "parameter": [_named(name, kernel, columns) for name in draws.names],
+            "estimate": flat.mean(axis=0).tolist(),
+            "sd": flat.std(axis=0, ddof=1).tolist(),
+            "lower": lower.tolist(),
+            "upper": upper.tolist(),
+            "R-hat": draws.r_hat.tolist(),
+            "ESS": np.fmin(draws.ess_bulk, draws.ess_tail).round().tolist(),
+        },
+        notes=(draws.message,),
+    )
+
+
+def _named(name: str, kernel: Kernel, columns: list[str]) -> str:
+    """A parameter as the summary calls it, with the name of the column or group that an entry is for."""
+    path, _, entry = name.partition("[")
+    plain = "noise variance" if path == "noise" else path.removeprefix("kernel.")
+    if not entry:
+        return plain
+    owners = kernel.owners(plain, columns)
+    return f"{plain}[{entry}" if owners is None else f"{plain} of {owners[int(entry[:-1])]}"

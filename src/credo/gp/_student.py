@@ -19,6 +19,7 @@ At the maximum over e only h depends on scale and df, and only ln p on the kerne
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -30,10 +31,9 @@ from credo.core.fields import each
 from credo.core.inference.site_updates import Mixing
 from credo.core.params import Parameter, ParameterTree
 from credo.distributions._student_t import t_variance
-from credo.gp._data import median_and_spread
 from credo.gp._noise import Found, Noise
 from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
-from credo.gp._observations import Process, TrainingData
+from credo.gp._observations import Process, TrainingData, median_and_spread
 from credo.gp._posterior import FittedNoise
 from credo.kernels import Kernel
 from credo.likelihoods import StudentT as StudentTLikelihood
@@ -75,21 +75,23 @@ class StudentObjective(EvidenceObjective):
         assert isinstance(level, Parameter) and isinstance(excess, Parameter)
         return StudentTLikelihood(math.sqrt(float(level.value)), MIN_DF + float(excess.value))
 
-    def noise_at(self, vector: Array) -> tuple[Array, float]:
-        """The variance of each row's normal site, and the bound."""
-        found = self._maximum(self.kernel_at(vector), self.noise(vector))
-        return found.process.noise, found.value
+    def found(self, data: TrainingData, theta: Array, thetas: Array) -> Found:
+        """The variance of each row's normal site."""
+        likelihood = self.noise(theta)
+        found = self._maximum(self.kernel_at(theta), likelihood)
+        rows, levels = found.process.noise[None], np.array([likelihood.scale**2])
+        return Found(FittedStudentT(rows=rows, levels=levels, df=likelihood.df), found.value)
 
-    def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        """The bound on ln p(y) of the standardised targets, and its gradient with respect to the vector."""
+    def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
+        """The bound on ln p(y)."""
         likelihood = self.noise(vector)
         found = self._maximum(self.kernel_at(vector), likelihood)
-        if not gradient:
-            return found.value, np.empty(0)
-        weight = self.observations.weight
-        by_noise = [float(weight @ part) for part in likelihood.by_parameters(found.squares)]
-        natural = np.concatenate([found.process.gradient().by_kernel, by_noise])
-        return found.value, natural * self.tree.derivative(vector)
+
+        def natural() -> Array:
+            by_noise = [float(self.observations.weight @ part) for part in likelihood.by_parameters(found.squares)]
+            return np.concatenate([found.process.gradient().by_kernel, by_noise])
+
+        return found.value, natural
 
     def _maximum(self, kernel: Kernel, likelihood: StudentTLikelihood) -> _Bound:
         """The maximum of the bound over the expected squares, by fixed-point iterations with Anderson mixing."""
@@ -174,19 +176,9 @@ class StudentT(Noise):
         """Outliers change neither."""
         return median_and_spread(Y, weight)
 
-    def objective(
-        self, data: TrainingData, kernel: Kernel, *, noise_kernel: Kernel, hyperpriors: bool = True, fixed: bool = False
-    ) -> StudentObjective:
+    def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> StudentObjective:
         """Rows of equal inputs have sites of their own."""
-        return StudentObjective(
-            kernel=kernel, observations=data.observations(kernel, merged=False), hyperpriors=hyperpriors
-        )
-
-    def found(self, objective: Any, data: TrainingData, theta: Array, thetas: Array) -> Found:
-        likelihood = objective.noise(theta)
-        sites, bound = objective.noise_at(theta)
-        noise = FittedStudentT(rows=sites[None], levels=np.array([likelihood.scale**2]), df=likelihood.df)
-        return Found(noise, bound)
+        return StudentObjective(kernel=kernel, observations=data.observations(kernel, merged=False))
 
     def evidence_base(self, base: str) -> str:
         return base.replace("mean of y", "median of y").replace("variance of y", "interquartile range of y")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,20 +135,10 @@ def _ratios(z: float) -> tuple[float, float]:
     return math.sqrt(math.pi / 2) * float(erfcx(-z / math.sqrt(2))) * inverse, inverse
 
 
-class Surface(Protocol):
-    """A function over the unit cube with a gradient."""
-
-    def values(self, rows: Array) -> Array:
-        """The function at each row."""
-        ...
-
-    def slope(self, row: Array) -> tuple[float, Array]:
-        """The function at one row, and its gradient."""
-        ...
-
-
 class LogImprovement:
     """ln of the improvement on the incumbent x* that one measurement is expected to show, as a surface.
+
+    A surface is a function over the unit cube: `values` at rows, and `slope`, value and gradient at one row.
 
     x* is the training row of smallest posterior mean. Without noise f(x*) is known, and this is ln EI. With noise
     neither f(x*) nor, after the measurement, f(x) is known. What matters then is the difference f(x*) − f(x), of
@@ -243,7 +233,7 @@ class LogSuccess:
         return value, slopes[good].sum(axis=0) / weights[good].sum() - slopes.sum(axis=0) / weights.sum()
 
 
-def ascend(surfaces: Sequence[Surface], start: Array, *, max_evaluations: int = 60) -> Array:
+def ascend(surfaces: Sequence[LogImprovement | LogSuccess], start: Array, *, max_evaluations: int = 60) -> Array:
     """The row of the unit cube where L-BFGS ends on the sum of the surfaces.
 
     The search is in t with x = (1 + sin t)/2 (Box 1966), which needs no bounds and reaches those of the cube.

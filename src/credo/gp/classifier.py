@@ -28,15 +28,18 @@ from credo.core.notices import warn
 from credo.core.parts import refuse_parts
 from credo.core.seeds import generator
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
-from credo.gp._class_inference import INFERENCES, ClassificationObjective, sample_jointly, sample_latent
-from credo.gp._class_posterior import (
+from credo.gp._classes import (
+    INFERENCES,
     NO_LATENT,
     ONE_THREAD,
+    ClassificationObjective,
     ClassPosterior,
     DrawsPosterior,
     SitePosterior,
     SoftmaxPosterior,
     TwoClasses,
+    sample_jointly,
+    sample_latent,
 )
 from credo.gp._gaussian_process import GaussianProcess, KernelName
 from credo.gp._observations import TrainingData

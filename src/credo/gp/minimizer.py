@@ -16,7 +16,7 @@ from sklearn.base import clone
 from credo.core.estimator import positive_integer
 from credo.core.linalg import one_blas_thread
 from credo.core.seeds import generator
-from credo.gp.acquisition import LogImprovement, LogSuccess, Surface, ascend
+from credo.gp.acquisition import LogImprovement, LogSuccess, ascend
 from credo.gp.regressor import GPRegressor
 from credo.kernels import Matern52
 
@@ -321,7 +321,7 @@ class Minimizer:
     def _best_row(self) -> Array:
         """Where the expected improvement is largest, given all values and the pending points."""
         model = self._believing()
-        surfaces: list[Surface] = [LogImprovement(model)]
+        surfaces: list[LogImprovement | LogSuccess] = [LogImprovement(model)]
         U, good = self._box.unit(self._X), np.isfinite(self._y)
         if not good.all():
             surfaces.append(LogSuccess(U[good], U[~good]))

@@ -15,8 +15,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
+    FLAT,
     INTEGRATED,
     MAXIMISED,
+    SCALED,
     ConvergenceWarning,
     Evidence,
     FitWarning,
@@ -24,27 +26,26 @@ from credo.core.estimator import (
     Result,
     check_magnitude,
     choice,
+    evidence_base,
     numeric,
     positive_integer,
 )
 from credo.core.fields import Inner
 from credo.core.frames import Table
-from credo.core.inference import Paths
+from credo.core.inference import InducingFeatures, Paths
 from credo.core.learning import Draws
 from credo.core.notices import warn
 from credo.core.parts import Parts, in_parts, parts_of
 from credo.core.seeds import generator
 from credo.distributions import Distribution, MultivariateNormal
 from credo.gp._counts import Poisson
-from credo.gp._data import targets
-from credo.gp._gaussian_process import GaussianProcess, KernelName, process_base
+from credo.gp._gaussian_process import GaussianProcess, KernelName, is_scalable
 from credo.gp._heteroscedastic import Heteroscedastic
 from credo.gp._noise import Found, Gaussian, Noise
-from credo.gp._observations import Process, TrainingData
-from credo.gp._parts import features_of, independent_points, row_sums, survey
+from credo.gp._observations import Process, TrainingData, targets
+from credo.gp._parts import row_sums, survey
 from credo.gp._posterior import Posterior, Tails
-from credo.gp._sampling import drawn_summary, sample_hyperparameters
-from credo.gp._search import FEW, few_threads
+from credo.gp._search import FEW, drawn_summary, few_threads, sample_hyperparameters
 from credo.gp._student import FittedStudentT, StudentT
 from credo.kernels import Kernel
 
@@ -253,7 +254,7 @@ class GPRegressor(Regressor, GaussianProcess):
                 data, rng, n_subset=n_subset, from_data=self.standardize, n_rows=n_rows
             )
             self.draws_, self.thetas_, self.theta_weights_ = None, self.theta_[None], np.ones(1)
-            integrated, n_points = None, _n_points(objective.n_rows)
+            integrated, n_points = None, _n_points(objective.n_rows)[0]
             if self.hyperparameters == "sample" and self.theta_names_:
                 self._sample_hyperparameters(objective, data, rng)
             elif self._is_integrated() and n_points > 1 and n_rows is None:
@@ -430,7 +431,7 @@ class GPRegressor(Regressor, GaussianProcess):
         The same at every row unless the noise is heteroscedastic. Several columns of y add an axis at the end.
         """
         rows = self._predict_rows(X)
-        return self._columns(np.sqrt(self.posterior_.noise_variance(rows)))
+        return self._stacked(list(np.sqrt(self.posterior_.noise_variance(rows)).T))
 
     def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
         """Row numbers of the n points of a pool to measure next: each has the largest variance given those before it.
@@ -443,13 +444,10 @@ class GPRegressor(Regressor, GaussianProcess):
         return self.posterior_.suggest(rows, n)
 
     def _mean(self, rows: Array) -> Array:
-        return self._columns(self.posterior_.mean(rows))
+        return self._stacked(list(self.posterior_.mean(rows).T))
 
     def _std(self, rows: Array) -> Array:
         return self._stacked([dist.std for dist in self.posterior_.predictive(rows)])
-
-    def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        return self._outputs(self.posterior_.predictive(rows, latent=latent))
 
     def _covariance(self, rows: Array) -> Array:
         """(n, n), or (n, n, n_targets) where y has several columns."""
@@ -458,9 +456,6 @@ class GPRegressor(Regressor, GaussianProcess):
 
     def _outputs(self, parts: list[Any]) -> Any:
         return parts[0] if self.posterior_.data.is_single else parts
-
-    def _columns(self, table: Array) -> Array:
-        return table[:, 0] if self.posterior_.data.is_single else table
 
     def _stacked(self, parts: list[Array]) -> Array:
         return np.array(parts[0]) if self.posterior_.data.is_single else np.stack(parts, axis=-1)
@@ -521,13 +516,9 @@ class GPRegressor(Regressor, GaussianProcess):
         return noise.methods, f'noise="{noise.name}"' if noise.is_variational else "a noise variance of zero"
 
     def _make_objective(self, data: TrainingData, kernel: Kernel) -> Any:
-        return self._noise().objective(
-            data,
-            kernel,
-            noise_kernel=self._named_kernel(self._default_name(data.method)),
-            hyperpriors=self.hyperpriors,
-            fixed=self.hyperparameters == "fixed",
-        )
+        noise_kernel = self._named_kernel(self._default_name(data.method))
+        made = self._noise().objective(data, kernel, noise_kernel, self.hyperparameters == "fixed")
+        return replace(made, hyperpriors=self.hyperpriors)
 
     def _is_integrated(self) -> bool:
         """Whether hyperparameters are averaged over, if there are any and rows aren't too many."""
@@ -536,11 +527,10 @@ class GPRegressor(Regressor, GaussianProcess):
 
     def _sample_hyperparameters(self, objective: Any, data: TrainingData, rng: np.random.Generator) -> None:
         """Chains from around the maximum; `theta_` becomes the mean of their draws."""
-        found = sample_hyperparameters(
+        self.draws_, self.thetas_, self.theta_ = sample_hyperparameters(
             objective, self.theta_, variance_factor=data.variance_factor, n_draws=int(self.n_draws), rng=rng
         )
-        self.draws_, self.thetas_, self.theta_ = found.draws, found.thetas, found.center
-        self.theta_weights_ = np.full(len(found.thetas), 1 / len(found.thetas))
+        self.theta_weights_ = np.full(len(self.thetas_), 1 / len(self.thetas_))
         self.result_ = Result(self.draws_.converged, self.draws_.n_evaluations, self.draws_.message)
         if not self.draws_.converged:
             warn(self.draws_.message, ConvergenceWarning, stacklevel=3)
@@ -554,12 +544,12 @@ class GPRegressor(Regressor, GaussianProcess):
         tails = (Tails(),) * len(data.scale)
         posterior = noise.posterior(data, kernels, self.theta_weights_, found.noise, tails)
         processes = posterior.processes
-        learned = not (noise.is_variational or self.hyperparameters == "fixed") and noise.known is None
-        if self.tails == "learn" and learned:
+        is_learned = not (noise.is_variational or self.hyperparameters == "fixed") and noise.known is None
+        if self.tails == "learn" and is_learned:
             posterior = posterior.changed(processes, tails=posterior.learned_tails())
         if integrated is not None:
             # Without points of the hyperparameters that change predictions by next to nothing.
-            kept, posterior = posterior.thinned(_n_kept(len(data.X)))
+            kept, posterior = posterior.thinned(_n_points(len(data.X))[1])
             self.thetas_, self.theta_weights_ = self.thetas_[kept], posterior.weights
             self._add_to_message(f"predictions average over {len(kept)} sets of hyperparameters")
         message, advice = posterior.jitter_report()
@@ -573,22 +563,36 @@ class GPRegressor(Regressor, GaussianProcess):
             values = [value for value in (integrated, found.bound, processes[0].log_evidence) if value is not None]
             method = objective.rows.evidence_method if found.bound is None else "elbo"
             method = "laplace" if integrated is not None and method == "exact" else method
-            names = self._feature_names()
-            base = process_base(
-                objective.kernel,
-                mean=self.mean,
-                slopes=[names[j] for j in data.basis.columns],
-                standardize=self.standardize and not noise.counts,
-                learned="" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED,
-                noise_known=not noise.is_learned,
-                several=not data.is_single,
-            )
-            evidence = Evidence(data.in_units_of_y(values[0]), method, noise.evidence_base(base))
+            learned = "" if self.hyperparameters == "fixed" else MAXIMISED if integrated is None else INTEGRATED
+            base = self._evidence_base(objective.kernel, data, learned)
+            evidence = Evidence(data.in_units_of_y(values[0]), method, base)
         self.posterior_ = posterior.changed(posterior.processes, evidence=evidence)
+
+    def _evidence_base(self, kernel: Kernel, data: TrainingData, learned: str) -> str:
+        """What the evidence conditions on; `learned` says how hyperparameters were, and is empty if they were given.
+
+        Standardised targets take part of the model from y: a zero mean is then the mean of y, and a variance that isn't
+        learned is a share of the variance of y. So is the kernel of several targets, each in units of its own.
+        """
+        noise, names = self._noise(), self._feature_names()
+        standardize = self.standardize and not noise.counts
+        frozen = not data.is_single or not learned or not is_scalable(kernel)
+        if learned == INTEGRATED and standardize:
+            # The priors of variances are those of standardised targets.
+            learned = f"{INTEGRATED}, priors {SCALED}"
+        slopes = ", ".join(names[j] for j in data.basis.columns)
+        base = evidence_base(
+            intercept=FLAT if self.mean != "zero" else "mean of y" if standardize else "",
+            slopes=f"{FLAT} ({slopes}, standardised)" if slopes else "",
+            noise=(learned or (SCALED if standardize else "")) if noise.is_learned else "",
+            kernel=SCALED if standardize and frozen else "",
+            hyperparameters=learned if kernel.names else "",
+        )
+        return noise.evidence_base(base)
 
     def _found_noise(self, objective: Any, data: TrainingData) -> Found:
         """The noise at the hyperparameters."""
-        found = self._noise().found(objective, data, self.theta_, self.thetas_)
+        found: Found = objective.found(data, self.theta_, self.thetas_)
         if found.failure:
             self.result_ = replace(self.result_, converged=False, message=found.failure)
             warn(found.failure, ConvergenceWarning, stacklevel=4)
@@ -631,10 +635,10 @@ class GPRegressor(Regressor, GaussianProcess):
         posterior = self.posterior_
         data, kernel, level = posterior.data, posterior.kernels[0], float(posterior.noise.rows[0, 0])
         assert data.points is not None and posterior.evidence is not None
-        points = independent_points(kernel, data.points)
-        data, features = replace(data, points=points), features_of(kernel, points)
-        sums = row_sums(type(self).__name__, parts, features, data, noise=level)
-        value = sums.posterior(features, data.basis).log_evidence + sums.copies(level)
+        # Those that don't nearly depend on others, in an order in which K_uu has a Cholesky factor.
+        data = replace(data, points=InducingFeatures.of(kernel, data.points).points)
+        sums = row_sums(type(self).__name__, parts, kernel, data, noise=level)
+        value = sums.posterior(kernel, data).log_evidence + sums.copies(level)
         value -= (sums.weight - data.n_coefficients) * math.log(float(data.scale[0]))
         self.posterior_ = replace(posterior, data=data, sums=sums, evidence=replace(posterior.evidence, value=value))
         self._held_objective = None
@@ -651,11 +655,6 @@ class GPRegressor(Regressor, GaussianProcess):
             )
 
 
-def _n_points(n_rows: int) -> int:
-    """Points over which hyperparameters are integrated."""
-    return next((n for rows, n, _ in _POINTS if n_rows <= rows), 1)
-
-
-def _n_kept(n_rows: int) -> int:
-    """The most of them that predictions use."""
-    return next((most for rows, _, most in _POINTS if n_rows <= rows), _POINTS[-1][2])
+def _n_points(n_rows: int) -> tuple[int, int]:
+    """Points over which hyperparameters are integrated, and the most of them that predictions use."""
+    return next(((n, most) for rows, n, most in _POINTS if n_rows <= rows), (1, _POINTS[-1][2]))
