@@ -131,14 +131,6 @@ def test_bad_sizes_are_refused():
         forward_selection(*hald(), max_size=0)
 
 
-def test_a_long_subset_is_cut_short_in_print():
-    X = np.random.default_rng(0).normal(size=(80, 12))
-    names = [f"measurement_{j}" for j in range(12)]
-    found = forward_selection(pd.DataFrame(X, columns=names), X.sum(axis=1))
-    assert len(found.selected) == 12 and max(map(len, str(found.table()).splitlines())) <= 80
-    assert str(found.table()).endswith("smallest BIC: measurement_0 + measurement_1 + measurement_2 and 9 more")
-
-
 def test_names_and_weights_come_through_the_door_of_the_estimators():
     X, y = hald()
     assert forward_selection(named(X.copy(), ["a", "b", "c", "d"]), y).names == ("a", "b", "c", "d")

@@ -428,12 +428,12 @@ def test_files_with_impossible_attributes_are_refused(search, tmp_path):
     forged = {
         "moments_": [replace(moments, cov=np.eye(1)), replace(moments, noise=-1.0), replace(moments, noise=np.nan)],
         "design_": [replace(design, yy=0.0), replace(design, unit=-design.unit), replace(design, X=design.X * np.nan)],
-        "slab_": [{}, {**slab, "n": 1e9}, {**slab, "name": "none"}, {**slab, "d": 2.5}, {**slab, "more": 1}, 3],
+        "slab_": [replace(slab, n=1e9), replace(slab, form=3), replace(slab, ridge=-1.0), 3],
         "map_model_": [(99,), (0.5,)],
         "copies_": [((0, 99),)],
         "best_subsets_": [((-1,),)],
         "search_": ["none", 3],
-        "prior_inclusion_": [2.0, "none"],
+        "prior_": [replace(model.prior_, d=99), replace(model.prior_, inclusion=-0.5), 3],
     }
     for name, values in forged.items():
         before = getattr(model, name)

@@ -57,8 +57,9 @@ class Table:
     title: str
     columns: Mapping[str, Sequence[Any]]
     notes: Sequence[str] = field(default=())
-    # The most rows that are printed.
+    # The most rows that are printed, and characters of a text.
     most: int = 400
+    width: int = 1000
 
     @classmethod
     def of_estimates(cls, title: str, lines: Iterable[tuple[str, Any]], *, notes: Sequence[str] = ()) -> Table:
@@ -82,8 +83,9 @@ class Table:
         }
 
     def cells(self) -> list[list[str]]:
-        """The shown columns as rows of text, with numbers to five significant digits."""
-        return [[_text(value) for value in row] for row in zip(*self.shown().values(), strict=True)]
+        """The shown columns as rows of text, with numbers to five significant digits; long texts are cut."""
+        texts = [[_text(value) for value in row] for row in zip(*self.shown().values(), strict=True)]
+        return [[text if len(text) <= self.width else f"{text[: self.width - 1]}…" for text in row] for row in texts]
 
     def __str__(self) -> str:
         shown, rows = self.shown(), self.cells()

@@ -9,8 +9,9 @@
 coefficient and `hard_threshold` its counterpart for subset selection; `forward_selection` adds one column after
 another. Few columns are enumerated, many are sampled by MCMC.
 
-`ModelPosterior`, `Design`, `Moments`, `Standard` and `ClassAverage` are contained in model files: their names here
-are part of the file format. What does not belong here: coordinate descent itself (`credo.core.learning.coordinate`).
+`ModelPosterior`, `ModelPrior`, `Design`, `Slab`, `Moments`, `Standard` and `ClassAverage` are contained in model files:
+their names here are part of the file format. What does not belong here: coordinate descent itself
+(`credo.core.learning.coordinate`).
 """
 
 from credo.sparse._dependence import Dependence as Dependence
@@ -20,6 +21,7 @@ from credo.sparse._laplace import Standard as Standard
 from credo.sparse._models import ModelPosterior as ModelPosterior
 from credo.sparse._models import ModelPrior as ModelPrior
 from credo.sparse._models import Moments as Moments
+from credo.sparse._slabs import Slab as Slab
 from credo.sparse.cross_validation import LassoCV
 from credo.sparse.forward_selection import Selection, forward_selection
 from credo.sparse.lasso import ElasticNet, Lasso, LassoPath, hard_threshold, lasso_path, soft_threshold

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import check_places, check_positive, check_shapes
+from credo.core.fields import Axes, Finite, Increasing, Places, Positive, Size
 from credo.core.parts import RowSummary, row_summary
 from credo.sparse._dependence import DEPENDENT, lengths, unit_columns
 
@@ -46,24 +46,17 @@ class Design:
         The number of distinct rows, where the columns can reproduce the target; otherwise infinite.
     """
 
-    X: Array
-    y: Array
-    kept: NDArray[np.intp]
-    unit: Array
-    x_mean: Array
-    least: Array
-    yy: float
-    y_mean: float
-    n: float
-    n_features: int
-    n_rows: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, X="m r", y="m", kept="r", unit="r", x_mean="r", least="r", yy="", y_mean="", n="")
-        check_places(self, "kept", self.n_features)
-        if (np.diff(self.kept) <= 0).any():
-            raise ValueError("kept must be in order, each column once")
-        check_positive(self, "n", "yy", "unit", "n_rows")
+    X: Annotated[Array, Axes("m R")]
+    y: Annotated[Array, Axes("m")]
+    kept: Annotated[NDArray[np.intp], Axes("R"), Places("d"), Increasing]
+    unit: Annotated[Array, Axes("R"), Positive]
+    x_mean: Annotated[Array, Axes("R")]
+    least: Annotated[Array, Axes("R")]
+    yy: Annotated[float, Finite, Positive]
+    y_mean: Annotated[float, Finite]
+    n: Annotated[float, Finite, Positive]
+    n_features: Annotated[int, Size("d")]
+    n_rows: Annotated[float, Positive]
 
     @classmethod
     def of(cls, X: Array, y: Array, weight: Array | None = None, *, unit: str = "length") -> Design:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln, softmax
 
-from credo.core.estimator import check_positive, check_shapes
+from credo.core.fields import Axes, Finite, NonNegative, Positive
 
 Array = NDArray[np.float64]
 Model = tuple[int, ...]
@@ -27,7 +27,7 @@ class ModelPrior:
     """
 
     d: int
-    inclusion: float | tuple[float, float]
+    inclusion: Annotated[float | tuple[float, float], Positive]
 
     @classmethod
     def of(cls, inclusion: Any, d: int) -> ModelPrior:
@@ -89,14 +89,10 @@ def recommended_prior(d: int, n: float) -> str:
 class Moments:
     """Inclusion, mean and covariance of coefficients over all models; and the variance of the noise."""
 
-    inclusion: Array
-    mean: Array
-    cov: Array
-    noise: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, inclusion="r", mean="r", cov="r r", noise="")
-        check_positive(self, "inclusion", "noise", zero=True)
+    inclusion: Annotated[Array, Axes("R"), NonNegative]
+    mean: Annotated[Array, Axes("R")]
+    cov: Annotated[Array, Axes("R R")]
+    noise: Annotated[float, Finite, NonNegative]
 
 
 @dataclass(frozen=True)
@@ -124,23 +120,22 @@ class ModelPosterior:
         Convergence of the search.
     """
 
-    inclusion: Array
+    inclusion: Annotated[Array, Axes("d")]
     models: tuple[Model, ...]
-    probability: Array
-    log_evidence: Array
+    probability: Annotated[Array, Axes("m")]
+    log_evidence: Annotated[Array, Axes("m")]
     log_mass: float
     size_probability: Array = field(default_factory=lambda: np.empty(0))
     best_by_size: tuple[Model, ...] = ()
     moments: Moments | None = None
     sample: tuple[Model, ...] = ()
-    sample_weight: Array = field(default_factory=lambda: np.empty(0))
+    sample_weight: Annotated[Array, Axes("S")] = field(default_factory=lambda: np.empty(0))
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
     def _check_state(self) -> None:
-        d = len(self.inclusion)
         named = (j for model in (*self.models, *self.sample, *self.best_by_size) for j in model)
-        sizes = [(len(self.models), self.probability), (len(self.sample), self.sample_weight)]
-        if not all(0 <= j < d for j in named) or any(array.shape != (n,) for n, array in sizes):
+        each = (len(self.models), len(self.sample)) == (len(self.probability), len(self.sample_weight))
+        if not each or not all(0 <= j < len(self.inclusion) for j in named):
             raise ValueError("models name columns that aren't there, or have no probability each")
 
     @property

@@ -26,7 +26,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.special import expit, gammaln
 
 from credo.core.estimator import FLAT, JEFFREYS, evidence_base, positive
+from credo.core.fields import Finite, NonNegative, Positive
 from credo.core.learning.integration import gauss_nodes
 from credo.distributions import t_variance
 from credo.sparse._slabs_jit import CELLS, FLOOR, LINEAR, LOG, TABLE, Formula, log_evidences
@@ -73,9 +74,9 @@ class Slab:
     n_rows : the number of distinct rows, where that is smaller than n
     """
 
-    n: float
-    yy: float
-    form: int = LOG
+    n: Annotated[float, Finite, Positive]
+    yy: Annotated[float, Finite, Positive]
+    form: Literal[0, 1, 2] = LOG
     start: float = 0.0
     per_column: float = 0.0
     slope: float = 0.0
@@ -83,7 +84,7 @@ class Slab:
     factor: float = 0.0
     volume: float = 0.0
     lost: float = 0.0
-    ridge: float = 0.0
+    ridge: Annotated[float, Finite, NonNegative] = 0.0
     noise: float | None = None
     method: str = "exact"
     base: str = evidence_base(intercept=FLAT, noise=JEFFREYS)

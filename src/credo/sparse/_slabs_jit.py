@@ -5,7 +5,7 @@ from densities and quadrature: `tests/reference/slabs.py`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ Array = NDArray[np.float64]
 # A fit that leaves a smaller share of the variation of y counts as perfect.
 FLOOR = 1e-24
 # Forms of the evidence; see `log_evidence`.
-LOG, LINEAR, TABLE = 0, 1, 2
+LOG: Final = 0
+LINEAR: Final = 1
+TABLE: Final = 2
 # Cells of the splines for each unit of −ln(1 − R²).
 CELLS = 16
 

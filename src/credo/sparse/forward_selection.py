@@ -18,7 +18,7 @@ from credo.sparse._design import Design
 from credo.sparse._models import Model, in_table
 from credo.sparse._slabs import Slab, bic, bic_slab
 from credo.sparse._slabs_jit import FLOOR
-from credo.sparse.spike_slab import short_name, target_messages
+from credo.sparse.spike_slab import subset_name, target_messages
 
 Array = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class Selection:
                 "BIC": self.bic.tolist(),
                 "EBIC": self.ebic.tolist(),
             },
-            notes=(f"smallest {self.criterion.upper()}: {short_name(self.selected, self.names)}",),
+            notes=(f"smallest {self.criterion.upper()}: {subset_name(self.selected, self.names)}",),
         )
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +23,12 @@ from credo.core.estimator import (
     FitWarning,
     Regressor,
     Result,
-    check_shapes,
     choice,
     interval_level,
     linear_effects,
     positive_integer,
 )
+from credo.core.fields import Axes, Inner
 from credo.core.frames import Table
 from credo.core.linalg import parallel_map
 from credo.core.notices import warn
@@ -46,39 +46,10 @@ from credo.sparse._slabs import LEAST_DF, Slab, bic, bic_slab, slab_of
 
 Array = NDArray[np.float64]
 
-# Rows of a printed table.
-_SHOWN = 50
-# Characters of a printed subset, and how many of its column indices; and characters beside size, R² and BIC, so that
-# lines have 80 characters.
-_WIDTH, _PLACES, _NARROW = 60, 8, 48
+# Rows of a printed table of coefficients, and characters of a printed subset.
+_SHOWN, _WIDTH = 50, 48
 # Compared to a column of unit length, the square of this is lost to rounding.
 _ROUNDING = 1e-13
-
-
-class _Places(tuple[int, ...]):
-    """The column indices of a subset, abbreviated in print."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        if len(self) <= _PLACES:
-            return super().__str__()
-        return f"({', '.join(map(str, self[: _PLACES - 1]))}, … {len(self)} in all)"
-
-
-class _Subset(str):
-    """A subset by the names of its columns, abbreviated in print."""
-
-    short: str
-
-    def __str__(self) -> str:
-        return self.short
-
-    @classmethod
-    def of(cls, model: Model, names: Sequence[str], *, width: int) -> Self:
-        subset = cls(subset_name(model, names))
-        subset.short = short_name(model, names, width=width)
-        return subset
 
 
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
@@ -86,18 +57,18 @@ def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
     models = posterior.models
     whole = "the visited models' probability" if "revisited" in posterior.diagnostics else "the posterior probability"
     shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of {whole}"
-    subsets = [_Subset.of(model, names, width=_WIDTH) for model in models]
     return Table(
         "Most probable models",
         {
-            "model": subsets,
+            "model": [subset_name(model, names) for model in models],
             "probability": posterior.probability.tolist(),
             "log evidence": posterior.log_evidence.tolist(),
             "size": [len(model) for model in models],
-            "columns": [_Places(model) for model in models],
+            "columns": list(models),
         },
-        notes=(f"{len(models)} models with {shown}", *_abbreviated(subsets)),
+        notes=(f"{len(models)} models with {shown}",),
         most=12,
+        width=_WIDTH,
     )
 
 
@@ -106,40 +77,21 @@ def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) 
     slab = bic_slab(design.n, design.yy)
     bare = [model for model in posterior.best_by_size if set(model) <= set(design.kept.tolist())]
     rests = [design.rest(design.places(model)) for model in bare]
-    subsets = [_Subset.of(model, names, width=_NARROW) for model in bare]
     return Table(
         "Best subset of each size",
         {
             "size": [len(model) for model in bare],
-            "subset": subsets,
+            "subset": [subset_name(model, names) for model in bare],
             "R2": [1.0 - rest for rest in rests],
             "BIC": [float(bic(slab, len(model), rest)) for model, rest in zip(bare, rests, strict=True)],
         },
-        notes=_abbreviated(subsets),
+        width=_WIDTH,
     )
-
-
-def _abbreviated(subsets: Sequence[_Subset]) -> list[str]:
-    cut = any(subset.short != subset for subset in subsets)
-    return ["long subsets are abbreviated; to_frame() has them in full"] if cut else []
 
 
 def subset_name(model: Model, names: Sequence[str]) -> str:
     """A subset by the names of its columns."""
     return " + ".join(names[j] for j in model) if model else "(none)"
-
-
-def short_name(model: Model, names: Sequence[str], *, width: int = _WIDTH) -> str:
-    """A subset by the first of its names, if all of them are too long for a line."""
-    words = subset_name(model, names)
-    if len(words) <= width:
-        return words
-    room = width - len(f" and {len(model)} more" if len(model) > 1 else "")
-    ends = np.cumsum([len(names[j]) + len(" + ") for j in model]) - len(" + ")
-    shown = max(int(np.count_nonzero(ends <= room)), 1)
-    first = subset_name(model[:shown], names)
-    first = first if len(first) <= room else f"{first[: room - 1]}…"
-    return f"{first} and {len(model) - shown} more" if shown < len(model) else first
 
 
 def constant_messages(flat: Sequence[int], names: Sequence[str]) -> list[str]:
@@ -279,8 +231,8 @@ class SubsetEstimator(Estimator):
     """Beside an estimator's base class: the posterior over models, and what is read off it."""
 
     _fits: Average | None
-    posterior_: ModelPosterior
-    inclusion_probabilities_: Array
+    posterior_: Annotated[ModelPosterior, Inner(d="d")]
+    inclusion_probabilities_: Annotated[Array, Axes("d")]
     map_model_: tuple[int, ...]
     median_model_: tuple[int, ...]
     best_subsets_: tuple[tuple[int, ...], ...]
@@ -293,12 +245,8 @@ class SubsetEstimator(Estimator):
 
     def _check_state(self) -> None:
         super()._check_state()
-        d = self.n_features_in_
-        check_shapes(self, {"d": d}, inclusion_probabilities_="d")
-        if len(self.posterior_.inclusion) != d:
-            raise ValueError("posterior_ belongs to another table")
         subsets = (self.map_model_, self.median_model_, *self.best_subsets_, *self.copies_)
-        if not all(0 <= j < d for subset in subsets for j in subset):
+        if not all(0 <= j < self.n_features_in_ for subset in subsets for j in subset):
             raise ValueError("a subset names columns that aren't there")
 
     coef_: Array
@@ -634,29 +582,21 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     intercept_std_: float
 
     _accepts_parts = True
-    design_: Design
-    moments_: Moments
-    slab_: dict[str, Any]
-    prior_inclusion_: float | str | tuple[float, float]
-    coef_: Array
+    design_: Annotated[Design, Inner(R="R", d="d")]
+    moments_: Annotated[Moments, Inner(R="R")]
+    slab_: Slab
+    prior_: ModelPrior
+    coef_: Annotated[Array, Axes("d")]
     intercept_: float
-    coef_std_: Array
+    coef_std_: Annotated[Array, Axes("d")]
 
     def _check_state(self) -> None:
         super()._check_state()
-        check_shapes(self, {"d": self.n_features_in_}, coef_="d", coef_std_="d")
-        if self.design_.n_features != self.n_features_in_ or len(self.moments_.mean) != len(self.design_.kept):
-            raise ValueError("design_ or moments_ belongs to another table")
-        d, sizes = self.slab_.get("d"), self.design_.sizes
+        design, slab = self.design_, self.slab_
         # After sampling, the design has only the columns of some stored model.
-        if not isinstance(d, int) or not sizes.pop("d") <= d <= self.n_features_in_:
-            raise ValueError(f"slab_ is of {d!r} columns")
-        if self.slab_.keys() != {"name", "g", "slab_variance", "noise_variance", "d", *sizes} or any(
-            self.slab_[name] != value for name, value in sizes.items()
-        ):
-            raise ValueError("slab_ belongs to another table")
-        # Both raise a ValueError where their arguments are wrong.
-        _ = slab_of(**self.slab_), self._prior
+        known = len(design.kept) <= self.prior_.d <= self.n_features_in_
+        if not known or (slab.n, slab.yy, slab.n_rows) != (design.n, design.yy, design.n_rows):
+            raise ValueError("slab_ or prior_ belongs to another table")
 
     def __init__(
         self,
@@ -706,7 +646,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         warn_of(messages)
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.moments is not None else "gibbs"
-        self._learn(design, dependence, slab, found)
+        self._learn(design, dependence, slab, prior, found)
         self._fits = None
         later = search_messages(found, slab, design, names)
         warn_of(later)
@@ -785,7 +725,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
                 f"{named(missing, self._feature_names())} can't be scored: constant, or in no stored model"
             )
         sizes = list(map(len, subsets))
-        return log_evidences(self.design_, slab_of(**self.slab_), subsets) + self._prior.log_prob(sizes)
+        return log_evidences(self.design_, self.slab_, subsets) + self.prior_.log_prob(sizes)
 
     def all_scores(self) -> Array:
         """ln p(γ)p(y | γ) of all subsets, in descending order, by enumerating them once more; for up to 20 columns.
@@ -830,7 +770,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
 
     def _average_of(self, models: Sequence[Model], probability: Array) -> Average:
         design = self.design_
-        parts = parts_of(design, slab_of(**self.slab_), models, probability)
+        parts = parts_of(design, self.slab_, models, probability)
         return Average(parts, self.moments_, design.kept, design.x_mean, design.y_mean)
 
     def _slab_arguments(self) -> dict[str, Any]:
@@ -849,14 +789,9 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         self._slab_arguments()
         return "length" if self.slab != "normal" else "variance" if self.slab_variance is None else "as given"
 
-    @property
-    def _prior(self) -> ModelPrior:
-        """The prior of the fit, even if the constructor's argument has been changed since."""
-        return ModelPrior.of(self.prior_inclusion_, self.slab_["d"])
-
     def _enumerate(self, design: Design, **options: Any) -> ModelPosterior:
         """Enumerate subsets of some of the columns, with the priors of the fit."""
-        return enumerate_models(design.X, design.y, slab_of(**self.slab_), self._prior, least=design.least, **options)
+        return enumerate_models(design.X, design.y, self.slab_, self.prior_, least=design.least, **options)
 
     def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
@@ -868,14 +803,15 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
             n_models=n_models, random_state=self.random_state,
         )  # fmt: skip
 
-    def _learn(self, design: Design, dependence: Dependence, slab: Slab, found: ModelPosterior) -> None:
+    def _learn(
+        self, design: Design, dependence: Dependence, slab: Slab, prior: ModelPrior, found: ModelPosterior
+    ) -> None:  # fmt: skip
         """Set the fitted attributes, in terms of the table's columns."""
         self._store(
             found, dependence, design.X, design.kept, least=design.least, proper=slab.ridge > 0, method=slab.method,
             base=slab.base,
         )  # fmt: skip
-        self.slab_ = {**self._slab_arguments(), **design.sizes}
-        self.prior_inclusion_ = self.prior_inclusion
+        self.slab_, self.prior_ = slab, prior
         if found.moments is None:
             averaged, weight = self.posterior_.averaged
             used = np.unique([j for model in (*self.posterior_.models, *averaged) for j in model]).astype(np.intp)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,14 +26,12 @@ from credo.core.estimator import (
     ConvergenceWarning,
     FitWarning,
     Result,
-    check_places,
-    check_positive,
-    check_shapes,
     choice,
     evidence_base,
     positive,
     positive_integer,
 )
+from credo.core.fields import Axes, Finite, NonNegative, Positive
 from credo.core.linalg import Factor
 from credo.core.notices import warn
 from credo.core.seeds import generator
@@ -172,15 +170,10 @@ class ClassAverage:
         W with WᵀW the covariance of θ.
     """
 
-    probability: Array
-    columns: NDArray[np.int64]
-    theta: Array
-    root: Array
-
-    def _check_state(self) -> None:
-        sizes = {"r": self.theta.shape[-1] - 1}
-        sizes = check_shapes(self, sizes, probability="m", columns="m r", theta="m r+1", root="m r+1 r+1")
-        check_positive(self, "probability", zero=True)
+    probability: Annotated[Array, Axes("m"), NonNegative]
+    columns: Annotated[NDArray[np.int64], Axes("m K")]
+    theta: Annotated[Array, Axes("m K+1")]
+    root: Annotated[Array, Axes("m K+1 K+1")]
 
     @classmethod
     def of(cls, modes: Sequence[Mode], probability: Array) -> ClassAverage:
@@ -296,24 +289,22 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     _title = "Spike and slab classification"
 
-    slab_variance_: float
+    slab_variance_: Annotated[float, Finite, Positive]
     average_: ClassAverage
     standard_: Standard
-    coef_: Array
-    intercept_: Array
-    coef_std_: Array
-    intercept_std_: Array
+    coef_: Annotated[Array, Axes("1 d")]
+    intercept_: Annotated[Array, Axes("1")]
+    coef_std_: Annotated[Array, Axes("1 d")]
+    intercept_std_: Annotated[Array, Axes("1")]
 
     def _check_state(self) -> None:
         super()._check_state()
-        sizes = {"d": self.n_features_in_}
-        check_shapes(self, sizes, coef_="k d", coef_std_="k d", intercept_="k")
-        check_places(self.standard_, "kept", sizes["d"])
-        places, kept = self.average_.columns, len(self.standard_.kept)
-        if places.min(initial=-1) < -1 or places.max(initial=-1) >= kept or len(self.classes_) != 2:
-            raise ValueError("average_ names columns that aren't there, or there aren't two classes")
-        if not 0.0 < self.slab_variance_ < np.inf:
-            raise ValueError("slab_variance_ must be a positive finite number")
+        places, kept = self.average_.columns, self.standard_.kept
+        inside = -1 <= places.min(initial=-1) <= places.max(initial=-1) < len(kept)
+        if not inside or not 0 <= kept.min(initial=0) <= kept.max(initial=0) < self.n_features_in_:
+            raise ValueError("average_ or standard_ names columns that aren't there")
+        if len(self.classes_) != 2:
+            raise ValueError("there aren't two classes")
 
     def __init__(
         self,
@@ -356,11 +347,9 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         if learns:
             choice("slab_variance", self.slab_variance, ("learn",))
         standard = self.standard_ = Standard.of(rows, weight)
-        data = Dataset(
-            np.ascontiguousarray(((rows[:, standard.kept] - standard.mean) / standard.scale).T),
-            codes.astype(np.float64), weight,
-            1.0 if learns else _variance(self.slab_variance),
-        )  # fmt: skip
+        ZT = np.ascontiguousarray(((rows[:, standard.kept] - standard.mean) / standard.scale).T)
+        variance = 1.0 if learns else _variance(self.slab_variance)
+        data = Dataset(ZT, codes.astype(np.float64), weight, variance)
         prior = ModelPrior.of(self.prior_inclusion, data.n_columns)
         dependence = dependence_of((data.ZT * np.sqrt(data.weight)).T)
         messages = [*self._column_messages(dependence), *prior.messages(float(weight.sum()), beta=True)]
