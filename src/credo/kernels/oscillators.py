@@ -60,7 +60,7 @@ class _OneColumn(CompiledKernel):
 class Harmonic(_OneColumn):
     """The position of a damped oscillator that is driven by white noise (celerite2's SHO; Foreman-Mackey et al. 2017).
 
-    With ω = 2π/period, t = ω|x − x′|, b = 1/(2·quality) and η² = |1 − b²|,
+    With ω = 2π/period, t = ω·abs(x − x′), b = 1/(2·quality) and η² = abs(1 − b²),
 
         variance · e^(−bt) (cos ηt + (b/η) sin ηt),
 
