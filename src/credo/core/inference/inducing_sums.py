@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from credo.core.estimator import check_positive, check_shapes
+from credo.core.fields import Axes, Finite, NonNegative, Positive
 from credo.core.linalg import Factor, one_blas_thread, parallel_map, pivoted_factor
 from credo.kernels import Kernel
 
@@ -45,17 +46,12 @@ class InducingSummary:
     2
     """
 
-    n: int
-    gram: Array
-    cross: Array
-    square: Array
-    log_noise: float
-    residual: float
-
-    def _check_state(self) -> None:
-        check_shapes(self, gram="m m", cross="m b", square="b b", log_noise="", residual="")
-        check_positive(self, "n")
-        check_positive(self, "residual", zero=True)
+    n: Annotated[int, Positive]
+    gram: Annotated[Array, Axes("m m")]
+    cross: Annotated[Array, Axes("m b")]
+    square: Annotated[Array, Axes("b b")]
+    log_noise: Annotated[float, Finite]
+    residual: Annotated[float, Finite, NonNegative]
 
     def merge(self, other: InducingSummary) -> InducingSummary:
         """The summary of both parts of the rows."""
