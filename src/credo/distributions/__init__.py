@@ -28,22 +28,7 @@ from credo.distributions._transform import BoxCox, Identity, Log, Transform, Yeo
 from credo.distributions._transformed import Transformed
 
 __all__ = [
-    "Bernoulli",
-    "BoxCox",
-    "Categorical",
-    "Distribution",
-    "Empirical",
-    "Identity",
-    "Log",
-    "Mixture",
-    "MultivariateNormal",
-    "Normal",
-    "PoissonLogNormal",
-    "Shape",
-    "Shaped",
-    "StudentT",
-    "Transform",
-    "Transformed",
-    "YeoJohnson",
-    "t_variance",
-]
+    "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "Identity", "Log", "Mixture",
+    "MultivariateNormal", "Normal", "PoissonLogNormal", "Shape", "Shaped", "StudentT", "Transform", "Transformed",
+    "YeoJohnson", "t_variance",
+]  # fmt: skip

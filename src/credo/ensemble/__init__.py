@@ -39,15 +39,6 @@ from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, Mixtur
 from credo.ensemble.target import TransformedTarget, choose_transform
 
 __all__ = [
-    "AdaBoostClassifier",
-    "BaggingClassifier",
-    "BaggingRegressor",
-    "Committee",
-    "Conformal",
-    "Diagnosis",
-    "MixtureOfExpertsClassifier",
-    "MixtureOfExpertsRegressor",
-    "ModelAverage",
-    "TransformedTarget",
-    "choose_transform",
-]
+    "AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor", "Committee", "Conformal", "Diagnosis",
+    "MixtureOfExpertsClassifier", "MixtureOfExpertsRegressor", "ModelAverage", "TransformedTarget", "choose_transform",
+]  # fmt: skip

@@ -25,27 +25,7 @@ from credo.kernels.periodic import Periodic, ZeroMeanPeriodic
 from credo.kernels.stationary import RBF, Exponential, Matern32, Matern52, RationalQuadratic
 
 __all__ = [
-    "RBF",
-    "Categorical",
-    "Columns",
-    "Constant",
-    "Cosine",
-    "Exp",
-    "Exponential",
-    "Function",
-    "Harmonic",
-    "Kernel",
-    "KernelCheck",
-    "Linear",
-    "Matern32",
-    "Matern52",
-    "Periodic",
-    "Polynomial",
-    "Product",
-    "RationalQuadratic",
-    "Sum",
-    "White",
-    "ZeroMeanPeriodic",
-    "check_kernel",
-    "from_function",
-]
+    "RBF", "Categorical", "Columns", "Constant", "Cosine", "Exp", "Exponential", "Function", "Harmonic", "Kernel",
+    "KernelCheck", "Linear", "Matern32", "Matern52", "Periodic", "Polynomial", "Product", "RationalQuadratic", "Sum",
+    "White", "ZeroMeanPeriodic", "check_kernel", "from_function",
+]  # fmt: skip

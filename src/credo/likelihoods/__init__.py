@@ -21,12 +21,6 @@ from credo.likelihoods.bernoulli import Bernoulli, expected_sigmoid, expected_si
 from credo.likelihoods.student_t import StudentT
 
 __all__ = [
-    "Bernoulli",
-    "Gaussian",
-    "Likelihood",
-    "Poisson",
-    "StudentT",
-    "Tempered",
-    "expected_sigmoid",
+    "Bernoulli", "Gaussian", "Likelihood", "Poisson", "StudentT", "Tempered", "expected_sigmoid",
     "expected_sigmoid_fast",
-]
+]  # fmt: skip

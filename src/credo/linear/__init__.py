@@ -41,19 +41,7 @@ from credo.linear.perceptron import Perceptron
 from credo.linear.ridge import Ridge, ridge_path
 
 __all__ = [
-    "BaselineClassifier",
-    "BaselineRegressor",
-    "BayesianLinearRegression",
-    "BayesianLogisticRegression",
-    "LMSRegression",
-    "LeastSquaresClassifier",
-    "LinearDiscriminant",
-    "LinearRegression",
-    "LogisticRegression",
-    "NaiveForecast",
-    "Perceptron",
-    "Ridge",
-    "RowSummary",
-    "ridge_path",
-    "summarize",
-]
+    "BaselineClassifier", "BaselineRegressor", "BayesianLinearRegression", "BayesianLogisticRegression",
+    "LMSRegression", "LeastSquaresClassifier", "LinearDiscriminant", "LinearRegression", "LogisticRegression",
+    "NaiveForecast", "Perceptron", "Ridge", "RowSummary", "ridge_path", "summarize",
+]  # fmt: skip

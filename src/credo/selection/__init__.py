@@ -24,21 +24,6 @@ from credo.selection._measures import MEASURES, Measure, bic, description_length
 from credo.selection._select import BASELINE, NAIVE, Gap, Selection, gap
 
 __all__ = [
-    "BASELINE",
-    "MEASURES",
-    "NAIVE",
-    "Comparison",
-    "Component",
-    "Gap",
-    "HeldOut",
-    "KernelSearch",
-    "Measure",
-    "Score",
-    "Selection",
-    "Step",
-    "bic",
-    "compare",
-    "description_length",
-    "gap",
-    "search_kernel",
-]
+    "BASELINE", "MEASURES", "NAIVE", "Comparison", "Component", "Gap", "HeldOut", "KernelSearch", "Measure", "Score",
+    "Selection", "Step", "bic", "compare", "description_length", "gap", "search_kernel",
+]  # fmt: skip

@@ -26,9 +26,6 @@ from credo.trees.stump import Stumps as Stumps
 from credo.trees.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
-    "BoostedTreesClassifier",
-    "BoostedTreesRegressor",
-    "DecisionStump",
-    "DecisionTreeClassifier",
+    "BoostedTreesClassifier", "BoostedTreesRegressor", "DecisionStump", "DecisionTreeClassifier",
     "DecisionTreeRegressor",
-]
+]  # fmt: skip

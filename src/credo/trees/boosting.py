@@ -35,6 +35,8 @@ from credo.distributions import Distribution, Normal
 from credo.trees._jit import add_trees
 from credo.trees._tree import Index, Nodes, shares
 
+Array = NDArray[np.float64]
+
 # One row in this many validates the number of rounds, if there are 15 or more.
 VALIDATION = 5
 
@@ -99,74 +101,66 @@ class BoostedTrees(Nodes):
         return shares(self.feature, self.gain, n_features)
 
 
-@dataclass(frozen=True)
-class Boosted:
-    """Trees fitted to all rows, and the loss of each row that validated the number of rounds (empty without any)."""
+@dataclass
+class Task:
+    """Rows with targets and weights, how they are fitted, and the loss of each row, `loss(y, F)`.
 
-    trees: BoostedTrees
-    losses: Array
-
-
-def boost(
-    builder: Any,
-    X: Array,
-    y: Array,
-    weight: Array,
-    strata: NDArray[Any],
-    key: Index,
-    loss: Callable[[Array, Array], Array],
-    max_rounds: int,
-) -> Boosted:
-    """Fit with the number of rounds that has the least loss on a fifth of the rows, then with that number to all.
-
-    `loss(y, F)` gives the loss of each row. The fifth is spread evenly over equal `strata`, in the order of `key`.
+    A fifth of the rows validates the number of rounds, spread evenly over equal `strata`, in the order of `key`.
     """
-    # Of a column without any value, scikit-learn makes no bins.
-    X = np.where(np.isnan(X).all(axis=0), 0.0, X)
-    held = _held_out(strata, key)
-    # With fewer numbers, several threads would spend their time waiting for each other.
-    with one_openmp_thread() if X.size < 500_000 else nullcontext():
-        if not held.any():
-            return Boosted(_fit(builder, X, y, weight, min(20, max_rounds)), np.empty(0))
-        rounds, losses = _best_rounds(builder, X, y, weight, held, loss, max_rounds)
-        return Boosted(_fit(builder, X, y, weight, max(rounds, 1)), losses)
 
+    builder: Any
+    X: Array
+    y: Array
+    weight: Array
+    strata: NDArray[Any]
+    key: Index
+    loss: Callable[[Array, Array], Array]
+    max_rounds: int
 
-def _best_rounds(
-    builder: Any,
-    X: Array,
-    y: Array,
-    weight: Array,
-    held: NDArray[np.bool_],
-    loss: Callable[[Array, Array], Array],
-    max_rounds: int,
-) -> tuple[int, Array]:
-    """The rounds with the least mean loss of the rows held out, and the loss of each of them."""
-    builder.set_params(warm_start=True)
-    tested, target, share = X[held], y[held], weight[held]
-    best, best_losses, F, done = 0, np.empty(0), None, 0
-    while done < max_rounds and done - best < 30:
+    def __post_init__(self) -> None:
+        # Of a column without any value, scikit-learn makes no bins.
+        self.X = np.where(np.isnan(self.X).all(axis=0), 0.0, self.X)
+
+    def boosted(self) -> tuple[BoostedTrees, Array]:
+        """Trees fitted to all rows, in the number that has the least loss on a fifth, and the losses of these rows.
+
+        With few rows none validates, and there are no losses.
+        """
+        held = _held_out(self.strata, self.key)
+        # With fewer numbers, several threads would spend their time waiting for each other.
+        with one_openmp_thread() if self.X.size < 500_000 else nullcontext():
+            if not held.any():
+                return self._fit(slice(None), min(20, self.max_rounds)), np.empty(0)
+            rounds, losses = self._best_rounds(held)
+            return self._fit(slice(None), max(rounds, 1)), losses
+
+    def _best_rounds(self, held: NDArray[np.bool_]) -> tuple[int, Array]:
+        """The rounds with the least mean loss of the rows held out, and the loss of each of them."""
+        self.builder.set_params(warm_start=True)
+        tested, target, share = self.X[held], self.y[held], self.weight[held]
+        best, best_losses, F, done = 0, np.empty(0), None, 0
+        while done < self.max_rounds and done - best < 30:
+            trees = self._fit(~held, min(done + 40, self.max_rounds))
+            if F is None:
+                F = trees.first(0).predict(tested)
+                best_losses = self.loss(target, F)
+            k = len(trees.baseline)
+            for more in range(done, trees.n_rounds):
+                F = replace(trees, root=trees.root[more * k : (more + 1) * k]).predict(tested, F)
+                losses = self.loss(target, F)
+                if share @ losses < share @ best_losses:
+                    best, best_losses = more + 1, losses
+            done = trees.n_rounds
+        self.builder.set_params(warm_start=False)
+        return best, best_losses
+
+    def _fit(self, used: Any, rounds: int) -> BoostedTrees:
         deadlines.check()
-        trees = _fit(builder, X[~held], y[~held], weight[~held], min(done + 40, max_rounds))
-        if F is None:
-            F = trees.first(0).predict(tested)
-            best_losses = loss(target, F)
-        k = len(trees.baseline)
-        for more in range(done, trees.n_rounds):
-            F = replace(trees, root=trees.root[more * k : (more + 1) * k]).predict(tested, F)
-            losses = loss(target, F)
-            if share @ losses < share @ best_losses:
-                best, best_losses = more + 1, losses
-        done = trees.n_rounds
-    builder.set_params(warm_start=False)
-    return best, best_losses
-
-
-def _fit(builder: Any, X: Array, y: Array, weight: Array, rounds: int) -> BoostedTrees:
-    deadlines.check()
-    # scikit-learn bins weighted rows a hundred times more slowly.
-    used = None if (weight == weight[0]).all() else weight
-    return BoostedTrees.of(builder.set_params(max_iter=rounds).fit(X, y, sample_weight=used))
+        weight = self.weight[used]
+        # scikit-learn bins weighted rows a hundred times more slowly.
+        share = None if (weight == weight[0]).all() else weight
+        fitted = self.builder.set_params(max_iter=rounds).fit(self.X[used], self.y[used], sample_weight=share)
+        return BoostedTrees.of(fitted)
 
 
 def _held_out(strata: NDArray[Any], key: Index) -> NDArray[np.bool_]:
@@ -178,8 +172,6 @@ def _held_out(strata: NDArray[Any], key: Index) -> NDArray[np.bool_]:
             held[rows[np.argsort(key[rows], kind="stable")][VALIDATION - 1 :: VALIDATION]] = True
     return held
 
-
-Array = NDArray[np.float64]
 
 _PARAMETERS = """max_rounds : int, default 300
         The most rounds. Their number is chosen on a fifth of the rows; then that many are fitted to all rows. With
@@ -235,11 +227,11 @@ class _Boosting(Estimator):
             "random_state": 0,
         }
 
-    def _keep(self, found: Boosted) -> None:
-        self.trees_ = found.trees
-        self.feature_importances_ = found.trees.importances(self.n_features_in_)
-        how = f"chosen on {len(found.losses)} rows" if len(found.losses) else "too few rows to choose their number"
-        self.result_ = Result(True, found.trees.n_rounds, f"{found.trees.n_rounds} rounds, {how}")
+    def _keep(self, trees: BoostedTrees, losses: Array) -> None:
+        self.trees_ = trees
+        self.feature_importances_ = trees.importances(self.n_features_in_)
+        how = f"chosen on {len(losses)} rows" if len(losses) else "too few rows to choose their number"
+        self.result_ = Result(True, trees.n_rounds, f"{trees.n_rounds} rounds, {how}")
 
     def _lines(self) -> list[tuple[str, Any]]:
         check_is_fitted(self)
@@ -297,19 +289,13 @@ class BoostedTreesRegressor(_Boosting, Regressor):
         # On one scale, whatever the unit of the target.
         mean, scale = map(float, center_and_scale(target, total))
         builder = HistGradientBoostingRegressor(**self._settings(len(rows)))
-        found = boost(
-            builder,
-            rows,
-            (target - mean) / scale,
-            total / total.mean(),
-            np.zeros(len(rows)),
-            key,
-            lambda z, F: (z - F[:, 0]) ** 2,
-            positive_integer("max_rounds", self.max_rounds),
-        )
-        self._keep(found)
+        limit, strata = positive_integer("max_rounds", self.max_rounds), np.zeros(len(rows))
+        z, share = (target - mean) / scale, total / total.mean()
+        task = Task(builder, rows, z, share, strata, key, lambda z, F: (z - F[:, 0]) ** 2, limit)
+        trees, losses = task.boosted()
+        self._keep(trees, losses)
         self.mean_, self.scale_ = mean, scale
-        self.noise_std_ = scale * float(np.sqrt(found.losses.mean() if len(found.losses) else 1.0))
+        self.noise_std_ = scale * float(np.sqrt(losses.mean() if len(losses) else 1.0))
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
@@ -364,10 +350,9 @@ class BoostedTreesClassifier(_Boosting, Classifier):
         builder = HistGradientBoostingClassifier(**self._settings(len(first)))
         limit = positive_integer("max_rounds", self.max_rounds)
         codes = codes[first]
-        found = boost(
-            builder, rows[first], codes.astype(np.float64), total / total.mean(), codes, key, _log_loss, limit
-        )
-        self._keep(found)
+        share = total / total.mean()
+        task = Task(builder, rows[first], codes.astype(np.float64), share, codes, key, _log_loss, limit)
+        self._keep(*task.boosted())
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:

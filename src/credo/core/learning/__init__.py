@@ -49,23 +49,7 @@ from credo.core.learning.spectrum import spectrum as spectrum
 from credo.core.learning.stacking import stacking_weights
 
 __all__ = [
-    "Draws",
-    "EvidenceTerms",
-    "Gamma",
-    "Integral",
-    "Peak",
-    "PrecisionMixture",
-    "Precisions",
-    "gamma_posterior",
-    "highest",
-    "integrate",
-    "integrate_precisions",
-    "log_evidence",
-    "log_evidence_gradient",
-    "maximize_precisions",
-    "penalties",
-    "residual_noise",
-    "sample",
-    "scatter",
-    "stacking_weights",
-]
+    "Draws", "EvidenceTerms", "Gamma", "Integral", "Peak", "PrecisionMixture", "Precisions", "gamma_posterior",
+    "highest", "integrate", "integrate_precisions", "log_evidence", "log_evidence_gradient", "maximize_precisions",
+    "penalties", "residual_noise", "sample", "scatter", "stacking_weights",
+]  # fmt: skip

@@ -26,16 +26,6 @@ from credo.core.linalg.threads import n_threads, one_blas_thread, one_openmp_thr
 from credo.core.linalg.workspace import Workspace, pivoted_factor, random_pivots
 
 __all__ = [
-    "Factor",
-    "NotPositiveDefiniteError",
-    "Workspace",
-    "factorize",
-    "mean_and_std",
-    "n_threads",
-    "one_blas_thread",
-    "one_openmp_thread",
-    "parallel_map",
-    "parallel_rows",
-    "pivoted_factor",
-    "random_pivots",
-]
+    "Factor", "NotPositiveDefiniteError", "Workspace", "factorize", "mean_and_std", "n_threads", "one_blas_thread",
+    "one_openmp_thread", "parallel_map", "parallel_rows", "pivoted_factor", "random_pivots",
+]  # fmt: skip

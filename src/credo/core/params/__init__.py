@@ -20,19 +20,6 @@ from credo.core.params.priors import Gamma, HalfNormal, InverseGamma, LogNormal,
 from credo.core.params.tree import Parameter, ParameterTree, UnknownParameterError
 
 __all__ = [
-    "Bijector",
-    "Gamma",
-    "HalfNormal",
-    "Identity",
-    "Interval",
-    "InverseGamma",
-    "LogInterval",
-    "LogNormal",
-    "Normal",
-    "Parameter",
-    "ParameterTree",
-    "Positive",
-    "Prior",
-    "Uniform",
-    "UnknownParameterError",
-]
+    "Bijector", "Gamma", "HalfNormal", "Identity", "Interval", "InverseGamma", "LogInterval", "LogNormal", "Normal",
+    "Parameter", "ParameterTree", "Positive", "Prior", "Uniform", "UnknownParameterError",
+]  # fmt: skip

@@ -16,14 +16,6 @@ from credo.core.learning.coordinate.logistic import Labels, LogisticSolution, lo
 from credo.core.learning.coordinate.rows import Rows, WorkingSet, blas_threads_for, working_set
 
 __all__ = [
-    "Labels",
-    "LogisticSolution",
-    "Rows",
-    "Solution",
-    "WorkingSet",
-    "blas_threads_for",
-    "elastic_net_path",
-    "logistic_path",
-    "polish",
-    "working_set",
-]
+    "Labels", "LogisticSolution", "Rows", "Solution", "WorkingSet", "blas_threads_for", "elastic_net_path",
+    "logistic_path", "polish", "working_set",
+]  # fmt: skip
