@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from credo.core.estimator import unmasked
-from credo.core.wording import not_numbers, quoted
+from credo.core.wording import first_few, not_numbers, quoted
 from credo.tables.errors import ColumnError, nearest, pandas
 
 # Missing in any column.
@@ -148,8 +148,6 @@ def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
 
 # Whole numbers beyond this are not all floats.
 EXACT = 2.0**53
-# How many unnamed columns a note lists.
-_LISTED = 10
 
 
 def as_frame(table: Any) -> Any:
@@ -190,7 +188,7 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
 
 def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     """Names for unnamed columns, a number after repeated ones, and notes about both."""
-    unnamed = [j + 1 for j, name in enumerate(names) if not name]
+    unnamed = [str(j + 1) for j, name in enumerate(names) if not name]
     # An unnamed first column is what pandas and R make of row numbers.
     named = [name or ("row" if j == 0 else f"column_{j + 1}") for j, name in enumerate(names)]
     taken = set(named)
@@ -207,8 +205,7 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
         last.setdefault(name, 1)
         taken.add(final)
         unique.append(final)
-    which = ", ".join(map(str, unnamed[:_LISTED])) + (f" and {len(unnamed) - _LISTED} more" * (len(unnamed) > _LISTED))
-    notes = [f"Columns without a name (number {which}) were given one."] if unnamed else []
+    notes = [f"Columns without a name (number {first_few(unnamed, most=10)}) were given one."] if unnamed else []
     if repeated:
         notes.append(f"Column names that occur more than once were numbered: {quoted(dict.fromkeys(repeated))}.")
     return unique, notes

@@ -230,11 +230,9 @@ def _numbers(words: list[str]) -> tuple[list[float] | None, bool]:
     if all(matches := [_NUMBERED.fullmatch(word) for word in words]):
         names = [match[2] for match in matches if match]
         keys = [float(match[1]) for match in matches if match]
-        named: Sequence[Any] | None = _scale(names) or _ranges(names)
-        compared = any(_COMPARES.search(name) for name in names)
-        return keys, compared or (
-            named is not None and sorted(named) == [k for _, k in sorted(zip(keys, named, strict=True))]
-        )
+        named: Sequence[Any] = _scale(names) or _ranges(names) or ()
+        agree = bool(named) and sorted(named) == [key for _, key in sorted(zip(keys, named, strict=True))]
+        return keys, agree or any(map(_COMPARES.search, names))
     if all(matches := [_COUNTED.fullmatch(word) for word in words]):
         prefixes = {match[1].strip().casefold() for match in matches if match}
         if len(prefixes) == 1:

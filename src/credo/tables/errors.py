@@ -102,10 +102,8 @@ def check_cells(place: str, cells: int, max_cells: int, written: int | None = No
         allowed = f"more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows"
         raise TableError(f"{place} has {allowed}; raise the limit in Python, or use part of the rows")
     if written is not None and cells > max(_FEW_CELLS, _SPARSEST * written):
-        raise TableError(
-            f"{place} has a value in fewer than one of {_SPARSEST} cells ({cells:,} in all); delete cells far from the "
-            "others, and write keys that differ from row to row as the values of a column"
-        )
+        advice = "delete cells far from the others, and write keys that differ from row to row as values of a column"
+        raise TableError(f"{place} has a value in fewer than one of {_SPARSEST} cells ({cells:,} in all); {advice}")
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:

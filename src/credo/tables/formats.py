@@ -13,11 +13,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from credo.tables.columns import unique_names
 from credo.tables.errors import CELL, TableError, arrow, check_cells, nearest, openpyxl, pandas, too_large
 
 SEPARATOR = "\t"
+# A member of every workbook; zip files hold the names as they are.
+WORKBOOK = b"xl/workbook.xml"
 # Bytes that are measured at a time: more than any cell takes, because Excel allows 32,767 characters in one, of at most
 # ten bytes each.
 _CHUNK = 2**20
@@ -34,15 +36,6 @@ _CHUNK = 2**20
 _MOST_MARKS = 2_000_000
 # What a row takes besides its cells, as a number of cells.
 _ROW_CELLS = 8
-
-
-def is_workbook(content: bytes) -> bool:
-    """Whether a zip file is an Excel workbook."""
-    try:
-        with ZipFile(BytesIO(content)) as packed:
-            return "xl/workbook.xml" in packed.namelist()
-    except (BadZipFile, OSError, ValueError):
-        return False
 
 
 def sheet_text(content: bytes, *, name: str, sheet: str | None, max_bytes: int) -> tuple[str, list[str]]:
@@ -130,9 +123,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime):
-        return value.date().isoformat() if value.time() == time() else value.isoformat(sep=" ")
-    if isinstance(value, date):
-        return value.isoformat()
+        return str(value).removesuffix(" 00:00:00")
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()

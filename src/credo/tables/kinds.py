@@ -118,7 +118,7 @@ def timestamps(column: Any, present: NDArray[np.bool_], style: str) -> NDArray[n
     """The dates as datetime64 in UTC; NaT where a row has none, or none that is written in this style."""
     pd = pandas()
     if column.dtype.kind == "M":
-        return _in_utc(pd.to_datetime(column, utc=True))
+        return np.asarray(_in_utc(pd.to_datetime(column, utc=True)))
     stamps = np.full(len(column), np.datetime64("NaT", "us"))
     raw = column.to_numpy(dtype=object)
     # pandas would convert any number to a date.
@@ -142,9 +142,8 @@ def as_dates(days: Any, origin: str) -> NDArray[np.datetime64]:
     return np.datetime64(origin, "us") + micro.astype("timedelta64[us]")
 
 
-def _in_utc(parsed: Any) -> NDArray[np.datetime64]:
-    stamps: NDArray[np.datetime64] = parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
-    return stamps
+def _in_utc(parsed: Any) -> Any:
+    return parsed.dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
 
 
 def _fits(values: Sequence[str], style: str) -> bool:

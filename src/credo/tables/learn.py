@@ -89,9 +89,8 @@ class Learner:
         may_be_dates = (low >= kinds.FIRST) & (high <= kinds.LAST)
         usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= EXACT)
         learned: dict[str, tuple[Column, Encoder]] = {}
-        names = np.array(names, dtype=object)[usable].tolist()
-        parts = (part[usable].tolist() for part in (n_distinct, middle, low, high))
-        for name, n_values, fill, least, most in zip(names, *parts, strict=True):
+        parts = (part[usable].tolist() for part in (np.array(names, dtype=object), n_distinct, middle, low, high))
+        for name, n_values, fill, least, most in zip(*parts, strict=True):
             encoder = Numbers(name=name, fill=fill, low=least, high=most, sign=self._sign(name))
             learned[name] = Column(name, "numeric", 0, n_values), encoder
         return learned
@@ -105,8 +104,7 @@ class Learner:
         if form.kind == "categorical":
             return self._levels(found), form, ""
         if form.kind == "text":
-            texts, detail = self._texts(found)
-            return texts, form, detail
+            return self._texts(found, form)
         reasons = {"constant": "it has only one value", "empty": "it has no values"}
         reason = reasons.get(form.kind, "it identifies the rows") + (f" ({detail})" if detail else "")
         if form.kind == "identifier" and found.unit is not None:
@@ -187,7 +185,7 @@ class Learner:
         missing = marked and shared is None, bool(found.n_missing)
         return Levels(found.name, kept, reference, tuple(pooled), *missing, frequencies, tuple(order), ordered)
 
-    def _texts(self, found: Profile) -> tuple[Encoder | None, str]:
+    def _texts(self, found: Profile, form: Form) -> tuple[Encoder | None, Form, str]:
         texts = [word or "" for word in found.words]
         # A word that occurs once carries no information about other rows.
         for min_count in (2, 1):
@@ -204,9 +202,9 @@ class Learner:
             self.notes.append(f"Column {found.name!r} is text: a 0/1 column for each of its {size}.")
             if found.n_missing:
                 self.notes.append(f"Column {found.name!r}: {plural(found.n_missing, 'missing text')} treated as empty.")
-            return Texts(found.name, words), size
+            return Texts(found.name, words), form, size
         self.notes.append(f"Left out column {found.name!r}: it is text without any words.")
-        return None, "no words"
+        return None, form, "no words"
 
     def _measured(self, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
         """The fields of an encoder of numbers: range, what replaces missing values, and which columns are made."""

@@ -98,8 +98,8 @@ class Alternatives:
         for matrix in self.matrices():
             with collected():
                 found = predict(matrix)
-            n_rows = len(self.rows)
-            yield from (found[start : start + n_rows] for start in range(0, matrix.shape[0], n_rows))
+            starts = range(0, matrix.shape[0], len(self.rows))
+            yield from (found[start : start + len(self.rows)] for start in starts)
 
     def average(self, base: NDArray[Any], parts: Iterable[NDArray[Any]]) -> Array:
         """Predicted numbers, those of rows with unknown levels averaged over the terms."""
@@ -266,9 +266,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     def _sizes(self) -> dict[str, int]:
@@ -396,7 +394,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             for i, text in zip(rows.tolist(), texts, strict=True):
                 reasons[i].append(text)
         counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
-        return Outside(np.array([bool(parts) for parts in reasons]), ["; ".join(parts) for parts in reasons], counts)
+        is_outside = np.array([bool(parts) for parts in reasons], dtype=bool)
+        return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts)
 
     def encoder(self, name: str) -> Encoder:
         """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""

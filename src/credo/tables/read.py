@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from credo.tables.errors import CELL, MAX_BYTES, TableError, existing, too_large
-from credo.tables.formats import JSON_SUFFIXES, PARQUET, SEPARATOR, is_workbook, read_json, read_parquet, sheet_text
+from credo.tables.formats import JSON_SUFFIXES, PARQUET, SEPARATOR, WORKBOOK, read_json, read_parquet, sheet_text
 from credo.tables.text import parse, typed
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def read_table(
     if sheet is None and content.startswith(PARQUET):
         frame, notes = read_parquet(content, name=name, max_bytes=max_bytes)
         return Sheet(frame, tuple(notes), Path(path))
-    if content.startswith(_ZIP) and is_workbook(content):
+    if content.startswith(_ZIP) and WORKBOOK in content:
         text, notes = sheet_text(content, name=name, sheet=sheet, max_bytes=max_bytes)
         separator, decimal = SEPARATOR, decimal or "."
     elif sheet is not None:

@@ -247,9 +247,7 @@ class TableModel(FittedState, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
         if _predicts_classes(self):
             inner = get_tags(self.estimator).classifier_tags
@@ -346,8 +344,7 @@ class TableModel(FittedState, BaseEstimator):
     def outside(self, X: Any) -> Outside:
         """Which rows lie outside the training data, and why; see `Preparation.outside`."""
         check_is_fitted(self)
-        found: Outside = self.preparation_.outside(self._without_target(as_frame(X)) if has_names(X) else X)
-        return found
+        return self.preparation_.outside(self._without_target(as_frame(X)) if has_names(X) else X)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions; for a classifier, the accuracy."""

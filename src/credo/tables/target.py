@@ -130,9 +130,8 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     others = {name for name, value in zip(names, first[0], strict=True) if y.dtype.kind != "U" and value != y[0]}
     copies = [name for name in rest.columns if name not in others and _equals(rest[name], y)]
     if copies and len(np.unique(y)) > 1:
-        notes.append(
-            f"Equal to the target in every row: {quoted(copies)}. Leave out columns that aren't known when predicting."
-        )
+        advice = "Leave out columns that aren't known when predicting."
+        notes.append(f"Equal to the target in every row: {quoted(copies)}. {advice}")
     return rest, y, notes
 
 

@@ -190,8 +190,7 @@ def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
         return ",", []
     if either and not point and separator != "," and not any(map(_THOUSANDS.fullmatch, fields)):
         other = "decimal='.' (--decimal .) reads it as a thousands separator"
-        note = f"Numbers like {either[0]!r} were read with a decimal comma; {other}."
-        return ",", [note]
+        return ",", [f"Numbers like {either[0]!r} were read with a decimal comma; {other}."]
     return ".", []
 
 
@@ -310,8 +309,7 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
         start, skipped = end, skipped + 1
     if start >= len(text):
         raise TableError("it has no rows")
-    notes = [f"Skipped {plural(comments, 'comment line')} at the top."] if comments else []
-    return text[start:], declared, skipped, notes
+    return text[start:], declared, skipped, [f"Skipped {plural(comments, 'comment line')} at the top."] * bool(comments)
 
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:

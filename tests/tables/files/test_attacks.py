@@ -219,7 +219,7 @@ def test_two_members_of_one_name(good, path):
     buffer = io.BytesIO(good)
     with zipfile.ZipFile(buffer, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("state.json", b"{}")
-    refused(path, buffer.getvalue(), r"two members with the name 'state\.json'")
+    refused(path, buffer.getvalue(), "two members with the same name")
 
 
 def test_members_that_the_manifest_does_not_list(good, path):

@@ -13,7 +13,6 @@ import os
 import re
 import struct
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -74,13 +73,6 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    # Where the system lets a folder be synced, the new name is durable too.
-    with suppress(OSError):
-        descriptor = os.open(final.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _remove_abandoned(final: Path) -> None:
@@ -218,8 +210,7 @@ def _directory(archive: ZipFile, *, max_bytes: int) -> dict[str, ZipInfo]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
-        repeated = Counter(names).most_common(1)[0][0][:100]
-        raise ModelFileError(f"it has two members with the name {repeated!r}, so it was changed")
+        raise ModelFileError("it has two members with the same name, so it was changed")
     foreign = [name for name in names if not _MEMBER.fullmatch(name)]
     if MANIFEST not in names:
         raise ModelFileError("it is a zip file, but not a Credo model: it has no manifest")

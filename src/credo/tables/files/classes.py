@@ -129,15 +129,13 @@ def private_state(kind: type) -> tuple[str, ...]:
     return (_OUTPUT_CONFIG, *_SKLEARN.get(f"{'.'.join(kind.__module__.split('.')[:2])}.{kind.__name__}", ()))
 
 
-def _sklearn_class(name: str) -> type:
+def _sklearn_class(name: str) -> Any:
     module, _, member = name.rpartition(".")
-    kind: type = getattr(import_module(module), member)
-    return kind
+    return getattr(import_module(module), member)
 
 
 def _is_allowed(name: str) -> bool:
-    match = _NAME.fullmatch(name)
-    return match is not None and match[1] in _PACKAGES
+    return (match := _NAME.fullmatch(name)) is not None and match[1] in _PACKAGES
 
 
 def _is_serializable(kind: type) -> bool:
