@@ -97,7 +97,16 @@ def objective_in_parts(
         )
     center = center_of(X) if intercept else np.zeros(X.shape[1])
     return PartsObjective(
-        X, codes, weight, n_classes, center, penalty, intercept, parts=parts, labels=labels, row_count=found.n_rows
+        X,
+        codes,
+        weight,
+        n_classes,
+        center,
+        penalty,
+        intercept,
+        parts=parts,
+        labels=labels,
+        row_count=found.sample.n_rows,
     )
 
 
