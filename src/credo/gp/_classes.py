@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logit, logsumexp
 
 from credo.core.estimator import Evidence
-from credo.core.fields import Axes, Inner, NonNegative, Probabilities
+from credo.core.fields import Axes, Inner, NonNegative, Probabilities, Where
 from credo.core.inference import (
     Approximation,
     Dense,
@@ -212,6 +212,10 @@ ONE_THREAD = 1000
 _LOG2_POINTS = 10
 
 
+def _has_labels(data: TrainingData) -> bool:
+    return bool((data.Y >= 0).all() and (np.floor(data.Y) == data.Y).all())
+
+
 @dataclass(frozen=True, eq=False)
 class ClassPosterior(ABC):
     """Latent functions given the labels: what a fit leaves behind, and what predicts.
@@ -219,7 +223,7 @@ class ClassPosterior(ABC):
     They have `kernels` with `weights`, one for each set of hyperparameters.
     """
 
-    data: Annotated[TrainingData, Inner(n="n", d="d", m="m")]
+    data: Annotated[TrainingData, Inner(n="n", d="d"), Where(_has_labels, "of labels")]
     kernels: Annotated[tuple[Kernel, ...], Axes("k")]
     weights: Annotated[Array, Axes("k"), Probabilities]
     evidence: Evidence | None = field(default=None, kw_only=True)
@@ -251,6 +255,9 @@ class TwoClasses(ClassPosterior):
     """Two classes, of which one latent function is the log odds by a link."""
 
     link: Literal["probit", "logit"]
+
+    def _sizes(self) -> dict[str, int]:
+        return {"c": 2}
 
     @abstractmethod
     def log_odds(self, rows: Array) -> Array:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -142,6 +143,18 @@ class GaussianProcess(Estimator):
         except (AttributeError, ValueError):  # no length scale for each column
             return np.empty(0), ""
 
+    def _need_rows(self, what: str) -> None:
+        """Raise an error where the training rows weren't kept."""
+        raise NotImplementedError
+
+    def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
+        """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
+        check_is_fitted(self)
+        self._need_rows("log_evidence")
+        value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
+        value = self.posterior_.data.in_units_of_y(value)
+        return (value, slope) if gradient else value
+
     def _relevances(self, path: str, lengthscale: Any) -> Array:
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
         shared = self.kernel_.column_groups().get(path)
@@ -211,15 +224,9 @@ class GaussianProcess(Estimator):
         spread = weighted_std(data.X, data.weight)
         center = np.average(data.X, axis=0, weights=data.weight)
         linear = Linear(center=center, scale=np.where(spread > 0, spread, 1.0))
-        has_slopes = data.mean == "linear"
-        return [
-            Candidate(
-                name,
-                self._make_objective(data, kernel),
-                None if has_slopes else self._make_objective(data, kernel + linear),
-            )
-            for name, kernel in [(name, self._named_kernel(name)) for name in names]
-        ]
+        made, has_slopes = partial(self._make_objective, data), data.mean == "linear"
+        kernels = {name: self._named_kernel(name) for name in names}
+        return [Candidate(name, made(k), None if has_slopes else made(k + linear)) for name, k in kernels.items()]
 
     def _make_objective(self, data: TrainingData, kernel: Kernel) -> EvidenceObjective:
         """The evidence of the training data as a function of the hyperparameters."""

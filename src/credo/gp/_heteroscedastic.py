@@ -161,9 +161,9 @@ class HeteroscedasticObjective(EvidenceObjective):
 
     def _noise_parameters(self, vector: Array) -> tuple[Kernel, float]:
         tree = self.tree.unflatten(vector)
-        own, level = tree["noise.kernel"], tree["noise.level"]
-        assert isinstance(own, ParameterTree) and isinstance(level, Parameter)
-        return self.noise_kernel.with_tree(own), math.log(float(level.value))
+        own = tree["noise.kernel"]
+        assert isinstance(own, ParameterTree)
+        return self.noise_kernel.with_tree(own), math.log(tree.natural["noise.level"])
 
     def _maximum(self, kernel: Kernel, noise_kernel: Kernel, log_level: float, start: Array | None = None) -> _Bound:
         """The maximum of the bound over the sites, by steps that are halved until they increase it.

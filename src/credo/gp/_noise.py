@@ -27,8 +27,8 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Rows of the subset on which the starts of a search are tried. An evaluation of a bound costs several of the evidence.
-SUBSET, BOUND_SUBSET = 400, 250
+# Rows of the subset on which the starts of a search over a bound are tried, which costs several of the evidence.
+BOUND_SUBSET = 250
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,7 @@ class GaussianObjective(EvidenceObjective):
 
     def learned_noise(self, vector: Array) -> float:
         """The noise variance that all rows share."""
-        noise = self.tree.unflatten(vector)["noise"]
-        assert isinstance(noise, Parameter)
-        return float(noise.value)
+        return float(self.tree.unflatten(vector).natural["noise"])
 
     def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
         process = self.observations.condition(self.kernel_at(vector), self.noise_at(vector))
@@ -132,10 +130,6 @@ class Noise(ABC):
     def center_and_scale(self, Y: Array, weight: Array) -> tuple[Array, Array]:
         """By which y is standardised, for each column."""
         return center_and_scale(Y, weight)
-
-    def n_subset(self, n_rows: int, few: int) -> int:
-        """Rows of the subset on which a search starts; all of them are used up to `few`."""
-        return BOUND_SUBSET if self.is_variational and n_rows > few else SUBSET
 
     @abstractmethod
     def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> Any:

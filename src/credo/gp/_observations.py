@@ -493,9 +493,10 @@ class Process:
             variance[place] = own[:, None]
         return mean, variance
 
-    def prior_variance(self) -> Array:
-        """var f a priori at the training rows."""
-        return self.kernel.diagonal(self.observations.X)
+    @property
+    def mean_prior_variance(self) -> float:
+        """The average of var f a priori."""
+        return float(np.mean(self.kernel.diagonal(self.observations.X)))
 
     def extended(self, rows: Array, Y: Array, noise: float) -> Process:
         """With further rows: the factor grows, and is made again where something is missing or the mean has slopes."""

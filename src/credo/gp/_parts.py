@@ -8,64 +8,33 @@ for the same kernel, noise and points.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import named, training_rows
+from credo.core.estimator import training_rows
 from credo.core.fields import Finite, Inner, Positive
 from credo.core.inference import InducingFeatures, InducingSummary, SummaryPosterior
 from credo.core.linalg import factorize
 from credo.core.parts import Chunk, Parts, RowSample
-from credo.gp._observations import TrainingData
+from credo.gp._observations import MeanBasis, TrainingData
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Survey:
-    """What must be known of the rows first: their number, and a sample with targets and weights."""
-
-    sample: RowSample
-    n_rows: int
-    names: tuple[str, ...] | None
-
-    def merge(self, other: Survey) -> Survey:
-        names = self.names if other.names is None else other.names
-        return Survey(self.sample.merge(other.sample), self.n_rows + other.n_rows, names)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the sample has all rows."""
-        return len(self.sample.keys) == self.n_rows
-
-    @property
-    def table(self) -> tuple[Any, Any, Any]:
-        """Rows, targets and weights of the sample."""
-        rows, (y, weight) = self.sample.rows, self.sample.extra
-        return rows if self.names is None else named(rows, self.names), y, weight
-
-
-def survey(caller: str, parts: Parts) -> Survey:
-    """The survey of all rows, in one pass; messages name the caller."""
-    found: Survey = parts.map_reduce(partial(_surveyed, caller), Survey.merge)
+def row_sample(caller: str, parts: Parts) -> RowSample:
+    """A sample of the rows with targets and weights, in one pass; messages name the caller."""
+    found: RowSample = parts.map_reduce(partial(_sampled, caller), RowSample.merge)
     return found
 
 
-def _surveyed(caller: str, chunk: Chunk) -> Survey:
+def _sampled(caller: str, chunk: Chunk) -> RowSample:
     rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
-    weight = np.ones(len(y)) if weight is None else weight
-    sample = RowSample.of(rows, y, weight, number=chunk.number)
-    return Survey(sample, len(y), None if _plain(names) else tuple(names))
-
-
-def _plain(names: Sequence[str]) -> bool:
-    return list(names) == [f"x{i}" for i in range(len(names))]
+    return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +61,18 @@ class RowSums:
 
 def row_sums(caller: str, parts: Parts, kernel: Kernel, data: TrainingData, *, noise: float) -> RowSums:
     """The sums over all rows, in one pass; `data` says how targets are standardised, and the noise is theirs."""
-    found: RowSums = parts.map_reduce(partial(_summed, caller, _features(kernel, data), data, noise), RowSums.merge)
+    basis, center, scale = data.basis, float(data.center[0]), float(data.scale[0])
+    one = partial(_summed, caller, _features(kernel, data), basis, center, scale, noise)
+    found: RowSums = parts.map_reduce(one, RowSums.merge)
     return found
 
 
-def _summed(caller: str, features: InducingFeatures, data: TrainingData, noise: float, chunk: Chunk) -> RowSums:
+def _summed(
+    caller: str, features: InducingFeatures, basis: MeanBasis, center: float, scale: float, noise: float, chunk: Chunk
+) -> RowSums:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
     weight = np.ones(len(y)) if weight is None else weight
-    targets = np.column_stack([(y - data.center[0]) / data.scale[0], data.basis(rows)])
+    targets = np.column_stack([(y - center) / scale, basis(rows)])
     summary = features.summarize(rows, targets, noise / weight)
     return RowSums(summary, float(weight.sum()), float(np.log(weight).sum()))
 

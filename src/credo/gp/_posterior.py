@@ -184,7 +184,7 @@ class Posterior:
             "the covariance matrix is numerically singular, so a jitter of "
             f"{jitter * float(np.mean(self.data.scale**2)):.2g} ({share}) was added to its diagonal"
         )
-        if jitter <= _NEGLIGIBLE * (noise or _DIGITS * float(np.mean(process.prior_variance()))):
+        if jitter <= _NEGLIGIBLE * (noise or _DIGITS * process.mean_prior_variance):
             return message, ""
         return message, (
             "which acts as additional noise: use a larger noise variance, remove rows that nearly repeat others, or "
@@ -327,7 +327,7 @@ class Posterior:
     def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
         cov = process.posterior(j).covariance(rows)
         # Where everything is known, what is left is the rounding error of the prior's covariance.
-        cov[np.diag_indices(len(rows))] += _ROUNDING * float(np.mean(process.prior_variance()))
+        cov[np.diag_indices(len(rows))] += _ROUNDING * process.mean_prior_variance
         deviations = draws(cov, n, random_state=rng, method=method)
         return self.data.center[j] + self.data.scale[j] * (process.mean(rows)[:, j] + deviations)
 

@@ -70,10 +70,8 @@ class StudentObjective(EvidenceObjective):
 
     def noise(self, vector: Array) -> StudentTLikelihood:
         """The distribution of the noise at a vector."""
-        tree = self.tree.unflatten(vector)
-        level, excess = tree["noise.level"], tree["noise.excess_df"]
-        assert isinstance(level, Parameter) and isinstance(excess, Parameter)
-        return StudentTLikelihood(math.sqrt(float(level.value)), MIN_DF + float(excess.value))
+        values = self.tree.unflatten(vector).natural
+        return StudentTLikelihood(math.sqrt(values["noise.level"]), MIN_DF + float(values["noise.excess_df"]))
 
     def found(self, data: TrainingData, theta: Array, thetas: Array) -> Found:
         """The variance of each row's normal site."""

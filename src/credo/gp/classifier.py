@@ -21,7 +21,7 @@ from credo.core.estimator import (
     choice,
     evidence_base,
 )
-from credo.core.fields import Axes, Inner, Sometimes
+from credo.core.fields import Axes, Inner, Sometimes, Where
 from credo.core.frames import Table
 from credo.core.inference import SoftmaxApproximation, choose
 from credo.core.notices import warn
@@ -57,6 +57,10 @@ _KERNELS = 48
 # Up to so many rows and hyperparameters, these are integrated over so many points. Their curvature takes two
 # evaluations for each, and few points say little about many.
 _INTEGRATED_ROWS, _INTEGRATED_ENTRIES, _POINTS = 1000, 32, 16
+
+
+def _are_binary(members: list[Any]) -> bool:
+    return all(isinstance(member, GPClassifier) and len(member.classes_) == 2 for member in members)
 
 
 class GPClassifier(Classifier, GaussianProcess):
@@ -129,7 +133,7 @@ class GPClassifier(Classifier, GaussianProcess):
     _n_inducing = 300
 
     posterior_: Annotated[ClassPosterior, Inner(d="d", c="c"), Sometimes]
-    members_: Annotated[list[Any] | None, Axes("c")]
+    members_: Annotated[list[Any] | None, Axes("c"), Where(_are_binary, "classifiers of two classes")]
 
     def __init__(
         self,
@@ -207,9 +211,7 @@ class GPClassifier(Classifier, GaussianProcess):
             if self.inference == "mcmc":
                 self.posterior_ = self._sampled(objective, data, rng)
             else:
-                self.posterior_ = self._approximated(objective, data)
-                if self._is_integrated():
-                    self.posterior_ = self._averaged(objective, data, curvature)
+                self.posterior_ = self._approximated(objective, data, curvature)
         return self
 
     @property
@@ -250,13 +252,9 @@ class GPClassifier(Classifier, GaussianProcess):
             raise ValueError(NO_LATENT)
         return self.posterior_.predictive(rows, latent=True)
 
-    def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
-        """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
-        check_is_fitted(self)
+    def _need_rows(self, what: str) -> None:
         if self.members_ is not None:
             raise ValueError("the models of one class against the rest have no common evidence: use those in members_")
-        value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
-        return (value, slope) if gradient else value
 
     @property
     def relevance_(self) -> Array:
@@ -288,15 +286,6 @@ class GPClassifier(Classifier, GaussianProcess):
             votes = np.stack([member.predict_proba(rows)[:, 1] for member in self.members_], axis=1)
             return votes / votes.sum(axis=1, keepdims=True)
         return self.posterior_.predictive(rows)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if self.members_ is None:
-            several = isinstance(self.posterior_, SoftmaxPosterior)
-            if several != (len(self.classes_) > 2) or self.codes_.max() >= len(self.classes_) or self.codes_.min() < 0:
-                raise ValueError(f"posterior_ isn't one of {len(self.classes_)} classes")
-        elif not all(isinstance(each, GPClassifier) and len(each.classes_) == 2 for each in self.members_):
-            raise ValueError("members_ must be classifiers of two classes")
 
     def _check_arguments(self) -> None:
         self._check_learning()
@@ -335,51 +324,37 @@ class GPClassifier(Classifier, GaussianProcess):
             hyperpriors=self.hyperpriors,
         )
 
-    def _approximated(self, objective: ClassificationObjective, data: TrainingData) -> ClassPosterior:
-        """The posterior of the latent functions at the hyperparameters that were found."""
-        found = objective.approximation(self.kernel_)
-        # How the inference ended is added to how the search ended.
-        parts = [self.result_.message]
-        if len(self.classes_) > 2 and self.inference != "laplace":
-            parts.append("the classes are joined by Laplace's approximation")
-        parts += [] if found.message in self.result_.message.split("; ") else [found.message]
-        self.result_ = Result(self.result_.converged and found.converged, self.result_.n_iter, "; ".join(parts))
-        if not found.converged:
-            warn(found.message, ConvergenceWarning, stacklevel=3)
-        learned = MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
-        evidence = self._evidence_of(found.log_evidence, learned)
-        if isinstance(found, SoftmaxApproximation):
-            q, weights = found.posterior, self.theta_weights_
-            return SoftmaxPosterior(data, (self.kernel_,), weights, q.alpha, q.probabilities, evidence=evidence)
-        return self._sites(data, (self.kernel_,), [found.posterior], evidence)
-
-    def _is_integrated(self) -> bool:
-        asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
-        few = len(self.X_train_) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
-        return bool(asked and few and len(self.classes_) == 2 and self.inducing_points_ is None)
-
-    def _averaged(
+    def _approximated(
         self, objective: ClassificationObjective, data: TrainingData, curvature: Array | None
     ) -> ClassPosterior:
-        """The posterior averaged over weighted points around the maximum."""
-        approximations: dict[bytes, Any] = {}
-        objective = replace(objective, last={}, found=approximations)
-        found = self._integrated(objective, curvature, _POINTS)
-        self._add_to_message(f"predictions average over {len(found.points)} sets of hyperparameters")
-        sites = [approximations[point.tobytes()].posterior for point in found.points]
-        evidence = self._evidence_of(found.log_value, INTEGRATED)
-        return self._sites(data, tuple(map(objective.kernel_at, found.points)), sites, evidence)
-
-    def _evidence_of(self, value: float, learned: str) -> Evidence:
-        method = "laplace" if len(self.classes_) > 2 else _EVIDENCE_METHODS[self.inference]
-        return Evidence(value, method, evidence_base(hyperparameters=learned, class_weight=self.class_weight))
-
-    def _sites(
-        self, data: TrainingData, kernels: tuple[Kernel, ...], sites: Sequence[Any], evidence: Evidence
-    ) -> SitePosterior:
-        """Gaussian sites for each of the kernels."""
-        precision, location = (np.stack([getattr(q, name) for q in sites]) for name in ("precision", "location"))
-        return SitePosterior(data, kernels, self.theta_weights_, self.link, precision, location, evidence=evidence)
+        """The posterior of the latent functions at the maximum, or averaged over weighted points around it."""
+        found, several = objective.approximation(self.kernel_), len(self.classes_) > 2
+        # How the inference ended is added to how the search ended.
+        if several and self.inference != "laplace":
+            self._add_to_message("the classes are joined by Laplace's approximation")
+        if found.message not in self.result_.message.split("; "):
+            self._add_to_message(found.message)
+        if not found.converged:
+            self.result_ = replace(self.result_, converged=False)
+            warn(found.message, ConvergenceWarning, stacklevel=3)
+        value, learned = found.log_evidence, MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
+        kernels, approximations = [self.kernel_], {self.theta_.tobytes(): found}
+        few = len(data.X) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
+        asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
+        if asked and few and not several and data.points is None:
+            objective = replace(objective, last={}, found=approximations)
+            value, learned = self._integrated(objective, curvature, _POINTS).log_value, INTEGRATED
+            kernels = list(map(objective.kernel_at, self.thetas_))
+            self._add_to_message(f"predictions average over {len(kernels)} sets of hyperparameters")
+        method = "laplace" if several else _EVIDENCE_METHODS[self.inference]
+        base = evidence_base(hyperparameters=learned, class_weight=self.class_weight)
+        process = data, tuple(kernels), self.theta_weights_
+        if isinstance(found, SoftmaxApproximation):
+            sites = found.posterior.alpha, found.posterior.probabilities
+            return SoftmaxPosterior(*process, *sites, evidence=Evidence(value, method, base))
+        every: Any = [approximations[theta.tobytes()].posterior for theta in self.thetas_]
+        sites = np.stack([q.precision for q in every]), np.stack([q.location for q in every])
+        return SitePosterior(*process, self.link, *sites, evidence=Evidence(value, method, base))
 
     def _sampled(
         self, objective: ClassificationObjective, data: TrainingData, rng: np.random.Generator

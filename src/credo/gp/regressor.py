@@ -27,6 +27,7 @@ from credo.core.estimator import (
     check_magnitude,
     choice,
     evidence_base,
+    named,
     numeric,
     positive_integer,
 )
@@ -41,11 +42,11 @@ from credo.distributions import Distribution, MultivariateNormal
 from credo.gp._counts import Poisson
 from credo.gp._gaussian_process import GaussianProcess, KernelName, is_scalable
 from credo.gp._heteroscedastic import Heteroscedastic
-from credo.gp._noise import Found, Gaussian, Noise
+from credo.gp._noise import BOUND_SUBSET, Found, Gaussian, Noise
 from credo.gp._observations import Process, TrainingData, targets
-from credo.gp._parts import row_sums, survey
+from credo.gp._parts import row_sample, row_sums
 from credo.gp._posterior import Posterior, Tails
-from credo.gp._search import FEW, drawn_summary, few_threads, sample_hyperparameters
+from credo.gp._search import FEW, SUBSET, drawn_summary, few_threads, sample_hyperparameters
 from credo.gp._student import FittedStudentT, StudentT
 from credo.kernels import Kernel
 
@@ -240,15 +241,15 @@ class GPRegressor(Regressor, GaussianProcess):
         parts = n_rows = None
         if in_parts(X, y):
             parts = parts_of(X, y, sample_weight)
-            found = survey(type(self).__name__, parts)
-            X, y, sample_weight = found.table
+            found = row_sample(type(self).__name__, parts)
+            X, (y, sample_weight) = found.rows if found.names is None else named(found.rows, found.names), found.extra
             if not found.is_complete:
                 n_rows = found.n_rows
                 self._check_in_parts(n_rows)
         data = self._training_data(X, y, sample_weight)
         self._keep_groups(column_groups)
         rng = generator(self.random_state)
-        n_subset = self._noise().n_subset(len(data.X), FEW)
+        n_subset = BOUND_SUBSET if self._noise().is_variational and len(data.X) > FEW else SUBSET
         with few_threads(len(data.X)):
             objective, data, curvature = self._learn(
                 data, rng, n_subset=n_subset, from_data=self.standardize, n_rows=n_rows
@@ -264,14 +265,6 @@ class GPRegressor(Regressor, GaussianProcess):
         if parts is not None and n_rows is not None:
             self._condition_on(parts)
         return self
-
-    def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
-        """Log marginal likelihood ln p(y | X) at a flat parameter vector, with its gradient by default."""
-        check_is_fitted(self)
-        self._need_rows("log_evidence")
-        value, slope = self._objective().evidence(np.asarray(theta, dtype=np.float64), gradient=gradient)
-        natural = self.posterior_.data.in_units_of_y(value)
-        return (natural, slope) if gradient else natural
 
     @property
     def additional_noise_variance_(self) -> Any:

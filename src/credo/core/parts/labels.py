@@ -25,15 +25,13 @@ class LabelSurvey:
     >>> from credo.core.parts import parts_of, survey_labels
     >>> parts = parts_of([([[1.0], [2.0]], ["a", "b"]), ([[3.0]], ["b"])])
     >>> found, _ = survey_labels(LogisticRegression(), parts, None)
-    >>> found.totals["b"], found.n_rows, found.is_complete
+    >>> found.totals["b"], found.sample.n_rows, found.sample.is_complete
     (2.0, 3, True)
     """
 
     totals: dict[Any, float]
     dtype: Any
-    n_rows: int
     sample: RowSample
-    names: tuple[str, ...] | None
 
     def merge(self, other: LabelSurvey) -> LabelSurvey:
         text = {isinstance(label, str) for label in (*self.totals, *other.totals)}
@@ -43,19 +41,12 @@ class LabelSurvey:
         return LabelSurvey(
             {label: self.totals.get(label, 0.0) + other.totals.get(label, 0.0) for label in labels},
             np.result_type(self.dtype, other.dtype),
-            self.n_rows + other.n_rows,
             self.sample.merge(other.sample),
-            self.names if other.names is None else other.names,
         )
 
     @property
     def classes(self) -> NDArray[Any]:
         return np.array(sorted(self.totals), dtype=self.dtype)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the sample has all rows."""
-        return len(self.sample.keys) == self.n_rows
 
 
 def survey_labels(model: Classifier, parts: Parts, class_weight: Any) -> tuple[LabelSurvey, Labels]:
@@ -74,8 +65,8 @@ def survey_labels(model: Classifier, parts: Parts, class_weight: Any) -> tuple[L
     found: LabelSurvey = parts.map_reduce(partial(_survey, caller=caller, sparse=sparse), LabelSurvey.merge)
     labels = Labels.of(model, found, class_weight)
     model.classes_, model.n_features_in_ = labels.classes, found.sample.rows.shape[1]
-    if found.names is not None:
-        model.feature_names_in_, model.names_carried_ = np.array(found.names, dtype=object), True
+    if found.sample.names is not None:
+        model.feature_names_in_, model.names_carried_ = np.array(found.sample.names, dtype=object), True
     return found, labels
 
 
@@ -89,9 +80,9 @@ def _survey(chunk: Chunk, *, caller: str, sparse: bool) -> LabelSurvey:
         # Only rows that may be in the sample are made dense.
         keep = np.sort(np.random.default_rng(chunk.number).permutation(len(labels))[:1000])
         rows = rows[keep].toarray()
-    plain = names == [f"x{i}" for i in range(len(names))]
-    sample = RowSample.of(rows, labels[keep], weight[keep], number=chunk.number)
-    return LabelSurvey(totals, labels.dtype, len(labels), sample, None if plain else tuple(names))
+    kept = labels[keep], weight[keep]
+    sample = RowSample.of(rows, *kept, number=chunk.number, names=names, n_rows=len(labels))
+    return LabelSurvey(totals, labels.dtype, sample)
 
 
 @dataclass(frozen=True)

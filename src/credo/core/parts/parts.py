@@ -5,7 +5,7 @@ A random sample of the rows of a table in parts, in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -205,7 +205,8 @@ _MOST_ROWS, _LEAST_ROWS = 20_000, 1000
 class RowSample:
     """The rows with the smallest of random keys, one for each row: a sample without replacement that can be merged.
 
-    `extra` are values of each row, such as its target or weight.
+    `extra` are values of each row, such as its target or weight; `n_rows` counts the rows that the sample is of, and
+    `names` are those of its columns, if they were given.
 
     Examples
     --------
@@ -216,27 +217,44 @@ class RowSample:
     >>> both = first.merge(second)  # of few rows, all are kept
     >>> both.rows.shape, both.extra[0].tolist()
     ((5, 2), [0.0, 1.0, 2.0, 0.0, 1.0])
+    >>> both.n_rows, both.is_complete
+    (5, True)
     """
 
     rows: Array
     extra: tuple[NDArray[Any], ...]
     keys: Array
+    n_rows: int
+    names: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, rows: Array, *extra: NDArray[Any], number: int = 0) -> RowSample:
-        """A sample of the rows of a chunk; the keys depend on its number alone."""
-        sample = cls(rows, extra, np.random.default_rng([0, number]).random(len(rows)))
-        return sample._smallest()
+    def of(
+        cls, rows: Array, *extra: NDArray[Any], number: int = 0, names: Sequence[str] = (), n_rows: int | None = None
+    ) -> RowSample:
+        """A sample of the rows of a chunk; the keys depend on its number alone.
+
+        x0, x1, … are the names of columns without names.
+        """
+        given = tuple(names) if list(names) != [f"x{i}" for i in range(len(names))] else None
+        keys = np.random.default_rng([0, number]).random(len(rows))
+        return cls(rows, extra, keys, len(rows) if n_rows is None else n_rows, given)._smallest()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has all rows."""
+        return len(self.keys) == self.n_rows
 
     def merge(self, other: RowSample) -> RowSample:
         """A sample of the rows of both."""
         extra = tuple(np.concatenate(pair) for pair in zip(self.extra, other.extra, strict=True))
-        keys = np.concatenate([self.keys, other.keys])
-        return RowSample(np.concatenate([self.rows, other.rows]), extra, keys)._smallest()
+        rows, keys = np.concatenate([self.rows, other.rows]), np.concatenate([self.keys, other.keys])
+        names = self.names if other.names is None else other.names
+        return RowSample(rows, extra, keys, self.n_rows + other.n_rows, names)._smallest()
 
     def _smallest(self) -> RowSample:
         most = max(_LEAST_ROWS, min(_MOST_ROWS, 4_000_000 // self.rows.shape[1]))
         if len(self.keys) <= most:
             return self
         chosen = np.argpartition(self.keys, most)[:most]
-        return RowSample(self.rows[chosen], tuple(values[chosen] for values in self.extra), self.keys[chosen])
+        extra = tuple(values[chosen] for values in self.extra)
+        return replace(self, rows=self.rows[chosen], extra=extra, keys=self.keys[chosen])
