@@ -77,7 +77,7 @@ def sample_models(
     # Steps of all replicas for one at β = 1, times what one costs: fitted to chains of 50 to 5000 columns.
     steps = float(ladder.strides.sum() / ladder.strides[0])
     found = _sample(
-        lambda: slab_problem(_own_rows(columns), slab, log_prior), ladder, log_prior, d, room,
+        lambda: slab_problem(own_rows(columns), slab, log_prior), ladder, log_prior, d, room,
         seconds=lambda k: steps * (2e-8 * d + 4e-10 * d * k + 2e-9 * k**2), **options,
     )  # fmt: skip
     if not found.diagnostics["converged"]:
@@ -217,7 +217,7 @@ class Chain:
         room = max(min(room + int(self.ladder.strides.max()), self._largest), max(map(len, starts)), 1)
         # Neighbours have one column more.
         self.problem = self._problem(room + 1)
-        self.replicas = _replicas(self.problem, len(starts), self.n_columns, room)
+        self.replicas = replicas(self.problem, len(starts), self.n_columns, room)
         for i, model in enumerate(starts):
             self.replicas.size[i], self.replicas.members[i, : len(model)] = len(model), model
 
@@ -310,7 +310,7 @@ def label_problem(data: Dataset, log_prior: Array) -> ProblemOfSize:
     return lambda room: Problem(_NO_COLUMNS, labels, target)
 
 
-def _own_rows(columns: Columns) -> Columns:
+def own_rows(columns: Columns) -> Columns:
     """The same for one chain, with its own rows of inner products where not all are stored."""
     if len(columns.gram):
         return columns
@@ -319,7 +319,7 @@ def _own_rows(columns: Columns) -> Columns:
     return columns._replace(gram=np.empty((n_rows, d)), row=np.full(d, -1), owner=np.full(n_rows, -1), turn=turn)
 
 
-def _replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
+def replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
     """Empty models, one for each level, with room for so many columns."""
     n = len(problem.columns.X)
     # Only linear models have factors, only logistic ones a mode.
