@@ -27,7 +27,7 @@ from scipy.special import betaln
 
 from credo.core.deadlines import check
 from credo.core.estimator import ConvergenceWarning
-from credo.core.linalg import one_blas_thread
+from credo.core.linalg import column_norms, one_blas_thread
 from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.sparse import _chain_jit
@@ -39,9 +39,8 @@ from credo.sparse._convergence import (
     random_start,
     run_until_converged,
     summarize_chains,
-    visited,
 )
-from credo.sparse._dependence import DEPENDENT, lengths
+from credo.sparse._dependence import DEPENDENT
 from credo.sparse._factors_jit import Columns, Replicas
 from credo.sparse._laplace import LEVEL_PRECISION, Dataset
 from credo.sparse._models import Model, ModelPosterior, ModelPrior
@@ -169,10 +168,9 @@ class Chain:
         included = np.zeros((n_batches, self.n_columns))
         batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
         parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
-        models, steps, first = visited(model for _, part in parts for model in part)
         evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
         time = np.array([record[:, 2].sum() for record, _ in parts])
-        return Trace(models, evidence[first], rest[first], steps, weight, included, time)
+        return Trace([model for _, part in parts for model in part], evidence, rest, weight, included, time)
 
     def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
         """Log evidence, 1 − R² and weight of each step at β = 1, and its model; adds to `included`."""
@@ -229,7 +227,7 @@ class Chain:
 def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
     """Columns of unit length, with what all chains share; `ridge` is what the slab adds to squared lengths."""
     d = X.shape[1]
-    scale = lengths(X)
+    scale = column_norms(X)
     scale = np.where(scale > 0, scale, 1.0)
     # By rows, qᵀX is twice as fast as by columns.
     U = np.ascontiguousarray(X / scale)

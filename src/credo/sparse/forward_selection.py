@@ -202,7 +202,8 @@ class _Search:
 
     def forward(self) -> tuple[list[int], list[float]]:
         """Columns in the order of greatest gain, and 1 − R² after each."""
-        order, rests = [], [1.0]
+        order: list[int] = []
+        rests = [1.0]
         # After a perfect fit, rounding errors would choose the next column.
         while len(order) < self.most and rests[-1] > FLOOR:
             value, flips = self.best(entering=True)
