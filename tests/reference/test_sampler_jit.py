@@ -8,7 +8,7 @@ from tests.reference.twins import Twin, compares
 
 from credo.sparse import _chain_jit as gibbs
 from credo.sparse import _factors_jit as factors
-from credo.sparse._chain import Chain, _models, _own_rows, first_ladder, label_problem, shared_columns, slab_problem
+from credo.sparse._chain import Chain, _models, first_ladder, label_problem, own_rows, shared_columns, slab_problem
 from credo.sparse._chain_jit import neighbours
 from credo.sparse._dependence import DEPENDENT
 from credo.sparse._models import ModelPrior
@@ -33,7 +33,7 @@ def chain(X, y, name="g", inclusion=0.3, *, starts=((),), seed=3, **options):
     prior, largest = ModelPrior(X.shape[1], inclusion), int(min(X.shape[1], slab.max_size))
     columns = shared_columns(X, y, ridge=slab.ridge, yy=float(y @ y), least=DEPENDENT)
     ladder, log_prior = first_ladder(X.shape[1], slab, largest), prior.log_prob(np.arange(largest + 1))
-    problem = slab_problem(_own_rows(columns), slab, log_prior)
+    problem = slab_problem(own_rows(columns), slab, log_prior)
     made = Chain(problem, ladder, largest, X.shape[1], starts, np.random.default_rng(seed))
     for i in range(len(starts)):
         factors.build(made.problem.columns, one(made, i))

@@ -26,23 +26,16 @@ def test_round_trips_by_their_formula():
 
 
 def test_traces_are_joined():
-    def path(models, steps, included):
-        return Trace(
-            models,
-            log_evidence=np.array([float(len(model)) for model in models]),
-            rest=np.array([1.0 / (1 + len(model)) for model in models]),
-            steps=np.array(steps),
-            weight=np.arange(1.0, len(steps) + 1.0),
-            included=np.array(included)[:, None],
-            batch_weight=np.array([3.0, 7.0]),
-        )
+    def path(models, included):
+        sizes = np.array([float(len(model)) for model in models])
+        return Trace(models, sizes, 1.0 / (1.0 + sizes), np.arange(1.0, 5.0), np.array(included)[:, None], np.ones(2))
 
-    both = path([(), (0,)], [0, 1, 0, 1], [1.0, 2.0]).joined(path([(1, 2), (0,)], [1, 1, 0, 1], [3.0, 4.0]))
-    assert both.models == [(), (0,), (1, 2)]
-    assert [both.models[step] for step in both.steps] == [(), (0,), (), (0,), (0,), (0,), (1, 2), (0,)]
-    np.testing.assert_array_equal(both.log_evidence, [0.0, 1.0, 2.0])
+    first, further = path([(), (0,), (), (0,)], [1.0, 2.0]), path([(0,), (0,), (1, 2), (0,)], [3.0, 4.0])
+    both = first.joined(further)
+    assert both.models == [(), (0,), (), (0,), (0,), (0,), (1, 2), (0,)]
+    np.testing.assert_array_equal(both.log_evidence, both.sizes)
     np.testing.assert_array_equal(both.included[:, 0], [3.0, 7.0])
-    np.testing.assert_array_equal(both.batch_weight, [10.0, 10.0])
+    np.testing.assert_array_equal(both.batch_weight, [2.0, 2.0])
     np.testing.assert_array_equal(both.weight, [1.0, 2.0, 3.0, 4.0] * 2)
 
 
@@ -98,9 +91,7 @@ class Still:
 
     def run(self, *, n_draws, n_burn_in, n_batches):
         zeros, time = np.zeros(n_draws), np.full(n_batches, n_draws / n_batches)
-        return Trace(
-            [self.model()], zeros[:1], zeros[:1], zeros.astype(np.intp), zeros + 1.0, np.zeros((n_batches, 1)), time
-        )
+        return Trace([self.model()] * n_draws, zeros, zeros, zeros + 1.0, np.zeros((n_batches, 1)), time)
 
 
 def verdict(**told):
@@ -110,7 +101,7 @@ def verdict(**told):
 @pytest.mark.parametrize(("trips", "length"), [(0.01, 5000), (20.0, 40_000)])
 def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
     def summarize(traces):
-        return verdict(converged=False, round_trips=trips, n_draws=len(traces[0].steps))
+        return verdict(converged=False, round_trips=trips, n_draws=len(traces[0].models))
 
     found = run_until_converged([Still(), Still()], summarize, None, seconds=lambda _: 1e-9)
     assert found.diagnostics["n_draws"] == length
@@ -130,7 +121,7 @@ def test_the_second_half_alone_may_have_converged():
     lengths = []
 
     def summarize(traces):
-        lengths.append(len(traces[0].steps))
+        lengths.append(len(traces[0].models))
         converged = (0,) not in traces[0].models and len(lengths) > 3
         return verdict(converged=converged, round_trips=9.0, n_draws=lengths[-1])
 

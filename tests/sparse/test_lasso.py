@@ -222,7 +222,7 @@ def test_names_and_summary():
     assert model.selected_ == [names[j] for j in np.flatnonzero(model.coef_)]
     parameters = model.summary().columns["parameter"]
     assert parameters[0] == "intercept" and set(parameters[1:]) == set(model.selected_)
-    assert f"{len(model.selected_)} of 40 coefficients" in str(model.summary())
+    assert f"{len(model.selected_)} of 40 columns" in str(model.summary())
 
 
 def test_predictions_are_normal_with_the_noise_of_the_residuals():

@@ -10,8 +10,9 @@ from sklearn import linear_model as sk
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, cross_val_predict
 
 from credo.core.estimator import FitWarning
+from credo.core.folds import systematic_folds
 from credo.sparse import Lasso, LassoCV
-from credo.sparse.cross_validation import HeldOutLosses, systematic_folds
+from credo.sparse.cross_validation import HeldOutLosses
 
 
 def table(n=80, p=15, seed=0):

@@ -302,10 +302,9 @@ def test_an_error_in_one_chain_ends_the_others(monkeypatch):
 def test_gathering_weighs_chains_by_their_time():
     def path(weight, inside):
         return Trace(
-            models=[(), (0,)],
-            log_evidence=np.log([1.0, 3.0]),
-            rest=np.array([1.0, 0.5]),
-            steps=np.tile([0, 1], 4),
+            models=[(), (0,)] * 4,
+            log_evidence=np.log([1.0, 3.0] * 4),
+            rest=np.array([1.0, 0.5] * 4),
             weight=np.tile([weight, 3.0 * weight], 4),
             included=np.full((2, 1), 8.0 * weight * inside),
             batch_weight=np.full(2, 8.0 * weight),
@@ -325,10 +324,9 @@ def test_gathering_weighs_chains_by_their_time():
 def steady(model):
     """A chain that stays at one model."""
     return Trace(
-        models=[model],
-        log_evidence=np.zeros(1),
-        rest=np.ones(1),
-        steps=np.zeros(20, dtype=np.intp),
+        models=[model] * 20,
+        log_evidence=np.zeros(20),
+        rest=np.ones(20),
         weight=np.ones(20),
         included=np.array([[10.0 * (j in model) for j in range(2)]] * 2),
         batch_weight=np.full(2, 10.0),
@@ -344,8 +342,7 @@ def test_what_chains_do_not_know_of_each_other_is_told():
     unsettled = summarize_chains([one, two], np.zeros(2), n_models=5).diagnostics
     assert not unsettled["converged"]
     # One of two chains has found a model that is three times as likely.
-    better = replace(steady((0,)), models=[(0,), (1,)], log_evidence=np.log([1.0, 3.0]), rest=np.ones(2))
-    better.steps[5:] = 1
+    better = replace(one, models=[(0,)] * 5 + [(1,)] * 15, log_evidence=np.repeat(np.log([1.0, 3.0]), [5, 15]))
     assert missed([one, better], visits([one, better], np.zeros(2))) == pytest.approx(0.75)
     told = summarize_chains([one, replace(better, included=one.included)], np.zeros(2), n_models=5).diagnostics
     assert not told["converged"] and told["missed"] == pytest.approx(0.75)
@@ -354,10 +351,9 @@ def test_what_chains_do_not_know_of_each_other_is_told():
 def test_errors_are_no_smaller_than_what_models_leave_room_for():
     """A model of probability ¾ that holds column 1, which was hardly ever counted."""
     path = Trace(
-        models=[(), (1,)],
-        log_evidence=np.log([1.0, 3.0]),
-        rest=np.ones(2),
-        steps=np.tile([0, 1], 10),
+        models=[(), (1,)] * 10,
+        log_evidence=np.log([1.0, 3.0] * 10),
+        rest=np.ones(20),
         weight=np.ones(20),
         included=np.array([[0.0, 0.5]] * 2),
         batch_weight=np.full(2, 10.0),

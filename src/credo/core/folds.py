@@ -1,7 +1,7 @@
 """Which rows are held out together: shuffled folds, or blocks in the order of time; copies of a row share a fold.
 
-`splits` makes the training and held-out rows of a user's `cv`, `forward` blocks in time order, `even_folds` and
-`group_folds` the fold of each row.
+`splits` makes the training and held-out rows of a user's `cv`, `forward` blocks in time order, `systematic_folds` takes
+turns in a given order, `even_folds` and `group_folds` the fold of each row.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
 from credo.core.estimator import is_sparse, merge_equal_rows, numeric
+from credo.core.seeds import generator
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -135,6 +136,32 @@ def group_folds(groups: Indices, codes: Indices, n_folds: int, seed: Any) -> Ind
     kind = np.full(int(groups.max()) + 1, codes.max())
     np.minimum.at(kind, groups, codes)
     return even_folds(kind, n_folds, seed)[groups]
+
+
+def systematic_folds(table: Any, order: Array, n_folds: int, random_state: Any = None) -> list[Split]:
+    """Row k in the given order goes to fold k modulo n_folds; identical rows, target included, stay together.
+
+    With a random state, each n_folds rows in this order are assigned to the folds at random.
+
+    If most rows are copies, as with a few categorical columns, identical rows are separated: otherwise all training
+    rows with the inputs of a held-out row would have other targets.
+    """
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds; got {n_folds}")
+    key = np.asarray(row_places(table))
+    sequence = np.lexsort((key, order))
+    new = (np.diff(order[sequence]) != 0) | (np.diff(key[sequence]) != 0)
+    rank = np.empty(len(order), dtype=np.intp)
+    apart = mostly_copies(len(key), len(np.unique(key)))
+    rank[sequence] = np.arange(len(order)) if apart else np.append(0, np.cumsum(new))
+    n_folds = min(n_folds, int(rank.max()) + 1)
+    if n_folds < 2:
+        raise ValueError("cross-validation needs at least 2 different rows, but all are one sample")
+    fold = rank % n_folds
+    if random_state is not None:
+        blocks = np.tile(np.arange(n_folds), (int(rank.max()) // n_folds + 1, 1))
+        fold = generator(random_state).permuted(blocks, axis=1).ravel()[rank]
+    return pairs_of_folds(fold)
 
 
 def pairs_of_folds(fold: Indices) -> list[Split]:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from credo.core.linalg import one_blas_thread
+from credo.core.linalg import column_norms, one_blas_thread
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
-from credo.sparse._dependence import is_dependent, lengths
+from credo.sparse._dependence import is_dependent
 from credo.sparse._design import Design
 from credo.sparse._models import Model, ModelPosterior, Moments
 from credo.sparse._slabs import Slab
@@ -80,7 +80,7 @@ def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
             continue
         places = design.places(model)
         R, _, rest = _triangle(design, model, slab.ridge)
-        if slab.ridge == 0 and is_dependent(R / lengths(design.X[:, places]), design.least[places]):
+        if slab.ridge == 0 and is_dependent(R / column_norms(design.X[:, places]), design.least[places]):
             continue
         values[i] = float(slab.score(len(model), rest, 2.0 * float(np.log(np.abs(np.diag(R))).sum())))
     return values

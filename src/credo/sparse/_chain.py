@@ -27,7 +27,7 @@ from scipy.special import betaln
 
 from credo.core.deadlines import check
 from credo.core.estimator import ConvergenceWarning
-from credo.core.linalg import one_blas_thread
+from credo.core.linalg import column_norms, one_blas_thread
 from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.sparse import _chain_jit
@@ -39,9 +39,8 @@ from credo.sparse._convergence import (
     random_start,
     run_until_converged,
     summarize_chains,
-    visited,
 )
-from credo.sparse._dependence import DEPENDENT, lengths
+from credo.sparse._dependence import DEPENDENT
 from credo.sparse._factors_jit import Columns, Replicas
 from credo.sparse._laplace import LEVEL_PRECISION, Dataset
 from credo.sparse._models import Model, ModelPosterior, ModelPrior
@@ -77,7 +76,7 @@ def sample_models(
     # Steps of all replicas for one at β = 1, times what one costs: fitted to chains of 50 to 5000 columns.
     steps = float(ladder.strides.sum() / ladder.strides[0])
     found = _sample(
-        lambda: slab_problem(_own_rows(columns), slab, log_prior), ladder, log_prior, d, room,
+        lambda: slab_problem(own_rows(columns), slab, log_prior), ladder, log_prior, d, room,
         seconds=lambda k: steps * (2e-8 * d + 4e-10 * d * k + 2e-9 * k**2), **options,
     )  # fmt: skip
     if not found.diagnostics["converged"]:
@@ -169,10 +168,9 @@ class Chain:
         included = np.zeros((n_batches, self.n_columns))
         batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
         parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
-        models, steps, first = visited(model for _, part in parts for model in part)
         evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
         time = np.array([record[:, 2].sum() for record, _ in parts])
-        return Trace(models, evidence[first], rest[first], steps, weight, included, time)
+        return Trace([model for _, part in parts for model in part], evidence, rest, weight, included, time)
 
     def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
         """Log evidence, 1 − R² and weight of each step at β = 1, and its model; adds to `included`."""
@@ -217,7 +215,7 @@ class Chain:
         room = max(min(room + int(self.ladder.strides.max()), self._largest), max(map(len, starts)), 1)
         # Neighbours have one column more.
         self.problem = self._problem(room + 1)
-        self.replicas = _replicas(self.problem, len(starts), self.n_columns, room)
+        self.replicas = replicas(self.problem, len(starts), self.n_columns, room)
         for i, model in enumerate(starts):
             self.replicas.size[i], self.replicas.members[i, : len(model)] = len(model), model
 
@@ -229,7 +227,7 @@ class Chain:
 def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
     """Columns of unit length, with what all chains share; `ridge` is what the slab adds to squared lengths."""
     d = X.shape[1]
-    scale = lengths(X)
+    scale = column_norms(X)
     scale = np.where(scale > 0, scale, 1.0)
     # By rows, qᵀX is twice as fast as by columns.
     U = np.ascontiguousarray(X / scale)
@@ -310,7 +308,7 @@ def label_problem(data: Dataset, log_prior: Array) -> ProblemOfSize:
     return lambda room: Problem(_NO_COLUMNS, labels, target)
 
 
-def _own_rows(columns: Columns) -> Columns:
+def own_rows(columns: Columns) -> Columns:
     """The same for one chain, with its own rows of inner products where not all are stored."""
     if len(columns.gram):
         return columns
@@ -319,7 +317,7 @@ def _own_rows(columns: Columns) -> Columns:
     return columns._replace(gram=np.empty((n_rows, d)), row=np.full(d, -1), owner=np.full(n_rows, -1), turn=turn)
 
 
-def _replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
+def replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
     """Empty models, one for each level, with room for so many columns."""
     n = len(problem.columns.X)
     # Only linear models have factors, only logistic ones a mode.

@@ -39,7 +39,7 @@ class Labels(NamedTuple):
     """Standardized columns, labels 0 and 1, weights, the prior precisions of level and weights; and evaluated models.
 
     The models are found by the sum of the `keys` of their columns in a hash table: `slots` are their places in
-    `log_evidence` and `log_odds`, of which `count` are used.
+    `log_evidence` and `log_odds`, of which so many are `used`.
     """
 
     ZT: Array
@@ -52,7 +52,7 @@ class Labels(NamedTuple):
     slots: Places
     log_evidence: Array
     log_odds: Array
-    count: Places  # type: ignore[assignment]
+    used: Places
 
 
 class Target(NamedTuple):
@@ -96,10 +96,10 @@ def _look_up(a: Labels, log_prior: Array, m: Replicas) -> None:
     while a.slots[at] != EMPTY and a.table[at] != key:
         at = (at + np.uint64(1)) & mask
     if a.slots[at] == EMPTY:
-        if a.count[0] == len(a.log_evidence):
-            a.slots[:], a.count[0], at = EMPTY, 0, key & mask
-        slot = a.count[0]
-        a.table[at], a.slots[at], a.count[0] = key, slot, slot + 1
+        if a.used[0] == len(a.log_evidence):
+            a.slots[:], a.used[0], at = EMPTY, 0, key & mask
+        slot = a.used[0]
+        a.table[at], a.slots[at], a.used[0] = key, slot, slot + 1
         members, theta, L = np.sort(m.members[:k]), np.empty(k + 1), np.zeros((k + 1, k + 1))
         theta[0] = m.near[0]
         for t in range(k):

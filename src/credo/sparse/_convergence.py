@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,18 +25,16 @@ _MOMENTS = 1000
 
 @dataclass(frozen=True)
 class Trace:
-    """The record of a chain.
+    """The record of a chain: the model at each step, its log evidence and the share of variation it leaves unexplained.
 
-    `models` are those it visited, each with its `log_evidence` and `rest`, the share of variation it leaves
-    unexplained; `steps` are their numbers, step by step, each with its `weight`: the time that a chain in continuous
-    time would stay. `included` (n_batches, d) and `batch_weight` (n_batches,) are sums over batches of steps, of
-    weight × conditional inclusion probability and of weight.
+    The `weight` of a step is the time that a chain in continuous time would stay. `included` (n_batches, d) and
+    `batch_weight` (n_batches,) are sums over batches of steps, of weight × conditional inclusion probability and of
+    weight.
     """
 
     models: list[Model]
     log_evidence: Array
     rest: Array
-    steps: NDArray[np.intp]
     weight: Array
     included: Array
     batch_weight: Array
@@ -44,29 +42,24 @@ class Trace:
     @property
     def sizes(self) -> NDArray[np.intp]:
         """The number of columns at each step."""
-        return np.array([len(model) for model in self.models], dtype=np.intp)[self.steps]
+        return np.array([len(model) for model in self.models], dtype=np.intp)
 
     def joined(self, further: Trace) -> Trace:
         """With as many further steps of the same chain; batches become twice as long."""
-        numbers = {model: number for number, model in enumerate(self.models)}
-        places = np.array([numbers.setdefault(model, len(numbers)) for model in further.models], dtype=np.intp)
-        new = places >= len(self.models)
-        return replace(
-            further,
-            models=list(numbers),
-            log_evidence=np.append(self.log_evidence, further.log_evidence[new]),
-            rest=np.append(self.rest, further.rest[new]),
-            steps=np.append(self.steps, places[further.steps]),
+        return Trace(
+            models=self.models + further.models,
+            log_evidence=np.append(self.log_evidence, further.log_evidence),
+            rest=np.append(self.rest, further.rest),
             weight=np.append(self.weight, further.weight),
             included=_in_pairs(self.included, further.included),
             batch_weight=_in_pairs(self.batch_weight, further.batch_weight),
         )
 
-    def thinned(self, n: int) -> NDArray[np.intp]:
-        """The numbers of the models at n evenly spaced points in time, which are draws from the posterior."""
+    def thinned(self, n: int) -> list[Model]:
+        """The models at n evenly spaced points in time, which are draws from the posterior."""
         clock = np.cumsum(self.weight)
         steps = np.searchsorted(clock, clock[-1] * (np.arange(n) + 0.5) / n)
-        return self.steps[np.minimum(steps, len(self.steps) - 1)]
+        return [self.models[step] for step in np.minimum(steps, len(clock) - 1)]
 
 
 @dataclass(frozen=True)
@@ -84,14 +77,6 @@ class Visits:
     log_mass: float
     revisited: float
     best_by_size: tuple[Model, ...]
-
-
-def visited(models: Iterable[Model]) -> tuple[list[Model], NDArray[np.intp], NDArray[np.intp]]:
-    """The distinct models of a sequence, the number of each step's model, and the first step of each model."""
-    listed = list(models)
-    numbers = {model: number for number, model in enumerate(dict.fromkeys(listed))}
-    steps = np.array([numbers[model] for model in listed], dtype=np.intp)
-    return list(numbers), steps, np.unique(steps, return_index=True)[1]
 
 
 def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
@@ -117,8 +102,8 @@ def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
 
 def _revisited(traces: Sequence[Trace]) -> float:
     """The share of the chains' time at models that more than one of them visited."""
-    chains = Counter(model for trace in traces for model in trace.models)
-    shared = [np.array([chains[model] > 1 for model in trace.models])[trace.steps] for trace in traces]
+    chains = Counter(model for trace in traces for model in set(trace.models))
+    shared = [np.array([chains[model] > 1 for model in trace.models]) for trace in traces]
     time = sum(float(trace.weight @ known) for trace, known in zip(traces, shared, strict=True))
     return time / sum(float(trace.weight.sum()) for trace in traces)
 
@@ -169,7 +154,7 @@ def draws(traces: Sequence[Trace], n: int) -> tuple[tuple[Model, ...], Array]:
     """About n posterior draws of all chains: the distinct models, most frequent first, and their shares."""
     counts: Counter[Model] = Counter()
     for trace in traces:
-        counts.update(trace.models[place] for place in trace.thinned(-(-n // len(traces))))
+        counts.update(trace.thinned(-(-n // len(traces))))
     ordered = counts.most_common()
     return tuple(model for model, _ in ordered), np.array([count for _, count in ordered]) / counts.total()
 
@@ -181,10 +166,8 @@ def r_hat_and_ess(traces: Sequence[Trace], seen: Visits) -> tuple[float, float]:
     """
     # One number for each model, whichever chain it is from: R-hat ranks even rounding errors.
     heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
-    n = min(_MOMENTS, *(len(trace.steps) for trace in traces))
-    values = np.stack([
-        np.array([[len(model), heights[model]] for model in trace.models])[trace.thinned(n)] for trace in traces
-    ])  # fmt: skip
+    n = min(_MOMENTS, *(len(trace.weight) for trace in traces))
+    values = np.array([[[len(model), heights[model]] for model in trace.thinned(n)] for trace in traces])
     try:
         stats = extra("arviz_stats.base", "comparing chains").array_stats
     except ImportError:
@@ -314,7 +297,7 @@ def summarize_chains(
     looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
     unknown = min(1.0 / (looks + 2.0), _AGREED)
     error = np.maximum(np.maximum(error, unknown), contradiction(seen, probability, n_models))
-    hidden, n_draws = missed(traces, seen), len(traces[0].steps)
+    hidden, n_draws = missed(traces, seen), len(traces[0].models)
     sizes = np.sum([np.bincount(trace.sizes, trace.weight, len(probability) + 1) for trace in traces], axis=0)
     complaint = _complaint(error, r_hat, hidden)
     message = f"{complaint}: {_remedy(log_prior, traces[0])}" if complaint else (
@@ -353,7 +336,7 @@ def summarize_chains(
 
 def _remedy(log_prior: Array, trace: Trace) -> str:
     """What to do about chains that haven't converged."""
-    d, remedy = trace.included.shape[1], f"increase n_draws above {len(trace.steps)}"
+    d, remedy = trace.included.shape[1], f"increase n_draws above {len(trace.models)}"
     if np.arange(len(log_prior)) @ size_distribution(log_prior, d) > _HANDFUL:
         remedy += f", or use a prior_inclusion that expects fewer columns, such as (1, {d})"
     return remedy

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from credo.core.linalg import column_norms
 from credo.sparse._models import Model, ModelPosterior
 
 Array = NDArray[np.float64]
@@ -124,15 +125,8 @@ def median_model(
 
 def unit_columns(X: Array) -> Array:
     """Columns of length one; those of zeros stay."""
-    length = lengths(X)
+    length = column_norms(X)
     return np.asarray(X / np.where(length > 0, length, 1.0))
-
-
-def lengths(X: Array) -> Array:
-    """Lengths of columns whose squares may overflow or underflow."""
-    largest = np.abs(X).max(axis=0, initial=0.0)
-    finest = np.where(largest > 0, largest, 1.0)
-    return np.asarray(finest * np.linalg.norm(X / finest, axis=0))
 
 
 def residual_norms(R: Array) -> Array:

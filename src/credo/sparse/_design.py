@@ -10,8 +10,9 @@ import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
 from credo.core.fields import Axes, Finite, Increasing, Places, Positive, Size
+from credo.core.linalg import column_norms
 from credo.core.parts import RowSummary, row_summary
-from credo.sparse._dependence import DEPENDENT, lengths, unit_columns
+from credo.sparse._dependence import DEPENDENT, unit_columns
 
 Array = NDArray[np.float64]
 
@@ -77,9 +78,9 @@ class Design:
                 "more than one observation"
             )
         rows, target = summary.factor[:, :-1], summary.factor[:, -1].copy()
-        scale, rounding = lengths(rows), 8 * _EPS * np.sqrt(total)
+        scale, rounding = column_norms(rows), 8 * _EPS * np.sqrt(total)
         # The size of the numbers in each column.
-        size = np.abs(mean) + lengths(summary.factor) / np.sqrt(total)
+        size = np.abs(mean) + column_norms(summary.factor) / np.sqrt(total)
         # Columns that vary no more than the rounding error of their mean are constant.
         kept = np.flatnonzero(scale > rounding * np.abs(mean[:-1]))
         length, least = scale[kept], np.clip(rounding * size[kept] / scale[kept], DEPENDENT, 1.0)

@@ -43,6 +43,10 @@ class Standard:
         kept = np.flatnonzero(std)
         return cls(kept, mean[kept], std[kept])
 
+    def columns(self, X: Array) -> Array:
+        """The columns that vary, standardized as in the fit."""
+        return np.asarray((X[:, self.kept] - self.mean) / self.scale)
+
 
 @dataclass(frozen=True)
 class Mode:

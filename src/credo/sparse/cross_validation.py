@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse as sp
 from sklearn.model_selection import check_cv
 
 from credo.core.estimator import (
@@ -18,16 +17,14 @@ from credo.core.estimator import (
     Result,
     choice,
     has_weight,
-    is_sparse,
     positive,
     positive_integer,
 )
-from credo.core.folds import mostly_copies, pairs_of_folds
+from credo.core.folds import systematic_folds
 from credo.core.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
 from credo.core.linalg import one_blas_thread, parallel_map
 from credo.core.notices import warn
 from credo.core.parts import Chunk, Parts, RowSummary, in_parts, parts_of, summary_of, take_summary
-from credo.core.seeds import generator
 from credo.distributions import StudentT
 from credo.sparse.lasso import PenalizedRegression, fit_path, penalties
 
@@ -95,13 +92,31 @@ class PenaltyByCrossValidation:
     # Held-out losses are known to a few percent at best, so the paths of the folds need no higher precision.
     _fold_tol: float
 
-    cv: Any
-    rule: str
-    random_state: Any
-    tol: float
-    max_iter: int
     alphas_: Array
     result_: Result
+
+    def __init__(
+        self,
+        cv: Any = 5,
+        *,
+        rule: Literal["min", "one-standard-error"] = "min",
+        alphas: ArrayLike | None = None,
+        n_alphas: int = 100,
+        eps: float = 1e-3,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 100_000,
+        random_state: Any = None,
+    ) -> None:
+        self.cv = cv
+        self.rule = rule
+        self.alphas = alphas
+        self.n_alphas = n_alphas
+        self.eps = eps
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
     def _check_arguments(self) -> None:
         choice("rule", self.rule, RULES)
@@ -147,38 +162,6 @@ def split(cv: Any, table: Any, order: Array, used: NDArray[np.bool_], y: Any, ra
     if len(folds) < 2:
         raise ValueError(f"cv={cv!r} gives {len(folds)} folds with rows in both parts; at least 2 are needed")
     return folds
-
-
-def systematic_folds(table: Any, order: Array, n_folds: int, random_state: Any = None) -> list[Fold]:
-    """Row k in the given order goes to fold k modulo n_folds; identical rows, target included, stay together.
-
-    With a random state, each n_folds rows in this order are assigned to the folds at random.
-
-    If most rows are copies, as with a few categorical columns, identical rows are separated: otherwise all training
-    rows with the inputs of a held-out row would have other targets.
-    """
-    if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds; got {n_folds}")
-    key = row_keys(table)
-    sequence = np.lexsort((key, order))
-    new = (np.diff(order[sequence]) != 0) | (np.diff(key[sequence]) != 0)
-    rank = np.empty(len(order), dtype=np.intp)
-    apart = mostly_copies(len(key), len(np.unique(key)))
-    rank[sequence] = np.arange(len(order)) if apart else np.append(0, np.cumsum(new))
-    n_folds = min(n_folds, int(rank.max()) + 1)
-    if n_folds < 2:
-        raise ValueError("cross-validation needs at least 2 different rows, but all are one sample")
-    fold = rank % n_folds
-    if random_state is not None:
-        blocks = np.tile(np.arange(n_folds), (int(rank.max()) // n_folds + 1, 1))
-        fold = generator(random_state).permuted(blocks, axis=1).ravel()[rank]
-    return pairs_of_folds(fold)
-
-
-def row_keys(table: Any) -> Array:
-    """A number for each row, equal for equal rows: its projection on a fixed direction in general position."""
-    direction = np.cos(np.arange(1.0, table.shape[1] + 1) ** 2)
-    return np.asarray(sp.csr_array(table) @ direction) if is_sparse(table) else np.einsum("ij,j->i", table, direction)
 
 
 def _mean_and_error(path: Array, weight: Array) -> tuple[Array, Array]:
@@ -253,29 +236,6 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
     mse_path_: Array
     mse_: Array
     mse_std_error_: Array
-
-    def __init__(
-        self,
-        cv: Any = 5,
-        *,
-        rule: Literal["min", "one-standard-error"] = "min",
-        alphas: ArrayLike | None = None,
-        n_alphas: int = 100,
-        eps: float = 1e-3,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 100_000,
-        random_state: Any = None,
-    ) -> None:
-        self.cv = cv
-        self.rule = rule
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,8 +14,10 @@ from scipy.stats import chi2
 from credo.core.estimator import FitWarning, choice, positive_integer, training_rows
 from credo.core.frames import Table
 from credo.core.notices import warn
-from credo.sparse._average import solve
+from credo.sparse._chain import own_rows, replicas, shared_columns, slab_problem
+from credo.sparse._chain_jit import neighbours
 from credo.sparse._design import Design
+from credo.sparse._factors_jit import build, insert, remove, replica
 from credo.sparse._models import Model, in_table
 from credo.sparse._slabs import Slab, bic, bic_slab
 from credo.sparse._slabs_jit import FLOOR
@@ -22,7 +25,7 @@ from credo.sparse.spike_slab import subset_name, target_messages
 
 Array = NDArray[np.float64]
 
-# Smaller gains of a criterion are rounding errors.
+# Smaller gains of ln p(γ)p(y | γ) are rounding errors.
 _GAIN = 1e-9
 # The most steps of polishing, for each column; every step lowers the criterion.
 _STEPS = 10
@@ -77,44 +80,6 @@ class Selection:
         )
 
 
-@dataclass(frozen=True)
-class Criterion:
-    """The criterion of a subset of k of d columns with rest = 1 − R²; small is good.
-
-    BIC = −2 ln p(y | best fit) + (k+2) ln n,    EBIC = BIC + 2 ln C(d, k)        (Chen & Chen 2008, with γ = 1)
-
-    EBIC is −2 ln p(γ)p(y | γ) up to a constant, with equal prior probabilities of all sizes (`"beta-binomial"`).
-    """
-
-    slab: Slab
-    d: int
-    name: str
-
-    def __call__(self, k: int, rest: float) -> float:
-        return float(bic(self.slab, k, rest)) + (self.choices(k) if self.name == "ebic" else 0.0)
-
-    def choices(self, k: int) -> float:
-        """2 ln C(d, k)."""
-        return 2.0 * float(gammaln(self.d + 1) - gammaln(k + 1) - gammaln(self.d - k + 1))
-
-    @property
-    def most(self) -> int:
-        """The largest size by default."""
-        half = (self.slab.n - 1) / 2
-        return max(int(min(half, self.slab.n / math.log(max(self.d, 2))) if self.name == "ebic" else half), 1)
-
-    def messages(self) -> list[str]:
-        """A warning if columns of pure noise are likely to be selected."""
-        n, by_chance = self.slab.n, self.d * float(chi2.sf(math.log(self.slab.n), 1))
-        if self.name == "ebic" or self.d <= n:
-            return []
-        return [
-            f"the BIC penalizes a column by ln n = {math.log(n):.3g}, however many there are to choose from: of "
-            f"{self.d} columns of pure noise about {by_chance:.0f} would be selected. Use "
-            'criterion="ebic", which accounts for the number of columns'
-        ]
-
-
 def forward_selection(
     X: ArrayLike,
     y: ArrayLike,
@@ -126,7 +91,10 @@ def forward_selection(
 ) -> Selection:
     """Forward selection: add the column that explains most of the residuals, up to the smallest BIC.
 
-    A step costs O(nd). `polish` then adds, drops and swaps single columns as long as the criterion decreases, which
+        BIC = −2 ln p(y | best fit) + (k+2) ln n,    EBIC = BIC + 2 ln C(d, k)        (Chen & Chen 2008, with γ = 1)
+
+    EBIC is −2 ln p(γ)p(y | γ) up to a constant, with equal prior probabilities of all sizes (`"beta-binomial"`). A step
+    costs O(dk). `polish` then adds, drops and swaps single columns as long as the criterion decreases, which
     gives a local maximum of p(γ)p(y | γ). For tables with more columns than `SpikeSlabRegressor` can enumerate.
 
     Parameters
@@ -160,86 +128,103 @@ def forward_selection(
     choice("criterion", criterion, ("bic", "ebic"))
     rows, target, weight, names = training_rows("forward_selection", X, y, sample_weight)
     design = Design.of(rows, target, weight)
-    slab = replace(bic_slab(design.n, design.yy), n_rows=design.n_rows)
-    cost = Criterion(slab, len(design.kept), criterion)
-    most = cost.most if max_size is None else positive_integer("max_size", max_size)
-    most = int(min(most, slab.max_size, len(design.kept)))
-    for message in [*target_messages(design), *cost.messages()]:
+    d, slab = len(design.kept), replace(bic_slab(design.n, design.yy), n_rows=design.n_rows)
+    sizes = np.arange(d + 1)
+    # −2 ln p(γ) of a subset, up to a constant (Chen & Chen 2008, with γ = 1).
+    choices = 2.0 * (gammaln(d + 1) - gammaln(sizes + 1) - gammaln(d - sizes + 1))
+    most = (slab.n - 1) / 2
+    if criterion == "ebic":
+        most = min(most, slab.n / math.log(max(d, 2)))
+    most = max(int(most), 1) if max_size is None else positive_integer("max_size", max_size)
+    most = int(min(most, slab.max_size, d))
+    for message in [*target_messages(design), *([] if criterion == "ebic" else _chance_messages(slab.n, d))]:
         warn(message, FitWarning, stacklevel=2)
-    order, rests = _forward(design, most)
-    costs = [cost(k, rest) for k, rest in enumerate(rests)]
-    chosen = set(order[: int(np.argmin(costs))])
+    penalty = choices if criterion == "ebic" else np.zeros(d + 1)
+    search = _Search(design, slab, -0.5 * penalty[: most + 1])
+    order, rests = search.forward()
+    plain = bic(slab, sizes[: len(rests)], rests)
+    search.move_to(order[: int(np.argmin(plain + penalty[: len(rests)]))])
     if polish:
-        chosen = _polish(design, chosen, most, cost)
-    plain = bic(slab, np.arange(len(rests)), rests)
+        search.polish()
     return Selection(
-        selected=in_table(tuple(sorted(chosen)), design.kept),
+        selected=in_table(tuple(sorted(search.model)), design.kept),
         order=in_table(tuple(order), design.kept),
         bic=plain,
-        ebic=plain + np.array([cost.choices(k) for k in range(len(rests))]),
+        ebic=plain + choices[: len(rests)],
         r2=1.0 - np.array(rests),
         names=tuple(names),
         criterion=criterion,
     )
 
 
-def _gains(X: Array, y: Array, least: Array, taken: list[int]) -> Array:
-    """The decrease of yᵀy by each column, X and y being residuals; −1 for a dependent column."""
-    square = np.einsum("ij,ij->j", X, X)
-    free = square > np.square(least)
-    free[taken] = False
-    return np.where(free, (y @ X) ** 2 / np.where(free, square, 1.0), -1.0)
+def _chance_messages(n: float, d: int) -> list[str]:
+    """A warning if the BIC is likely to select columns of pure noise."""
+    if d <= n:
+        return []
+    return [
+        f"the BIC penalizes a column by ln n = {math.log(n):.3g}, however many there are to choose from: of "
+        f"{d} columns of pure noise about {d * float(chi2.sf(math.log(n), 1)):.0f} would be selected. Use "
+        'criterion="ebic", which accounts for the number of columns'
+    ]
 
 
-def _forward(design: Design, most: int) -> tuple[list[int], list[float]]:
-    """Columns in the order of greatest gain, and 1 − R² after each."""
-    X, y = design.X.copy(), design.y.copy()
-    order: list[int] = []
-    rests = [1.0]
-    # After a perfect fit, rounding errors would choose the next column.
-    while len(order) < most and rests[-1] > FLOOR:
-        gain = _gains(X, y, design.least, order)
-        best = int(np.argmax(gain))
-        if gain[best] < 0:
-            break
-        direction = X[:, best] / np.linalg.norm(X[:, best])
-        X -= np.outer(direction, direction @ X)
-        y -= direction * (direction @ y)
-        order.append(best)
-        rests.append(solve(design, in_table(tuple(sorted(order)), design.kept))[2])
-    return order, rests
+class _Search:
+    """A model that is changed by one column at a time; `log_joint` is ln p(γ)p(y | γ) of all its neighbours."""
 
+    def __init__(self, design: Design, slab: Slab, log_prior: Array) -> None:
+        self.most = len(log_prior) - 1
+        columns = shared_columns(design.X, design.y, ridge=0.0, yy=design.yy, least=design.least)
+        self.problem = slab_problem(own_rows(columns), slab, log_prior)(self.most)
+        self.replica = replica(replicas(self.problem, 1, len(design.kept), max(self.most, 1)), 0)
+        self.move_to([])
 
-def _polish(design: Design, chosen: set[int], most: int, cost: Criterion) -> set[int]:
-    """Add, drop or swap one column at a time, always the best such step, until none lowers the criterion."""
-    value = cost(len(chosen), solve(design, in_table(tuple(sorted(chosen)), design.kept))[2])
-    for _ in range(_STEPS * (1 + design.X.shape[1])):
-        steps = (_neighbour(design, chosen, out, most, cost) for out in [None, *sorted(chosen)])
-        best = min(steps, key=lambda pair: pair[0])
-        # NaN is never lower.
-        if not best[0] < value - _GAIN:
-            break
-        value, chosen = best
-    return chosen
+    @property
+    def model(self) -> list[int]:
+        """The columns of the model."""
+        return self.replica.members[: self.replica.size[0]].tolist()
 
+    def move_to(self, model: Sequence[int]) -> None:
+        """Start from a model."""
+        self.replica.size[0], self.replica.members[: len(model)] = len(model), model
+        build(self.problem.columns, self.replica)
+        neighbours(self.problem.columns, self.problem.target, self.replica)
 
-def _neighbour(
-    design: Design, chosen: set[int], out: int | None, most: int, cost: Criterion
-) -> tuple[float, set[int]]:  # fmt: skip
-    """The best subset that has one column less (or none less) and one column more (or none more)."""
-    kept = chosen - {out}
-    base = sorted(kept)
-    Q = np.linalg.qr(design.X[:, base])[0] if base else np.empty((len(design.y), 0))
-    X, y = design.X - Q @ (Q.T @ design.X), design.y - Q @ (Q.T @ design.y)
-    offset = max(design.yy - float(design.y @ design.y), 0.0)
-    rest = (float(y @ y) + offset) / design.yy
-    best = (cost(len(base), rest), kept)
-    if len(base) >= most:
-        return best
-    gain = _gains(X, y, design.least, base)
-    more = int(np.argmax(gain)) if len(gain) else 0
-    if len(gain) and gain[more] > 0:
-        bigger = kept | {more}
-        value = cost(len(bigger), solve(design, in_table(tuple(sorted(bigger)), design.kept))[2])
-        best = min(best, (value, bigger), key=lambda pair: pair[0])
-    return best
+    def flip(self, column: int) -> None:
+        """Add or drop a column."""
+        (remove if self.replica.inside[column] else insert)(self.problem.columns, self.replica, column)
+        neighbours(self.problem.columns, self.problem.target, self.replica)
+
+    def best(self, *, entering: bool) -> tuple[float, tuple[int, ...]]:
+        """The best neighbour, or the best with one column more: its ln p(γ)p(y | γ) and the column that changes."""
+        values = np.where(self.replica.inside & entering, -np.inf, self.replica.log_joint)
+        column = int(np.argmax(values)) if len(values) else 0
+        return (float(values[column]), (column,)) if len(values) else (-np.inf, ())
+
+    def forward(self) -> tuple[list[int], list[float]]:
+        """Columns in the order of greatest gain, and 1 − R² after each."""
+        order: list[int] = []
+        rests = [1.0]
+        # After a perfect fit, rounding errors would choose the next column.
+        while len(order) < self.most and rests[-1] > FLOOR:
+            value, flips = self.best(entering=True)
+            if value == -np.inf:
+                break
+            self.flip(flips[0])
+            order.append(flips[0])
+            rests.append(max(float(self.replica.here[2]), FLOOR))
+        return order, rests
+
+    def polish(self) -> None:
+        """Add, drop or swap one column at a time, always the best such step, as long as the criterion decreases."""
+        for _ in range(_STEPS * (1 + len(self.replica.inside))):
+            value, steps = float(self.replica.here[0]), [self.best(entering=False)]
+            for out in self.model:
+                self.flip(out)
+                gain, flips = self.best(entering=True)
+                steps.append((gain, (out, *flips)))
+                self.flip(out)
+            best, flips = max(steps, key=lambda step: step[0])
+            # NaN is never higher.
+            if not best > value + _GAIN:
+                break
+            self.move_to([j for j in self.model if j not in flips] + [j for j in flips if j not in self.model])

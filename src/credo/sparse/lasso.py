@@ -14,8 +14,10 @@ from credo.core.estimator import (
     ConvergenceWarning,
     Description,
     Effect,
+    Estimator,
     Regressor,
     Result,
+    interval_level,
     linear_effects,
     names_for,
     nonnegative,
@@ -34,11 +36,6 @@ Array = NDArray[np.float64]
 
 # With more columns than this, a summary shows only nonzero coefficients.
 _MAX_SHOWN = 30
-
-
-def shown_columns(size: Array) -> NDArray[np.intp]:
-    """The columns that a summary shows, by the size of their coefficients: all, or the nonzero ones, largest first."""
-    return np.arange(len(size)) if len(size) <= _MAX_SHOWN else np.argsort(-size)[: np.count_nonzero(size)]
 
 
 def fit_result(
@@ -60,25 +57,17 @@ def fit_result(
     return Result(False, n_iter, message)
 
 
-class PenalizedRegression(Regressor):
-    """What the models with sparse coefficients share: predictions, noise and summary.
-
-    A subclass has a `_title`; its `fit` ends in `_keep`.
-    """
+class SparseCoefficients(Estimator):
+    """What models with sparse coefficients share: the summary, and what a fit sets. A subclass has a `_title`."""
 
     _accepts_sparse = True
-    _accepts_parts = True
     _title: str
     _equation = "y = b + Σ wⱼ xⱼ + noise, many wⱼ = 0"
 
     alpha_: float
-    coef_: Array
-    intercept_: float
     selected_: list[str]
     dual_gap_: float
     n_iter_: int
-    noise_std_: float
-    dof_: float
     log_likelihood_: float
     n_parameters_: int
     n_observations_: float
@@ -90,31 +79,58 @@ class PenalizedRegression(Regressor):
         """The coefficients; with many columns, the nonzero ones.
 
         Standard deviations are not shown: those of least squares on the selected columns would be too small, because
-        the columns were selected on the same rows. `SpikeSlabRegressor` gives the uncertainty of coefficients.
+        the columns were selected on the same rows. `SpikeSlabRegressor` and `SpikeSlabClassifier` give the uncertainty
+        of coefficients.
         """
         check_is_fitted(self)
-        features, shown = self._feature_names(), shown_columns(np.abs(self.coef_))
-        names, estimate = [features[j] for j in shown], self.coef_[shown]
+        interval_level(level)
+        coefs, features = np.atleast_2d(self.coef_), self._feature_names()
+        size = np.abs(coefs).max(axis=0)
+        shown = np.arange(len(size)) if len(size) <= _MAX_SHOWN else np.argsort(-size)[: np.count_nonzero(size)]
+        names, table = [str(features[j]) for j in shown], coefs[:, shown]
         if self.fit_intercept:
-            names, estimate = ["intercept", *names], np.append(self.intercept_, estimate)
-        return Table.of_estimates(self._title, zip(names, estimate, strict=True), notes=self._notes())
+            names, table = ["intercept", *names], np.column_stack([np.atleast_1d(self.intercept_), table])
+        if len(table) > 1:
+            names = [f"{label}: {name}" for label in self.classes_ for name in names]
+        return Table.of_estimates(self._title, zip(names, table.ravel(), strict=True), notes=self._notes())
 
     def describe(self, *, level: float = 0.95) -> Description:
         return replace(super().describe(level=level), selects=True)
 
     def _effects(self, level: float) -> tuple[Effect, ...]:
-        return linear_effects(self._feature_names(), self.coef_, self.intercept_ if self.fit_intercept else None)
+        intercept = self.intercept_ if self.fit_intercept else None
+        return linear_effects(self._feature_names(), self.coef_, intercept, classes=getattr(self, "classes_", ()))
 
     def _notes(self) -> tuple[str, ...]:
-        n_features, n_nonzero = len(self.coef_), np.count_nonzero(self.coef_)
-        nonzero = f"{n_nonzero} of {n_features} coefficients are nonzero at alpha {self.alpha_:.4g}"
-        return nonzero, f"{self._noise()} with {self.dof_:.6g} degrees of freedom", self.result_.message
-
-    def _noise(self) -> str:
-        return f"noise sd {self.noise_std_:.4g}"
+        nonzero = f"{len(self.selected_)} of {self.n_features_in_} columns have nonzero coefficients"
+        return f"{nonzero} at alpha {self.alpha_:.4g}", self.result_.message
 
     def _sparse_format(self) -> str | bool:
         return "csc"
+
+    def _keep_coefficients(self, coef: Array, intercept: Any, alpha: float, gap: float, n_iter: int) -> None:
+        """Set the fitted attributes that all have."""
+        self.coef_, self.intercept_, self.alpha_, self.dual_gap_, self.n_iter_ = coef, intercept, alpha, gap, n_iter
+        names = self._feature_names()
+        self.selected_ = [names[j] for j in np.flatnonzero((np.atleast_2d(coef) != 0).any(axis=0))]
+
+
+class PenalizedRegression(SparseCoefficients, Regressor):
+    """What the regressions with sparse coefficients share: predictions and noise. Their `fit` ends in `_keep`."""
+
+    _accepts_parts = True
+
+    coef_: Array
+    intercept_: float
+    noise_std_: float
+    dof_: float
+
+    def _notes(self) -> tuple[str, ...]:
+        nonzero, message = super()._notes()
+        return nonzero, f"{self._noise()} with {self.dof_:.6g} degrees of freedom", message
+
+    def _noise(self) -> str:
+        return f"noise sd {self.noise_std_:.4g}"
 
     def _mean(self, rows: Any) -> Array:
         return np.asarray(rows @ self.coef_) + self.intercept_
@@ -138,16 +154,12 @@ class PenalizedRegression(Regressor):
 
     def _keep(self, rows: Rows, solution: Solution, alpha: float, *, warns: bool = True) -> None:
         """Set the fitted attributes from the solution for one α; warns if it did not converge."""
-        self.alpha_ = alpha
-        self.coef_, self.intercept_ = solution.w, rows.intercept(solution.w)
-        self.dual_gap_, self.n_iter_ = solution.gap / rows.total, solution.n_passes
-        selected = np.flatnonzero(self.coef_)
-        names = self._feature_names()
-        self.selected_ = [names[j] for j in selected]
+        gap = solution.gap / rows.total
+        self._keep_coefficients(solution.w, rows.intercept(solution.w), alpha, gap, solution.n_passes)
         rss = float(np.square(rows.residual(self.coef_)).sum())
         # The number of nonzero coefficients is an unbiased estimate of the degrees of freedom of a lasso fit (Zou,
         # Hastie & Tibshirani 2007); without an ℓ₁ penalty they are the trace of the hat matrix.
-        used = len(selected) if solution.effective is None else solution.effective
+        used = np.count_nonzero(self.coef_) if solution.effective is None else solution.effective
         self.dof_ = max(rows.total - used - bool(self.fit_intercept), 0.0)
         self.noise_std_ = float(np.sqrt(rss / self.dof_)) if self.dof_ > 0 else np.nan
         self.n_parameters_ = round(used) + bool(self.fit_intercept) + 1

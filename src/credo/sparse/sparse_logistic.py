@@ -3,90 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
-    Description,
-    Effect,
     FitWarning,
     LinearClassifier,
     has_weight,
-    interval_level,
     labels_of,
-    linear_effects,
     positive,
     positive_integer,
 )
-from credo.core.frames import Table
+from credo.core.folds import row_places
 from credo.core.learning.coordinate import Labels, LogisticSolution, Rows, blas_threads_for, logistic_path
 from credo.core.notices import warn
-from credo.sparse.cross_validation import WARM_START_TOL, Fold, PenaltyByCrossValidation, row_keys, split
-from credo.sparse.lasso import fit_result, penalties, shown_columns
+from credo.sparse.cross_validation import WARM_START_TOL, Fold, PenaltyByCrossValidation, split
+from credo.sparse.lasso import SparseCoefficients, fit_result, penalties
 
 Array = NDArray[np.float64]
 
 
-class PenalizedClassifier(LinearClassifier):
-    """What the classifiers with sparse coefficients share: fitted attributes and summary.
+class PenalizedClassifier(SparseCoefficients, LinearClassifier):
+    """What the classifiers with sparse coefficients share. Their `fit` ends in `_keep`."""
 
-    A subclass has a `_title`; its `fit` ends in `_keep`.
-    """
-
-    _accepts_sparse = True
-    _title: str
     _equation = "log odds = b + Σ wⱼ xⱼ, many wⱼ = 0"
-
-    alpha_: float
-    selected_: list[str]
-    dual_gap_: float
-    log_likelihood_: float
-    n_parameters_: int
-    n_observations_: float
-    n_iter_: int
-    tol: float
-    max_iter: int
-
-    def summary(self, *, level: float = 0.95) -> Table:
-        """The coefficients, without standard deviations as in `Lasso`; with many columns, the nonzero ones."""
-        check_is_fitted(self)
-        interval_level(level)
-        features, shown = self._feature_names(), shown_columns(np.abs(self.coef_).max(axis=0))
-        names, table = [str(features[j]) for j in shown], self.coef_[:, shown]
-        if self.fit_intercept:
-            names, table = ["intercept", *names], np.column_stack([self.intercept_, table])
-        if len(self.classes_) > 2:
-            names = [f"{label}: {name}" for label in self.classes_ for name in names]
-        return Table.of_estimates(self._title, zip(names, table.ravel(), strict=True), notes=self._notes())
-
-    def describe(self, *, level: float = 0.95) -> Description:
-        return replace(super().describe(level=level), selects=True)
-
-    def _effects(self, level: float) -> tuple[Effect, ...]:
-        intercept = self.intercept_ if self.fit_intercept else None
-        return linear_effects(self._feature_names(), self.coef_, intercept, classes=self.classes_)
-
-    def _notes(self) -> tuple[str, ...]:
-        n_features = self.coef_.shape[1]
-        zero = f"{len(self.selected_)} of {n_features} columns have nonzero coefficients at alpha {self.alpha_:.4g}"
-        return zero, self.result_.message
-
-    def _sparse_format(self) -> str | bool:
-        return "csc"
 
     def _keep(self, solution: LogisticSolution, labels: Labels, table: Any, alpha: float) -> None:
         """Set the fitted attributes from the solution for one α."""
-        self.alpha_, total = alpha, float(labels.weight.sum())
-        self.coef_, self.intercept_ = solution.W, solution.b
-        if not labels.binary:
-            self.intercept_ = solution.b - solution.b.mean()
-        names = self._feature_names()
-        self.selected_ = [names[j] for j in np.flatnonzero((self.coef_ != 0).any(axis=0))]
-        self.dual_gap_, self.n_iter_ = solution.gap / total, max(solution.n_steps, 1)
+        total, level = float(labels.weight.sum()), 0.0 if labels.binary else solution.b.mean()
+        self._keep_coefficients(solution.W, solution.b - level, alpha, solution.gap / total, max(solution.n_steps, 1))
         self.log_likelihood_ = -labels.evaluate(self._scores(table)).loss
         n_free = len(self.classes_) - 1 if self.fit_intercept else 0
         self.n_parameters_ = int(np.count_nonzero(self.coef_)) + n_free
@@ -253,16 +200,11 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
-        self.cv = cv
-        self.rule = rule
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.fit_intercept = fit_intercept
+        super().__init__(
+            cv, rule=rule, alphas=alphas, n_alphas=n_alphas, eps=eps, fit_intercept=fit_intercept, tol=tol,
+            max_iter=max_iter, random_state=random_state,
+        )  # fmt: skip
         self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row."""
@@ -325,7 +267,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
         given = labels_of(y)
         used = np.isin(given, self.classes_) & has_weight(sample_weight, len(given))
         # The order of the classes depends on their rows, not on their names, so that renaming classes changes nothing.
-        key = row_keys(table)
+        key = np.asarray(row_places(table))
         first = [key[codes == k].min() for k in range(len(self.classes_))]
         position = np.empty(len(first))
         position[np.lexsort((np.bincount(codes, omega), first))] = np.arange(len(first))

@@ -30,7 +30,7 @@ from credo.core.estimator import (
 )
 from credo.core.fields import Axes, Inner
 from credo.core.frames import Table
-from credo.core.linalg import parallel_map
+from credo.core.linalg import column_norms, parallel_map
 from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
@@ -38,7 +38,7 @@ from credo.distributions import Distribution, Mixture
 from credo.sparse import _enumerate_jit
 from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments, without_level
 from credo.sparse._chain import sample_models
-from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, lengths, median_model, named
+from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, median_model, named
 from credo.sparse._design import EXACT, Design
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
@@ -107,7 +107,7 @@ def design_messages(design: Design, dependence: Dependence, slab: Slab, names: S
     messages = constant_messages(design.flat, names)
     if len(design.kept) and slab.max_size > 0:
         messages += dependence.messages([names[j] for j in design.kept], proper=slab.ridge > 0)
-        longest = float(lengths(design.X).max())
+        longest = float(column_norms(design.X).max())
         if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (_ROUNDING * longest) ** 2:
             messages.append(
                 "slab_variance is so large that rounding errors decide between these columns: decrease it, or remove "
@@ -411,7 +411,7 @@ def enumerate_models(
             f'search="enumerate" would visit 2^{d} models; it goes up to {_MAX_COLUMNS} columns. Use search="gibbs", '
             "or credo.sparse.forward_selection to thin the columns first"
         )
-    scale = lengths(X)
+    scale = column_norms(X)
     scale = np.where(scale > 0, scale, 1.0)
     floor = np.zeros(d) if slab.ridge > 0 else np.ones(d) * least
     problem = _problem(X / scale, y, slab, prior, scale, floor)

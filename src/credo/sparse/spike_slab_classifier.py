@@ -346,8 +346,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         learns = isinstance(self.slab_variance, str)
         if learns:
             choice("slab_variance", self.slab_variance, ("learn",))
-        standard = self.standard_ = Standard.of(rows, weight)
-        ZT = np.ascontiguousarray(((rows[:, standard.kept] - standard.mean) / standard.scale).T)
+        self.standard_ = Standard.of(rows, weight)
+        ZT = np.ascontiguousarray(self.standard_.columns(rows).T)
         variance = 1.0 if learns else _variance(self.slab_variance)
         data = Dataset(ZT, codes.astype(np.float64), weight, variance)
         prior = ModelPrior.of(self.prior_inclusion, data.n_columns)
