@@ -116,7 +116,7 @@ class TestRefusals:
             ({"soil": "x" * 10_001}, "soil", "10001 characters"),
             ({"soil": "\ud800"}, "soil", "surrogate"),
             ({"wet": "perhaps"}, "wet", "'perhaps' is not one of"),
-            ({"wet": 2}, "wet", "2 is not one of"),
+            ({"wet": 2}, "wet", "'2' is not one of"),
             ({"day": "gestern"}, "day", "'gestern' is not a date"),
             ({"day": 20240203}, "day", "a date as text"),
             ({"dose": "none"}, "dose", "a number is needed"),

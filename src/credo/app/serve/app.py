@@ -15,6 +15,7 @@ import numpy as np
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE_LATEST
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
@@ -23,7 +24,7 @@ from credo.app.serve import protocol as schema
 from credo.app.serve.guard import App, Metrics, guarded
 from credo.app.serve.inputs import Refused, dump, parse, plain
 from credo.app.serve.model import LEVEL, Predictions, ServedModel, Worker
-from credo.app.serve.protocol import InferenceRequest, add_page, inference_response, model_metadata
+from credo.app.serve.protocol import InferenceRequest, add_page, check_rows, inference_response, model_metadata
 
 # Orchestrators ask for these without a secret.
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")
@@ -90,7 +91,7 @@ def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    for kind in (Refused, RequestValidationError, HTTPException):
+    for kind in (Refused, RequestValidationError, ValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
     _add_predict(app, model, limits, metrics, worker)
     _add_protocol(app, model, limits, metrics, worker)
@@ -164,8 +165,10 @@ def _add_protocol(app: FastAPI, model: ServedModel, limits: Limits, metrics: Met
         content = await request.body()
 
         def work(check: Callable[[], None]) -> bytes:
-            asked = InferenceRequest(model, parse(content), max_rows=limits.max_rows)
-            found = model.predict(model.inputs.from_columns(asked.columns), asked.level, check)
+            asked = InferenceRequest.model_validate(parse(content))
+            columns = asked.columns(model, limits.max_rows)
+            asked.wanted(model)
+            found = model.predict(model.inputs.from_columns(columns), asked.level, check)
             metrics.rows.inc(len(found))
             return dump(inference_response(model, asked, found))
 
@@ -185,8 +188,7 @@ def _table(model: ServedModel, value: Any, level: float | None, max_rows: int) -
     rows, names = fields.get("rows"), fields.get("columns")
     if not isinstance(rows, list) or not rows or not isinstance(names, list | None) or fields.keys() - _FIELDS:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, _FORMS)
-    if len(rows) > max_rows:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"there are {len(rows)} rows; the most are {max_rows}")
+    check_rows(len(rows), max_rows)
     given = fields.get("level", level if level is not None else LEVEL)
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < 1:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "level must be a number strictly between 0 and 1")
@@ -220,7 +222,7 @@ def _json(content: bytes, status: int = 200, headers: dict[str, str] | None = No
     return Response(content, status, headers, media_type="application/json")
 
 
-def problems_of(error: RequestValidationError) -> str:
+def problems_of(error: RequestValidationError | ValidationError) -> str:
     """The first problems of a request in words, without the values: they may be ones that JSON can't have."""
     return "; ".join(f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()[:_LISTED])
 
@@ -231,7 +233,7 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
         listed = {"problems": error.problems} if error.problems else {}
         return _json(dump({"error": error.error, **listed}), error.status, headers)
-    if isinstance(error, RequestValidationError):
+    if isinstance(error, RequestValidationError | ValidationError):
         return _json(dump({"error": problems_of(error)}), 422)
     assert isinstance(error, HTTPException)
     return _json(dump({"error": str(error.detail)}), error.status_code, dict(error.headers or {}))

@@ -270,8 +270,6 @@ def checked(column: Input, values: list[Any], problems: Problems) -> Any:
             numbers = np.array([np.inf])
         if np.isfinite(numbers).all():
             return numbers
-    if kinds == {str} and column.kind in {"category", "text", "date", "any"} and _is_clean(values):
-        return np.array(values, dtype=object)
     result = np.empty(len(values), dtype=np.float64 if column.kind == "number" else object)
     for i, value in enumerate(values):
         problem = _problem(column, value)
@@ -280,15 +278,6 @@ def checked(column: Input, values: list[Any], problems: Problems) -> Any:
         else:
             result[i] = _cell(column, value)
     return result
-
-
-def _is_clean(values: list[str]) -> bool:
-    """Whether all texts have a valid length, aren't blank, and can be encoded."""
-    try:
-        "".join(values).encode()
-    except UnicodeEncodeError:
-        return False
-    return max(map(len, values), default=0) <= MAX_TEXT and all(map(str.strip, values))
 
 
 def _problem(column: Input, value: Any) -> str | None:
@@ -300,24 +289,18 @@ def _problem(column: Input, value: Any) -> str | None:
     allowed, wanted = _CELLS[column.kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         return f"{wanted} is needed; this is {_kind_name(value)}"
-    if isinstance(value, str):
-        return _text_problem(column, value)
-    if isinstance(value, int | float) and not _is_finite(value):
-        return "the number is too large"
-    if column.kind == "truth" and _word(value).casefold() not in column.words:
-        return f"{value} is not one of {quoted(sorted(column.words))}"
-    return None
-
-
-def _text_problem(column: Input, value: str) -> str | None:
-    if len(value) > MAX_TEXT:
+    if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"the text has {len(value)} characters; the most are {MAX_TEXT}"
     try:
-        value.encode()
+        if isinstance(value, int | float) and not np.isfinite(float(value)):
+            return "the number is too large"
+        _word(value).encode()
+    except OverflowError:
+        return "the number is too large"
     except UnicodeEncodeError:
         return "the text has half of a surrogate pair"
-    if column.kind == "truth" and value.strip().casefold() not in column.words:
-        return f"{value[:100]!r} is not one of {quoted(sorted(column.words))}"
+    if column.kind == "truth" and _word(value).casefold() not in column.words:
+        return f"{str(value)[:100]!r} is not one of {quoted(sorted(column.words))}"
     return None
 
 
@@ -331,16 +314,7 @@ def _cell(column: Input, value: Any) -> Any:
 
 def _word(value: Any) -> str:
     """A category as text: 3 and 3.0 are the same level."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:
-        return False
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def _kind_name(value: Any) -> str:

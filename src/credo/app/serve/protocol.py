@@ -15,11 +15,12 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, select_autoescape
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StrictStr, model_validator
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
@@ -128,10 +129,12 @@ def predict_answer(model: ServedModel) -> Schema:
 
 def infer_body(model: ServedModel) -> tuple[Schema, Any]:
     """The body of an inference request, and an example."""
-    shape = _list({"type": "integer", "minimum": 0}, minItems=1, maxItems=4)
-    inputs = _list(_object(_tensor(shape), {"parameters": _PARAMETERS}), minItems=1)
-    outputs = _list(_object({"name": {**_TEXT, "enum": list(outputs_of(model))}}))
-    request = _object({"inputs": inputs}, {"id": _TEXT, "parameters": _PARAMETERS, "outputs": outputs})
+    request = InferenceRequest.model_json_schema()
+    parts = request.pop("$defs")
+    parts["Output"]["properties"]["name"]["enum"] = list(outputs_of(model))
+    request["properties"]["inputs"]["items"] = parts["Tensor"]
+    request["properties"]["outputs"] = _list(parts["Output"])
+    request["properties"]["id"] = _TEXT
     example = [
         {"name": name, "shape": [1], "datatype": "FP64" if isinstance(value, float) else "BYTES", "data": [value]}
         for name, value in model.example().items()
@@ -144,25 +147,22 @@ def infer_body(model: ServedModel) -> tuple[Schema, Any]:
 
 def infer_answer() -> Schema:
     """The answer to an inference request."""
-    outputs = _list(_object(_tensor(_list({"type": "integer"}))))
+    shape, datatype = _list({"type": "integer"}), {**_TEXT, "enum": list(get_args(Datatype))}
+    outputs = _list(_object({"name": _TEXT, "shape": shape, "datatype": datatype, "data": {"type": "array"}}))
     return _object({"model_name": _TEXT, "outputs": outputs}, {"id": _TEXT, "parameters": _PARAMETERS})
 
 
-def _tensor(shape: Schema) -> Schema:
-    return {"name": _TEXT, "shape": shape, "datatype": {**_TEXT, "enum": list(DATATYPES)}, "data": {"type": "array"}}
-
-
-DATATYPES = (
+Datatype = Literal[
     "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BYTES",
-)  # fmt: skip
+]  # fmt: skip
 # The name of the matrix that holds all columns of a model of numbers.
 MATRIX = "input"
-_LONGEST_ID = _LONGEST_NAME = 1000
 
 
 def model_metadata(model: ServedModel) -> dict[str, Any]:
     """The answer to GET /v2/models/NAME."""
-    tensors = [{"name": column.name, "datatype": _datatype(column), "shape": [-1]} for column in model.inputs.columns]
+    types = {column.name: "FP64" if column.kind == "number" else "BYTES" for column in model.inputs.columns}
+    tensors = [{"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in types.items()]
     if model.inputs.numeric and not model.inputs.named:
         tensors = [{"name": MATRIX, "datatype": "FP64", "shape": [-1, len(model.inputs.columns)]}]
     metadata = {
@@ -187,133 +187,103 @@ def outputs_of(model: ServedModel) -> dict[str, tuple[str, list[int]]]:
     return found | ({"outside": ("BYTES", [-1])} if model.has_range else {})
 
 
-def _datatype(column: Input) -> str:
-    return "FP64" if column.kind == "number" else "BYTES"
+Scalar = StrictBool | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)] | StrictStr
 
 
-class InferenceRequest:
-    """A parsed request: the columns of the rows, the level of the interval, and which outputs are wanted."""
+class Tensor(BaseModel, strict=True):
+    """An input tensor; after the checks its data are in row-major order."""
 
-    def __init__(self, model: ServedModel, value: Any, *, max_rows: int) -> None:
-        _require(isinstance(value, dict), "the request must be an object")
-        self.id = value.get("id")
-        _require(
-            self.id is None or (isinstance(self.id, str) and len(self.id) <= _LONGEST_ID),
-            f"id must be a text of at most {_LONGEST_ID} characters",
-        )
-        self.parameters = _parameters(value)
-        level = self.parameters.get("level", LEVEL)
-        _require(_is_number(level) and 0 < level < 1, "parameters.level must be a number strictly between 0 and 1")
-        self.level = float(level)
-        self.outputs = _wanted(value.get("outputs"), list(outputs_of(model)))
-        inputs = value.get("inputs")
-        _require(isinstance(inputs, list) and len(inputs) > 0, "inputs must be a list of at least one tensor")
-        limit = len(model.inputs.names) + len(model.inputs.ignored)
-        _require(len(inputs) <= limit, f"there are {len(inputs)} tensors, and the model has {limit} columns")
-        tensors = [_Tensor(tensor, f"inputs[{k}]") for k, tensor in enumerate(inputs)]
-        lengths = {tensor.shape[0] for tensor in tensors}
-        _require(len(lengths) == 1, f"the tensors have different numbers of rows: {sorted(lengths)}")
-        self.n_rows = lengths.pop()
-        _require(self.n_rows > 0, "there are no rows")
-        if self.n_rows > max_rows:
-            error = f"there are {self.n_rows} rows; the most are {max_rows}"
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error)
-        self.columns = _columns(model, tensors)
+    name: str = Field(max_length=1000)
+    shape: list[Annotated[int, Field(ge=0, le=2**31)]] = Field(min_length=1, max_length=4)
+    datatype: Datatype
+    data: list[Any]
+    parameters: dict[str, Scalar] = {}
 
-
-def _columns(model: ServedModel, tensors: list[_Tensor]) -> dict[str, list[Any]]:
-    """The cells of each column."""
-    names, matrix = model.inputs.names, tensors[0]
-    if len(tensors) == 1 and len(matrix.shape) == 2 and (matrix.shape[1] > 1 or matrix.name not in names):
-        _require(model.inputs.numeric, "the model has columns that aren't numbers; send one tensor for each column")
-        _require(
-            matrix.shape[1] == len(names),
-            f"the tensor {matrix.name!r} has {matrix.shape[1]} columns, and the model {len(names)}",
-        )
-        return {name: matrix.data[j :: len(names)] for j, name in enumerate(names)}
-    columns: dict[str, list[Any]] = {}
-    for tensor in tensors:
-        single = math.prod(tensor.shape[1:]) == 1
-        _require(
-            single, f"the tensor {tensor.name!r} has shape {tensor.shape}; that of a column is [rows] or [rows, 1]"
-        )
-        _require(tensor.name not in columns, f"there are two tensors named {tensor.name!r}")
-        columns[tensor.name] = tensor.data
-    return columns
-
-
-class _Tensor:
-    """An input tensor with its data in row-major order."""
-
-    def __init__(self, value: Any, where: str) -> None:
-        _require(isinstance(value, dict), f"{where} must be an object")
-        _require(isinstance(value.get("name"), str), f"{where}.name must be a text")
-        _require(len(value["name"]) <= _LONGEST_NAME, f"{where}.name has more than {_LONGEST_NAME} characters")
-        self.name: str = value["name"]
-        shape = value.get("shape")
-        sizes = isinstance(shape, list) and all(type(size) is int and 0 <= size <= 2**31 for size in shape)
-        _require(sizes and 1 <= len(shape) <= 4, f"{where}.shape must be a list of 1 to 4 sizes")
-        self.shape: list[int] = shape
-        datatype = value.get("datatype")
-        _require(datatype in DATATYPES, f"{where}.datatype must be one of {', '.join(DATATYPES)}")
-        _require("binary_data_size" not in _parameters(value), f"{where}: binary data isn't supported; use data")
-        data = value.get("data")
-        _require(isinstance(data, list), f"{where}.data must be a list")
-        self.data = list(_flat(data, len(shape), where))
-        count = math.prod(shape)
-        _require(len(self.data) == count, f"{where}.data has {len(self.data)} elements, and its shape says {count}")
-        self._check_elements(str(datatype), where)
-
-    def _check_elements(self, datatype: str, where: str) -> None:
-        allowed: tuple[type, ...] = (int, float)
-        if datatype in {"BOOL", "BYTES"}:
-            allowed = (bool,) if datatype == "BOOL" else (str,)
-        elif "INT" in datatype:
-            allowed = (int,)
+    @model_validator(mode="after")
+    def _check_data(self) -> Self:
+        _require("binary_data_size" not in self.parameters, "binary data isn't supported; use data")
+        self.data = list(_flat(self.data, len(self.shape)))
+        count = math.prod(self.shape)
+        _require(len(self.data) == count, f"data has {len(self.data)} elements, and the shape says {count}")
+        numbers = (int,) if "INT" in self.datatype else (int, float)
+        allowed = {"BOOL": (bool,), "BYTES": (str,)}.get(self.datatype, numbers)
         wrong = next((i for i, x in enumerate(self.data) if x is not None and type(x) not in allowed), None)
-        _require(wrong is None, f"{where}.data: element {wrong} isn't of datatype {datatype}")
+        _require(wrong is None, f"element {wrong} isn't of datatype {self.datatype}")
+        return self
 
 
-def _flat(data: list[Any], depth: int, where: str) -> Iterator[Any]:
+class Output(BaseModel, strict=True):
+    """An output that is asked for."""
+
+    name: str
+
+
+class InferenceRequest(BaseModel, strict=True):
+    """The body of an inference request; without outputs, all of them are wanted."""
+
+    id: str | None = Field(None, max_length=1000)
+    parameters: dict[str, Scalar] = {}
+    inputs: list[Tensor] = Field(min_length=1)
+    outputs: list[Output] | None = None
+
+    @property
+    def level(self) -> float:
+        """The probability of the interval."""
+        level = self.parameters.get("level", LEVEL)
+        number = isinstance(level, int | float) and not isinstance(level, bool) and 0 < level < 1
+        _require(number, "parameters.level must be a number strictly between 0 and 1")
+        return float(level)
+
+    def wanted(self, model: ServedModel) -> list[str]:
+        """The names of the outputs that are asked for."""
+        known = list(outputs_of(model))
+        names = list(dict.fromkeys(output.name for output in self.outputs or ())) or known
+        _require(set(names) <= set(known), f"the outputs are {', '.join(known)}")
+        return names
+
+    def columns(self, model: ServedModel, max_rows: int) -> dict[str, list[Any]]:
+        """The cells of each column."""
+        limit = len(model.inputs.names) + len(model.inputs.ignored)
+        _require(len(self.inputs) <= limit, f"there are {len(self.inputs)} tensors, and the model has {limit} columns")
+        lengths = {tensor.shape[0] for tensor in self.inputs}
+        _require(len(lengths) == 1, f"the tensors have different numbers of rows: {sorted(lengths)}")
+        _require(max(lengths) > 0, "there are no rows")
+        check_rows(max(lengths), max_rows)
+        names, matrix = model.inputs.names, self.inputs[0]
+        if len(self.inputs) == 1 and len(matrix.shape) == 2 and (matrix.shape[1] > 1 or matrix.name not in names):
+            _require(model.inputs.numeric, "the model has columns that aren't numbers; send one tensor for each column")
+            width = f"the tensor {matrix.name!r} has {matrix.shape[1]} columns, and the model {len(names)}"
+            _require(matrix.shape[1] == len(names), width)
+            return {name: matrix.data[j :: len(names)] for j, name in enumerate(names)}
+        columns: dict[str, list[Any]] = {}
+        for tensor in self.inputs:
+            shape = f"the tensor {tensor.name!r} has shape {tensor.shape}; that of a column is [rows] or [rows, 1]"
+            _require(math.prod(tensor.shape[1:]) == 1, shape)
+            _require(tensor.name not in columns, f"there are two tensors named {tensor.name!r}")
+            columns[tensor.name] = tensor.data
+        return columns
+
+
+def _flat(data: list[Any], depth: int) -> Iterator[Any]:
     """The elements of a list that may be nested as deeply as the tensor has dimensions."""
     for element in data:
         if isinstance(element, list):
-            _require(depth > 1, f"{where}.data is nested more deeply than its shape")
-            yield from _flat(element, depth - 1, where)
+            _require(depth > 1, "data is nested more deeply than its shape")
+            yield from _flat(element, depth - 1)
         else:
-            _require(not isinstance(element, dict), f"{where}.data must not contain objects")
+            _require(not isinstance(element, dict), "data must not contain objects")
             yield element
-
-
-def _parameters(value: dict[str, Any]) -> dict[str, Any]:
-    found = value.get("parameters", {})
-    plain = isinstance(found, dict) and all(isinstance(item, bool | int | float | str) for item in found.values())
-    _require(plain, "parameters must be an object of texts, numbers and truth values")
-    finite = all(math.isfinite(item) for item in found.values() if isinstance(item, float))
-    _require(finite, "parameters must be finite numbers")
-    result: dict[str, Any] = found
-    return result
-
-
-def _wanted(value: Any, known: list[str]) -> list[str]:
-    """The names of the outputs that are asked for, by default all."""
-    if value is None:
-        return known
-    tensors = isinstance(value, list) and all(isinstance(item, dict) for item in value)
-    _require(tensors, "outputs must be a list of objects with a name")
-    names = [item.get("name") for item in value]
-    for name in names:
-        _require(isinstance(name, str) and name in known, f"the outputs are {', '.join(known)}")
-    return list(dict.fromkeys(names)) or known
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _require(condition: Any, error: str) -> None:
     if not condition:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error)
+
+
+def check_rows(count: int, most: int) -> None:
+    """Raise `Refused` for too many rows."""
+    if count > most:
+        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"there are {count} rows; the most are {most}")
 
 
 def inference_response(model: ServedModel, request: InferenceRequest, found: Predictions) -> dict[str, Any]:
@@ -325,7 +295,7 @@ def inference_response(model: ServedModel, request: InferenceRequest, found: Pre
         values["probabilities"] = frame.iloc[:, 1 : 1 + len(model.classes)].to_numpy(np.float64).ravel()
     known = outputs_of(model)
     tensors = []
-    for name in request.outputs:
+    for name in request.wanted(model):
         datatype, shape = known[name]
         sizes = [len(found) if size == -1 else size for size in shape]
         tensors.append({"name": name, "datatype": datatype, "shape": sizes, "data": values[name]})
