@@ -423,7 +423,7 @@ def objective_in_parts(
         intercept,
         parts=parts,
         labels=labels,
-        row_count=found.n_rows,
+        row_count=found.sample.n_rows,
     )
 
 
