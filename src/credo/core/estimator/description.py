@@ -59,6 +59,14 @@ class Curve:
     """The fitted function without noise, or the class probabilities, at rows of a table.
 
     `prepare` turns these rows into those that `model` takes.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.5])
+    >>> mean, lower, upper = model.describe().curve.band([[1.0]])
+    >>> mean.round(2), bool(lower < mean < upper)
+    (array([1.05]), True)
     """
 
     model: Any
@@ -210,7 +218,15 @@ def describe(model: Any, *, level: float = 0.95) -> Description:
 
 
 def in_words(model: Any) -> str:
-    """What a fitted model is, as a short phrase: the `words` of its description alone."""
+    """What a fitted model is, as a short phrase: the `words` of its description alone.
+
+    Examples
+    --------
+    >>> from credo.core.estimator import in_words
+    >>> from sklearn.linear_model import LinearRegression
+    >>> in_words(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]))
+    'Linear regression'
+    """
     if isinstance(model, Pipeline):
         before = " and ".join(words_of(type(step).__name__).lower() for _, step in model.steps[:-1])
         return f"{in_words(model[-1])} after {before}" if before else in_words(model[-1])
@@ -220,7 +236,16 @@ def in_words(model: Any) -> str:
 
 
 def evidence_of(model: Any) -> Evidence | None:
-    """The log evidence of a fitted model, or of the last step of a pipeline; None if it has none."""
+    """The log evidence of a fitted model, or of the last step of a pipeline; None if it has none.
+
+    Examples
+    --------
+    >>> from credo import BayesianLinearRegression
+    >>> from credo.core.estimator import evidence_of
+    >>> model = BayesianLinearRegression().fit([[0.0], [1.0], [2.0]], [0.1, 0.9, 2.1])
+    >>> evidence_of(model).value == model.log_evidence_
+    True
+    """
     if not hasattr(model, "log_evidence_"):
         return evidence_of(model[-1]) if isinstance(model, Pipeline) else None
     method, base = getattr(model, "evidence_method_", None), getattr(model, "evidence_base_", None)
@@ -237,7 +262,17 @@ def data_of(model: Any) -> tuple[Array, Array] | None:
 
 
 def class_scores(model: Any, rows: Any) -> tuple[bool, Array]:
-    """Whether any classifier has probabilities, and scores (n_rows, n_classes), the highest of which is predicted."""
+    """Whether any classifier has probabilities, and scores (n_rows, n_classes), the highest of which is predicted.
+
+    Examples
+    --------
+    >>> from credo import Perceptron
+    >>> from credo.core.estimator import class_scores
+    >>> model = Perceptron().fit([[0.0], [1.0], [3.0], [4.0]], ["low", "low", "high", "high"])
+    >>> has_probabilities, scores = class_scores(model, [[0.5]])
+    >>> has_probabilities, model.classes_[scores.argmax(axis=1)]
+    (False, array(['low'], dtype='<U4'))
+    """
     if hasattr(model, "predict_proba"):
         return True, np.asarray(model.predict_proba(rows), dtype=np.float64)
     if hasattr(model, "decision_function"):
@@ -267,7 +302,15 @@ def settings_of(model: Any) -> tuple[tuple[str, str], ...]:
 
 
 def effects_of(table: Table, columns: Sequence[str] = ()) -> tuple[Effect, ...]:
-    """The rows of a summary; `columns` are the names of those with coefficients."""
+    """The rows of a summary; `columns` are the names of those with coefficients.
+
+    Examples
+    --------
+    >>> from credo.core.estimator import effects_of
+    >>> from credo.core.frames import Table
+    >>> effects_of(Table("Line", {"parameter": ["dose"], "estimate": [2.0]}), ["dose"])
+    (Effect(name='dose', estimate=2.0, lower=None, upper=None, kind='coefficient'),)
+    """
     known = set(columns)
     rows = zip(*(table.columns.get(key) or [None] * len(table) for key in Effect._fields[1:4]), strict=True)
     names = [str(name) for name in table.columns.get("parameter", ())]
@@ -298,7 +341,14 @@ def linear_effects(
     classes: Any = (),
     intervals: tuple[Array, Array] | None = None,
 ) -> tuple[Effect, ...]:
-    """The effects of coefficients of shape (n_scores, n_columns) or (n_columns,), in the order of a summary."""
+    """The effects of coefficients of shape (n_scores, n_columns) or (n_columns,), in the order of a summary.
+
+    Examples
+    --------
+    >>> from credo.core.estimator import linear_effects
+    >>> [effect.name for effect in linear_effects(["dose", "age"], [2.0, 0.0], 1.0)]
+    ['intercept', 'dose', 'age']
+    """
     coef, found = np.atleast_2d(coef), []
     prefixes = [""] if len(coef) == 1 else [f"{label}: " for label in classes]
     lower, upper = (None, None) if intervals is None else intervals

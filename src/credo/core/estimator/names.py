@@ -114,17 +114,44 @@ def names_for(names: Sequence[str], n_features: int) -> list[str]:
 
 
 def has_column_names(model: Any) -> bool:
-    """Whether any model was fitted to rows with column names."""
+    """Whether any model was fitted to rows with column names.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.core.estimator import has_column_names
+    >>> has_column_names(LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5]))
+    False
+    """
     return getattr(model, "feature_names_in_", None) is not None
 
 
 def column_names(model: Any) -> list[str]:
-    """The names of the columns that any model was fitted to; x0, x1, … if they had none."""
+    """The names of the columns that any model was fitted to; x0, x1, … if they had none.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.core.estimator import column_names
+    >>> column_names(LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5]))
+    ['x0']
+    """
     if has_column_names(model):
         return [str(name) for name in model.feature_names_in_]
     return [f"x{i}" for i in range(int(model.n_features_in_))]
 
 
 def rows_for(model: Any, X: NDArray[np.float64]) -> Any:
-    """Rows of numbers with the column names to which any model was fitted, if there were names."""
+    """Rows of numbers with the column names to which any model was fitted, if there were names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from credo import LinearRegression
+    >>> from credo.core.estimator import rows_for
+    >>> model = LinearRegression().fit(pd.DataFrame({"dose": [0.0, 1.0, 2.0]}), [0.0, 1.0, 2.5])
+    >>> list(rows_for(model, np.array([[3.0]])).columns)
+    ['dose']
+    """
     return frame(dict(zip(column_names(model), X.T, strict=True))) if has_column_names(model) else X
