@@ -107,6 +107,7 @@ class GaussianProcess(Estimator):
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("integrate", "optimize", "fixed", "sample")
+    _methods: tuple[str, ...] = tuple(REPRESENTATIONS)
     # The largest number of inducing points, unless given; None leaves it to the representation.
     _n_inducing: int | None = None
 
@@ -174,7 +175,7 @@ class GaussianProcess(Estimator):
         elif self.kernel is not None:
             require_kernel(self.kernel)
         choice("hyperparameters", self.hyperparameters, self._learning)
-        choice("method", self.method, ("auto", *REPRESENTATIONS))
+        choice("method", self.method, ("auto", *self._methods))
         if self.n_inducing is not None:
             positive_integer("n_inducing", self.n_inducing)
         positive_integer("n_draws", self.n_draws)

@@ -128,7 +128,7 @@ class GPClassifier(Classifier, GaussianProcess):
     True
     """
 
-    _methods = ("auto", "exact", "state_space", "inducing")
+    _methods = ("exact", "state_space", "inducing")
     # Sites are updated many times in one evaluation of the evidence.
     _n_inducing = 300
 
@@ -192,7 +192,7 @@ class GPClassifier(Classifier, GaussianProcess):
         self._keep_groups(column_groups)
         self.members_ = None
         if len(self.classes_) > 2:
-            allowed = ("exact", "state_space", "inducing")
+            allowed = self._methods
             exact = choose(self.method, rows, self._first_kernel(self.method), allowed=allowed)[0] == "exact"
             joined = "softmax" if self.inference == "laplace" and exact else "one_vs_rest"
             if (joined if self.multiclass == "auto" else self.multiclass) == "one_vs_rest":

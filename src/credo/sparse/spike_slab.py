@@ -647,7 +647,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.moments is not None else "gibbs"
         self._learn(design, dependence, slab, prior, found)
-        self._fits = None
+        self._fits = self._make_average()
         later = search_messages(found, slab, design, names)
         warn_of(later)
         diagnostics = found.diagnostics

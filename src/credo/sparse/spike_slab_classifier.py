@@ -448,7 +448,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         self._store(
             found, dependence, data.ZT.T, standard.kept, least=DEPENDENT, proper=True, method="laplace", base=base
         )
-        self._fits, moments = None, moments_of(self.average_.parts(standard), standard.kept)
+        moments = moments_of(self.average_.parts(standard), standard.kept)
         self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
         self.coef_[0, standard.kept] = moments.mean[1:]
         self.coef_std_[0, standard.kept] = np.sqrt(np.maximum(np.diag(moments.cov)[1:], 0.0))
@@ -456,6 +456,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         lean = np.append(1.0, -standard.mean)
         self.intercept_ = np.array([lean @ moments.mean])
         self.intercept_std_ = np.array([math.sqrt(max(float(lean @ moments.cov @ lean), 0.0))])
+        self._fits = self._make_average()
 
     def _column_messages(self, dependence: Dependence) -> list[str]:
         names, kept = self._feature_names(), self.standard_.kept

@@ -239,7 +239,7 @@ CARDS: Mapping[str, tuple[Card, ...]] = {
         Card("lasso", 1, loops=_COORDINATE),
         Card("spike-slab", 3, (dense,), _SUBSETS),
         Card("polynomial", 2, (not_too_wide,)),
-        Card("lms", 2, (not_many_columns,), "credo.linear._jit", by_default=False),
+        Card("lms", 2, (not_many_columns,), by_default=False),
         Card("nadaraya-watson", 4, (not_many_columns, dense), _KERNELS, varied=False),
         Card("kernel-ridge", 4, (matrices(4), dense), _KERNELS),
         Card("gp", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),

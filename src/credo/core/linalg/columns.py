@@ -37,6 +37,8 @@ def mean_and_std(X: Array, weight: Array | None = None) -> tuple[Array, Array]:
     """
     largest = np.abs(X).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)
+    if not unit.size:
+        return unit, unit
     rest = X / unit
     mean = np.zeros_like(unit)
     # Twice, because a mean is rounded.
