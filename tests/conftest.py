@@ -23,7 +23,7 @@ def light_studies(request):
     if not re.match(r"tests/(app/cli|study)/", request.node.nodeid):
         yield
         return
-    from credo.study import _estimators
+    from credo.study import estimators as _estimators
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"RESTARTS": 0, "TREES": 20, "EXPERTS": 2}.items():

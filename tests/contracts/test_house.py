@@ -66,6 +66,19 @@ def test_some_operations_are_used_in_one_package_only():
     assert not found, "\n".join(found)
 
 
+def test_no_package_imports_what_is_private_to_another():
+    found = []
+    for path, tree in trees().items():
+        own = path.relative_to(SOURCE).parts[0]
+        for name in imported([*ast.walk(tree)]):
+            root, _, rest = name.partition(".")
+            package, *more = rest.split(".")
+            private = [part for part in more if part.startswith("_") and not part.startswith("__")]
+            if root == "credo" and package != own and private:
+                found.append(f"{path.relative_to(SOURCE)}: {name}")
+    assert not found, "\n".join(found)
+
+
 def test_functions_stay_small_and_files_say_what_they_are():
     found = []
     for path, tree in trees().items():

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from credo.distributions import StudentT
-from credo.distributions._student_t import TABLE_SIZE, two_sided
+from credo.distributions.student_t import TABLE_SIZE, two_sided
 
 
 @pytest.mark.parametrize("df", [0.7, 3.0, 49.0, 51.0, 1e4, 3e6, 5e7, 1e9])

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from credo.distributions import Bernoulli, Categorical, Normal
-from credo.plots._classes import forecast, labels, ordered, title
+from credo.plots.class_rows import forecast, labels, ordered, title
 
 
 def test_a_bernoulli_and_arrays_say_the_same():

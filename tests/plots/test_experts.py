@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from credo.ensemble import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.linear import LinearRegression
 from credo.plots import expert_regions
-from credo.plots._classes import color
+from credo.plots.class_rows import color
 
 
 @pytest.fixture

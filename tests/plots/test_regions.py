@@ -14,8 +14,8 @@ from sklearn.svm import SVC
 from credo import GPClassifier
 from credo.kernels import RBF
 from credo.plots import decision_regions
-from credo.plots._classes import color
 from credo.plots._regions import mixture
+from credo.plots.class_rows import color
 
 RNG = np.random.default_rng(0)
 CENTERS = np.array([[0.0, 0.0], [3.0, 0.5], [1.0, 3.0]])

@@ -5,7 +5,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from credo.distributions import Bernoulli, Categorical
 from credo.plots import roc
-from credo.plots._probabilities import area
+from credo.plots.probabilities import area
 
 
 @pytest.fixture

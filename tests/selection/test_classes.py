@@ -20,7 +20,7 @@ from credo.linear import (
     Perceptron,
 )
 from credo.selection import compare
-from credo.selection._trial import Stacked, stacked
+from credo.selection.trial import Stacked, stacked
 from credo.tables import TableModel
 
 RNG = np.random.default_rng(5)

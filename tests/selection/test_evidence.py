@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection import Comparison, Score, compare
-from credo.selection._comparison import with_probabilities
+from credo.selection.comparison import with_probabilities
 from credo.sparse import SpikeSlabRegressor
 from credo.tables import Preparation, TableModel
 

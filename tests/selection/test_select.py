@@ -9,7 +9,7 @@ from sklearn.model_selection import ShuffleSplit, TimeSeriesSplit
 from credo.distributions import Bernoulli, Log, Normal, StudentT, Transformed
 from credo.linear import LinearRegression
 from credo.selection import compare
-from credo.selection._select import BASELINE, Candidate, select
+from credo.selection.rule import BASELINE, Candidate, select
 
 
 def candidate(name, y, dist):

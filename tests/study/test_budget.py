@@ -10,7 +10,10 @@ import credo
 from credo.core import deadlines
 from credo.core.deadlines import check
 from credo.linear import LinearRegression
-from credo.study import _analyze, _estimators, _run, dataset, run
+from credo.study import analysis as _analyze
+from credo.study import dataset, run
+from credo.study import engine as _run
+from credo.study import estimators as _estimators
 from credo.tables import kinds as dates
 
 

@@ -9,8 +9,8 @@ from sklearn.base import is_classifier
 from credo.ensemble import TransformedTarget
 from credo.linear import BayesianLinearRegression
 from credo.sparse import SpikeSlabRegressor
-from credo.study._catalogue import CARDS, chosen_cards, known_name, names
-from credo.study._size import Size, Times
+from credo.study.catalogue import CARDS, chosen_cards, known_name, names
+from credo.study.size import Size, Times
 
 REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
 # For rows in time order.

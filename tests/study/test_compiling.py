@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from types import ModuleType
 
-from credo.study._run import compiles
+from credo.study.engine import compiles
 
 SOURCE = """
 from numba import njit

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from credo.sparse import SpikeSlabClassifier, SpikeSlabRegressor
-from credo.study._study import inclusions
 from credo.study.report._inclusions import inclusions as shown
+from credo.study.study import inclusions
 from credo.tables import Preparation, TableModel
 
 

@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 import credo
 from credo.app.cli._group import credo as group
-from credo.study import _large, analyze
-from credo.study._size import Size
+from credo.study import analyze
+from credo.study import large as _large
+from credo.study.size import Size
 from credo.tables import Preparation, TableModel
 from credo.tables import formats as parquet
 from credo.tables.formats import LargeTable
@@ -92,7 +93,7 @@ def test_penalties_and_features_are_those_of_the_sample(path, name):
 
 def test_the_command_line_says_so_and_the_model_can_be_saved(path, tmp_path, monkeypatch):
     # Without the report, which takes seconds to draw.
-    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study.study.find_spec", lambda name: None)
     arguments = [
         "fit",
         str(path),

@@ -39,7 +39,7 @@ def test_only_a_model_that_is_fitted_can_be_selected(analyze, houses, name):
 
 
 def test_every_fitted_model_is_written_and_loads(study, houses, tmp_path, monkeypatch):
-    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study.study.find_spec", lambda name: None)
     write(study, tmp_path, keep_all=True)
     kept = {path.stem for path in tmp_path.glob("*.credo")}
     assert kept == {"model", "baseline", "linear", "polynomial", "boosting"}

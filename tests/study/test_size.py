@@ -5,9 +5,9 @@ import pytest
 
 from credo.core.inference import choose
 from credo.kernels import RBF
-from credo.study import _size as sizes
-from credo.study._catalogue import CARDS, chosen_cards, names
-from credo.study._size import EXACT_ROWS, Size
+from credo.study import size as sizes
+from credo.study.catalogue import CARDS, chosen_cards, names
+from credo.study.size import EXACT_ROWS, Size
 
 
 @pytest.fixture

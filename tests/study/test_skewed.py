@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from credo.linear import BayesianLinearRegression
 from credo.study import dataset, run
-from credo.study._catalogue import chosen_cards
+from credo.study.catalogue import chosen_cards
 from credo.tables import Preparation
 
 

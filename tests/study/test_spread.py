@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from credo import analyze
-from credo.study._checks import spread_varies
+from credo.study.checks import spread_varies
 
 
 def table(rng, n, *, varies):

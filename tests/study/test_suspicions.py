@@ -8,9 +8,9 @@ from credo.linear import LogisticRegression
 from credo.selection import Comparison, Score
 from credo.sparse import LassoCV
 from credo.study import dataset
-from credo.study._analyze import _option_notes
-from credo.study._dataset import copies
-from credo.study._study import absurd_notes
+from credo.study.analysis import _option_notes
+from credo.study.data import copies
+from credo.study.study import absurd_notes
 
 
 def measured(n=40, seed=0):

@@ -9,10 +9,10 @@ from scipy.interpolate import make_smoothing_spline
 
 from credo.distributions import Normal
 from credo.gp import GPRegressor
-from credo.selection._select import Candidate, select
+from credo.selection.rule import Candidate, select
 from credo.study import dataset
-from credo.study._estimators import make
-from credo.study._size import Size, Times
+from credo.study.estimators import make
+from credo.study.size import Size, Times
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +178,10 @@ def test_a_model_that_can_not_be_scored_does_not_end_the_run(analyze, weather, m
     def fails(*_):
         raise ZeroDivisionError("no weights")
 
-    monkeypatch.setattr("credo.study._run.average", fails)
+    monkeypatch.setattr("credo.study.engine.average", fails)
     found = analyze(weather, "y", models=["discriminant", "logistic", "average"], time=None)
     assert found.comparison["average"].error == "ZeroDivisionError: no weights"
-    monkeypatch.setattr("credo.study._run.Trial.held_out", fails)
+    monkeypatch.setattr("credo.study.engine.Trial.held_out", fails)
     with pytest.raises(ValueError, match=r"no model was finished\. .*no weights"):
         analyze(weather, "y", models=["logistic"], time=None)
 

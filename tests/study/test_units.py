@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from credo.study import dataset
-from credo.study._checks import repeated_units
+from credo.study.checks import repeated_units
 
 RNG = np.random.default_rng(0)
 N = 96

@@ -17,15 +17,15 @@ What doesn't belong here: scores averaged over a data set (`credo.metrics`), lik
 """
 
 from credo.distributions._discrete import Bernoulli, Categorical, Empirical
-from credo.distributions._distribution import Distribution
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
 from credo.distributions._poisson_log_normal import PoissonLogNormal
 from credo.distributions._shaped import Shape, Shaped
-from credo.distributions._student_t import StudentT, t_variance
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
+from credo.distributions.distribution import Distribution
+from credo.distributions.student_t import StudentT, t_variance
 
 __all__ = [
     "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "Identity", "Log", "Mixture",

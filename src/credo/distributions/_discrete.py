@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.core.frames import frame
-from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, Distribution
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, Distribution
 
 
 def cdf(points: Array, heights: Array, y: Array) -> Array:

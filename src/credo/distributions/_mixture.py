@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
 from credo.distributions import _discrete as _steps
-from credo.distributions import _distribution as valid
 from credo.distributions import _numeric as _quadrature
-from credo.distributions._distribution import Array, Distribution, LocationScale
+from credo.distributions import distribution as valid
 from credo.distributions._normal import Normal
 from credo.distributions._numeric import InverseCdf
+from credo.distributions.distribution import Array, Distribution, LocationScale
 
 # Components of one kind are evaluated together up to so many numbers: beyond, that saves no time.
 _TOGETHER = 2**15

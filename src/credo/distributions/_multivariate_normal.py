@@ -12,8 +12,8 @@ from scipy.linalg import eigh, qr
 
 from credo.core.linalg import EPS, Factor, NotPositiveDefiniteError, factorize
 from credo.core.seeds import generator
-from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, Immutable
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, Immutable
 
 
 class MultivariateNormal(Immutable):

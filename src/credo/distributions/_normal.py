@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf, ndtr, ndtri
 
-from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, LocationScale, standardize
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, LocationScale, standardize
 
 
 class Normal(LocationScale):

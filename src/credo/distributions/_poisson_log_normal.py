@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammaln, ndtr, ndtri, wrightomega
 
-from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, Distribution
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, Distribution
 
 # Integrals over the log rate are sums of Gauss–Legendre rules between edges, these numbers of widths from a centre.
 _SPANS = np.array([-8.5, -5.5, -3.5, -1.7, 0.0, 1.7, 3.5, 5.5, 8.5])[:, None]

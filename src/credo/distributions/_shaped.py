@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.core.fields import Axes, Increasing, check_fields, each
-from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, LocationScale, standardize
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, LocationScale, standardize
 
 # Beyond the table, P(|Z| > t) falls like t^−TAIL.
 _TAIL = 5.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import boxcox, boxcox1p, inv_boxcox, inv_boxcox1p
 
-from credo.distributions._distribution import Array
+from credo.distributions.distribution import Array
 
 _LINE, _POSITIVE = (-np.inf, np.inf), (0.0, np.inf)
 

@@ -23,7 +23,7 @@ from credo.core.fields import Axes, If, Inner, NotEmpty, Places, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Shape, Shaped
-from credo.distributions import _distribution as valid
+from credo.distributions import distribution as valid
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
 from credo.ensemble._held_out import held_out_points

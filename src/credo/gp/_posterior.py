@@ -20,7 +20,7 @@ from credo.gp._observations import Group, Observations, Process, TrainingData
 from credo.gp._parts import RowSums
 from credo.gp._search import few_threads
 from credo.kernels import Kernel
-from credo.kernels._contract import draws
+from credo.kernels.checks import draws
 
 Array = NDArray[np.float64]
 

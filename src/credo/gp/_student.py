@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from credo.core.fields import each
 from credo.core.inference.site_updates import Mixing
 from credo.core.params import Parameter, ParameterTree
-from credo.distributions._student_t import t_variance
+from credo.distributions.student_t import t_variance
 from credo.gp._noise import Found, Noise
 from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
 from credo.gp._observations import Process, TrainingData, median_and_spread

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from credo.core.linalg import parallel_rows
 from credo.core.params import Parameter, ParameterTree
 from credo.kernels import _jit
-from credo.kernels._contract import Covariance, Groups, Places, combine, labels, times_others, triangle_total
 from credo.kernels._jit import ADD, MULTIPLY, SET
+from credo.kernels.checks import Covariance, Groups, Places, combine, labels, times_others, triangle_total
 from credo.kernels.markov import MarkovForm, MarkovTerm, product_of, sum_of
 from credo.kernels.spectra import Term
 

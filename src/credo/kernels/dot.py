@@ -17,9 +17,9 @@ from scipy.special import factorial
 
 from credo.core.params import Interval, Parameter, ParameterTree
 from credo.core.params.tree import number_text
-from credo.kernels._contract import VARIANCE_WIDTH, Places, combine
 from credo.kernels._jit import MULTIPLY, SET
 from credo.kernels._kernel import Kernel
+from credo.kernels.checks import VARIANCE_WIDTH, Places, combine
 from credo.kernels.markov import MarkovForm, MarkovTerm
 from credo.kernels.spectra import Finite, Term, Waves, codes
 

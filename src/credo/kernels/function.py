@@ -13,8 +13,8 @@ from sklearn.utils import check_array
 from credo.core.estimator import numeric
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.params import Parameter, ParameterTree
-from credo.kernels._contract import combine
 from credo.kernels._kernel import Kernel
+from credo.kernels.checks import combine
 
 Array = NDArray[np.float64]
 

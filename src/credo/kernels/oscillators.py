@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from credo.core.linalg import parallel_rows
 from credo.core.params import Parameter, ParameterTree
 from credo.kernels import oscillators_jit as _jit
-from credo.kernels._contract import VARIANCE_WIDTH
+from credo.kernels.checks import VARIANCE_WIDTH
 from credo.kernels.markov import MarkovForm, cosine_form, oscillator_form
 from credo.kernels.spectra import SpectralDistribution, Term, Waves, one_frequency, resonance
 from credo.kernels.stationary import CompiledKernel

@@ -12,8 +12,8 @@ from credo.core.linalg import NotPositiveDefiniteError, parallel_rows
 from credo.core.params import Parameter, ParameterTree
 from credo.core.params.tree import number_text
 from credo.kernels import _jit
-from credo.kernels._contract import VARIANCE_WIDTH, combine, triangle_total
 from credo.kernels._jit import SET
+from credo.kernels.checks import VARIANCE_WIDTH, combine, triangle_total
 from credo.kernels.markov import MarkovForm, harmonic_form
 from credo.kernels.spectra import SpectralDistribution, Term, Waves, harmonics
 from credo.kernels.stationary import CompiledKernel

@@ -20,9 +20,9 @@ from credo.core.linalg import parallel_rows
 from credo.core.params import Parameter, ParameterTree
 from credo.core.params.tree import number_text
 from credo.kernels import _jit
-from credo.kernels._contract import LENGTHSCALE_WIDTH, VARIANCE_WIDTH, Groups, Label, Places
 from credo.kernels._jit import SET, TILE, stationary_blocks, stationary_pullback_blocks
 from credo.kernels._kernel import Kernel
+from credo.kernels.checks import LENGTHSCALE_WIDTH, VARIANCE_WIDTH, Groups, Label, Places
 from credo.kernels.markov import MarkovForm, matern_form
 from credo.kernels.spectra import SpectralDistribution, Term, Waves, gamma_mixture, normal, student
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammainc, gammaincinv
 
-from credo.distributions._student_t import gamma_ratio
+from credo.distributions.student_t import gamma_ratio
 from credo.likelihoods._likelihood import Likelihood, expectation
 
 Array = NDArray[np.float64]

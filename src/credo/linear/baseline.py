@@ -12,14 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from credo.core.estimator import (
-    Classifier,
-    Estimator,
-    Regressor,
-    Result,
-    nonnegative_integer,
-    positive,
-)
+from credo.core.estimator import Classifier, Estimator, Regressor, Result, nonnegative_integer, positive
 from credo.core.fields import Axes, Finite, Increasing, NonNegative, Positive
 from credo.core.frames import Table
 from credo.distributions import StudentT

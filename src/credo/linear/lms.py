@@ -8,15 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import (
-    Regressor,
-    Result,
-    center_and_scale,
-    choice,
-    interval_level,
-    positive,
-    positive_integer,
-)
+from credo.core.estimator import Regressor, Result, center_and_scale, choice, interval_level, positive, positive_integer
 from credo.core.fields import Axes, Finite, Positive, Squarable
 from credo.core.frames import Table
 from credo.core.linalg import column_norms

@@ -31,17 +31,17 @@ if find_spec("matplotlib") is None:
 
 from credo.plots._band import band, components
 from credo.plots._bars import bars, coefficients, importances, weight_posterior
-from credo.plots._classes import confusion, sigmoid
 from credo.plots._ensembles import adaboost_rounds, expert_regions
 from credo.plots._evidence import evidence_surface
 from credo.plots._held_out import calibration, predicted_vs_actual, residuals
 from credo.plots._inclusion import coefficient_density, inclusions, model_scores
 from credo.plots._next import next_points
 from credo.plots._path import coefficient_path, tree
-from credo.plots._probabilities import reliability, roc
 from credo.plots._regions import decision_regions
-from credo.plots._style import shorten, style
 from credo.plots._svg import svg
+from credo.plots.class_rows import confusion, sigmoid
+from credo.plots.probabilities import reliability, roc
+from credo.plots.style import shorten, style
 
 __all__ = [
     "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",

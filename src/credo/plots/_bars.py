@@ -20,16 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.core.estimator import describe, interval_level, positive_integer
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
 from credo.plots._data import Vector, feature_names, grid_rows, pair_of, vector
-from credo.plots._style import (
-    ACCENT,
-    INK,
-    MUTED,
-    RULE,
-    canvas,
-    legend,
-    name_axis,
-    shorten,
-)
+from credo.plots.style import ACCENT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
 # A bar below this share of the largest is hollow.
 FAINT = 0.1

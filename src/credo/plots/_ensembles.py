@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.estimator import positive_integer, rows_for
 from credo.ensemble import AdaBoostClassifier, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.plots._bars import remark
-from credo.plots._classes import color, labelled, palette, shape, title
 from credo.plots._data import feature_names, limits, name_of, sample_rows
 from credo.plots._regions import Plane, mixture, plane
-from credo.plots._style import INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots.class_rows import color, labelled, palette, shape, title
+from credo.plots.style import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 

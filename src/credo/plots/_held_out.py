@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from credo.distributions import Distribution
-from credo.metrics._calibration import pit_histogram
-from credo.metrics._influence import residual_trend
+from credo.metrics.calibration import pit_histogram
+from credo.metrics.sensitivity import residual_trend
 from credo.plots._data import Vector, limits, sample_rows, vector
-from credo.plots._style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots.style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten
 
 
 def predicted_vs_actual(

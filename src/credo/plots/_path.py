@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import column_names, positive_integer
 from credo.plots._bars import remark
-from credo.plots._classes import N_COLORS, color, dash
 from credo.plots._data import Vector, feature_names, limits
-from credo.plots._style import (
+from credo.plots.class_rows import N_COLORS, color, dash
+from credo.plots.style import (
     ACCENT,
     INK,
     MUTED,

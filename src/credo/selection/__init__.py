@@ -17,11 +17,11 @@ Members: `compare`, `Comparison`, `Score`, `HeldOut`, `Selection`, `gap`, `Gap`,
 Not here: the scores themselves (`credo.metrics`), averaging of models (`credo.ensemble`), figures.
 """
 
-from credo.selection._compare import compare
-from credo.selection._comparison import Comparison, HeldOut, Score
 from credo.selection._kernel_search import Component, KernelSearch, Step, search_kernel
-from credo.selection._measures import MEASURES, Measure, bic, description_length
-from credo.selection._select import BASELINE, NAIVE, Gap, Selection, gap
+from credo.selection.comparing import compare
+from credo.selection.comparison import Comparison, HeldOut, Score
+from credo.selection.measures import MEASURES, Measure, bic, description_length
+from credo.selection.rule import BASELINE, NAIVE, Gap, Selection, gap
 
 __all__ = [
     "BASELINE", "MEASURES", "NAIVE", "Comparison", "Component", "Gap", "HeldOut", "KernelSearch", "Measure", "Score",

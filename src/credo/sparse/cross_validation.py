@@ -11,15 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
-from credo.core.estimator import (
-    ConvergenceWarning,
-    FitWarning,
-    Result,
-    choice,
-    has_weight,
-    positive,
-    positive_integer,
-)
+from credo.core.estimator import ConvergenceWarning, FitWarning, Result, choice, has_weight, positive, positive_integer
 from credo.core.folds import systematic_folds
 from credo.core.learning.coordinate import Rows, Solution, elastic_net_path, polish, working_set
 from credo.core.linalg import one_blas_thread, parallel_map

@@ -8,14 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import (
-    FitWarning,
-    LinearClassifier,
-    has_weight,
-    labels_of,
-    positive,
-    positive_integer,
-)
+from credo.core.estimator import FitWarning, LinearClassifier, has_weight, labels_of, positive, positive_integer
 from credo.core.folds import row_places
 from credo.core.learning.coordinate import Labels, LogisticSolution, Rows, blas_threads_for, logistic_path
 from credo.core.notices import warn

@@ -17,17 +17,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from credo.study._analyze import analyze, run
-    from credo.study._catalogue import CARDS, Card
-    from credo.study._dataset import Dataset, Note, dataset
-    from credo.study._study import Study, write
+    from credo.study.analysis import analyze, run
+    from credo.study.catalogue import CARDS, Card
+    from credo.study.data import Dataset, Note, dataset
+    from credo.study.study import Study, write
 
 # Imported on first use: the command line asks for the names of the models before it needs anything else.
 _MEMBERS = {
-    "_analyze": ("analyze", "run"),
-    "_catalogue": ("CARDS", "Card"),
-    "_dataset": ("Dataset", "Note", "dataset"),
-    "_study": ("Study", "write"),
+    "analysis": ("analyze", "run"),
+    "catalogue": ("CARDS", "Card"),
+    "data": ("Dataset", "Note", "dataset"),
+    "study": ("Study", "write"),
 }
 
 __all__ = ["CARDS", "Card", "Dataset", "Note", "Study", "analyze", "dataset", "run", "write"]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from credo.app.cli._group import credo
-from credo.study import _estimators
+from credo.study import estimators as _estimators
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +65,7 @@ def spawn():
 @pytest.fixture
 def without_report(monkeypatch):
     """Let `credo fit` find the report's libraries missing: drawing takes seconds."""
-    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study.study.find_spec", lambda name: None)
 
 
 @pytest.fixture

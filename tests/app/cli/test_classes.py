@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, log_loss
 
-from credo.study._catalogue import names
+from credo.study.catalogue import names
 from credo.tables import load
 
 RNG = np.random.default_rng(4)

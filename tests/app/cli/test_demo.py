@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 def test_the_demo_does_what_fit_does(run, folder, monkeypatch, short_searches):
     # No time limit: a busy machine may need a minute to compile.
-    monkeypatch.setattr("credo.study._run._FOR_MODELS", 100.0)
+    monkeypatch.setattr("credo.study.engine._FOR_MODELS", 100.0)
     result = run("demo", "--out", folder, "--seed", 1)
     assert result.exit_code == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == {
@@ -34,7 +34,7 @@ def test_the_demo_does_what_fit_does(run, folder, monkeypatch, short_searches):
     assert f"Next: credo show {folder / 'model.credo'}" in result.stdout
     table = pd.read_csv(folder / "diabetes.csv")
     assert table["progression"].tolist() == load_diabetes().target.tolist()
-    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study.study.find_spec", lambda name: None)
     fit = run(
         "fit",
         folder / "diabetes.csv",

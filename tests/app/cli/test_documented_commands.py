@@ -24,7 +24,7 @@ def commands():
 def test_commands_run_in_the_order_of_the_pages(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("credo.app.cli._demo.MODELS", ("linear",))
-    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None)
+    monkeypatch.setattr("credo.study.study.find_spec", lambda name: None)
     seen = set()
     for page, (name, *arguments) in commands():
         seen.add(name)

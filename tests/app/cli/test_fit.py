@@ -193,7 +193,7 @@ def test_an_output_never_replaces_the_data(run, tmp_path, frame):
 
 
 def test_without_the_libraries_of_the_report_the_rest_is_written(run, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("credo.study._study.find_spec", lambda name: None if name == "jinja2" else True)
+    monkeypatch.setattr("credo.study.study.find_spec", lambda name: None if name == "jinja2" else True)
     result = run("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path / "out")
     assert result.exit_code == 0
     assert names(tmp_path / "out") == OUTPUTS - {"report.html"}

@@ -10,7 +10,7 @@ import pytest
 from credo.app.cli._screen import Screen, cells, plain, size
 from credo.distributions import Normal
 from credo.selection import MEASURES, Comparison, HeldOut, Score
-from credo.study._catalogue import names
+from credo.study.catalogue import names
 from credo.study.report._leaderboard import head
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import credo
-from credo.study._catalogue import CARDS
+from credo.study.catalogue import CARDS
 from credo.tables import load
 
 

@@ -10,8 +10,8 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 from credo.distributions import Bernoulli, Categorical
 from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression, Perceptron
 from credo.metrics import forecast
-from credo.metrics._calibration import Calibration, Confidence, class_calibration, confidence
-from credo.plots._probabilities import area
+from credo.metrics.calibration import Calibration, Confidence, class_calibration, confidence
+from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._classes import (

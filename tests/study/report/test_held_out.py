@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from credo import plots
-from credo.metrics._calibration import Coverage, pit_histogram, uniformity
+from credo.metrics.calibration import Coverage, pit_histogram, uniformity
 from credo.study.report._held_out import (
     Predicted,
     agreement_sentence,

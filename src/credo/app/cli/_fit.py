@@ -11,7 +11,7 @@ import click
 
 from credo.app.cli._options import READING, data_file, debug_option, json_option, reading_arguments, reading_options
 from credo.app.cli._screen import Screen, command_as_typed
-from credo.study._catalogue import known_name, names
+from credo.study.catalogue import known_name, names
 
 
 def model_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -166,8 +166,8 @@ def run_and_show(
     """Run the study, write its files and print the results."""
     from credo.app.cli._files import check_outputs, staging
     from credo.study import dataset, run, write
-    from credo.study._display import display
-    from credo.study._study import OUTPUTS
+    from credo.study.display import display
+    from credo.study.study import OUTPUTS
 
     # The names of the models that a run adds are not known yet.
     kept = sorted(out.glob("*.credo")) if keep_all else []
@@ -218,7 +218,7 @@ def _events(screen: Screen, task: str) -> Callable[[Any], None]:
 
 
 def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> None:
-    from credo.study._study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
+    from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
     screen.say()
     screen.leaderboard(study.comparison, study.selected)

@@ -88,7 +88,7 @@ def _predicted(
     """The predictions for the table, in several frames if it is read in parts."""
     from sklearn.base import is_classifier
 
-    from credo.study._large import large_table
+    from credo.study.large import large_table
     from credo.tables import TableModel, load, read_table
     from credo.tables.table_model import table_predictions
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from credo import plots
 from credo.core.wording import about, capital, count, number, percent, plural
 from credo.metrics import forecast
-from credo.metrics._calibration import FEW, SMALL, Calibration, Confidence, class_calibration
+from credo.metrics.calibration import FEW, SMALL, Calibration, Confidence, class_calibration
 from credo.plots import shorten
-from credo.plots._probabilities import area
+from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
 from credo.study.report._numbers import MAX_POINTS, Figure, figure
 from credo.tables import TableModel

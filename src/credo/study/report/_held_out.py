@@ -14,10 +14,10 @@ from scipy.stats import spearmanr
 from credo import plots
 from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
 from credo.metrics import pit, point
-from credo.metrics._calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
-from credo.metrics._influence import TREND_ROWS, ResidualTrend, residual_trend
+from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
+from credo.metrics.sensitivity import TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
-from credo.plots._style import MUTED
+from credo.plots.style import MUTED
 from credo.selection import Gap, HeldOut, gap
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from credo.core.wording import aligned, capital, fixed, number, percent, spelled
-from credo.metrics._calibration import class_calibration
+from credo.metrics.calibration import class_calibration
 from credo.selection import MEASURES, Comparison, Gap, HeldOut, Measure, Score
 from credo.study.report._held_out import Predicted
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, datum, number, percent, plural
 from credo.metrics import forecast
-from credo.metrics._calibration import class_calibration
-from credo.plots._classes import color, dashes, mark
+from credo.metrics.calibration import class_calibration
+from credo.plots.class_rows import color, dashes, mark
 from credo.selection import BASELINE, NAIVE, Comparison, gap
 from credo.study.report._classes import (
     accuracy_sentence,

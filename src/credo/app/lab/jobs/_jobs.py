@@ -21,8 +21,8 @@ from credo.app.lab.jobs._child import Bounds, Child, ChildFailed
 from credo.app.lab.refused import Refused
 from credo.core.wording import shown
 from credo.selection import MEASURES
-from credo.selection._measures import CLASSIFICATION, REGRESSION
-from credo.study._study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
+from credo.selection.measures import CLASSIFICATION, REGRESSION
+from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
 PREDICTIONS = "predictions.csv"
 # What can be downloaded, by its name in the address; no other name reaches the file system.

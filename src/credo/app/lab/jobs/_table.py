@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from credo.core.wording import quoted, shown
-from credo.study._large import large_table, sample_of
+from credo.study.large import large_table, sample_of
 from credo.tables import ColumnError, TableError, read_table, target_task, time_column
 from credo.tables.kinds import Profile, kind_of, profile, timestamps
 

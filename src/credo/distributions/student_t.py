@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, exprel, gammaln, zeta
 
-from credo.distributions import _distribution as valid
-from credo.distributions._distribution import Array, LocationScale, standardize
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, LocationScale, standardize
 
 # From here on the power law of the tail is exact to rounding error (its next term is of order 1/r²).
 _TAIL_RATIO = 1e12

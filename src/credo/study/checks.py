@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.stats import kruskal
 
-from credo.study._size import MAX_LENGTHSCALES
+from credo.study.size import MAX_LENGTHSCALES
 from credo.tables.columns import finite_columns, numbers, present_mask, words
 from credo.tables.errors import pandas
 from credo.tables.time_order import name_words

@@ -16,8 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 from credo.core.estimator import Estimator, dask_module
 from credo.core.notices import collected, on_one_line
 from credo.core.parts import DaskParts, LocalParts, Parts
-from credo.study._catalogue import CARDS
-from credo.study._size import Size, memory
+from credo.study.catalogue import CARDS
+from credo.study.size import Size, memory
 from credo.tables import TableModel
 from credo.tables.errors import MAX_BYTES, TableError
 from credo.tables.formats import LargeTable

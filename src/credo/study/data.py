@@ -16,9 +16,9 @@ from credo.core.folds import Split, forward, mostly_copies, splits, with_known_c
 from credo.core.wording import plural, quoted
 from credo.distributions import BoxCox, Log, YeoJohnson
 from credo.ensemble import choose_transform
-from credo.study._checks import leaks, spread_varies, unit_notes
-from credo.study._large import large_table, sample_of
-from credo.study._size import Size, Times
+from credo.study.checks import leaks, spread_varies, unit_notes
+from credo.study.large import large_table, sample_of
+from credo.study.size import Size, Times
 from credo.tables import (
     Preparation,
     Task,

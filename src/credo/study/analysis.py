@@ -10,13 +10,13 @@ from inspect import signature
 from typing import Any
 
 from credo.selection import BASELINE
-from credo.selection._compare import comparison_of
-from credo.study._catalogue import SUFFIXES, chosen_cards
-from credo.study._dataset import Dataset, Note, dataset
-from credo.study._display import display
-from credo.study._large import fitted_to_all, names_in_parts
-from credo.study._run import Report, Run, narrow_ahead
-from credo.study._study import Study, absurd_notes, too_good_notes
+from credo.selection.comparing import comparison_of
+from credo.study.catalogue import SUFFIXES, chosen_cards
+from credo.study.data import Dataset, Note, dataset
+from credo.study.display import display
+from credo.study.engine import Report, Run, narrow_ahead
+from credo.study.large import fitted_to_all, names_in_parts
+from credo.study.study import Study, absurd_notes, too_good_notes
 from credo.tables import read_table
 
 TIME = 60.0

@@ -19,9 +19,9 @@ import numpy as np
 from credo.core.estimator import describe, is_sparse
 from credo.core.frames import Table
 from credo.metrics import influence
-from credo.metrics._calibration import coverage_test
+from credo.metrics.calibration import coverage_test
 from credo.selection import BASELINE, NAIVE, Comparison
-from credo.study._dataset import Dataset, Note
+from credo.study.data import Dataset, Note
 from credo.tables import TableModel, save
 from credo.tables.errors import pandas
 from credo.tables.table_model import distribution_frame, predictions

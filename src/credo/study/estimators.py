@@ -34,8 +34,8 @@ from credo.linear import (
     Ridge,
 )
 from credo.sparse import LassoCV, SparseLogisticRegressionCV, SpikeSlabClassifier, SpikeSlabRegressor
-from credo.study._catalogue import AVERAGE
-from credo.study._size import EXACT_ROWS, Size
+from credo.study.catalogue import AVERAGE
+from credo.study.size import EXACT_ROWS, Size
 from credo.trees import BoostedTreesClassifier, BoostedTreesRegressor, DecisionTreeClassifier, DecisionTreeRegressor
 
 # Every fold pays for the restarts; with half as many, the best of several maxima of the evidence is often missed.

@@ -32,11 +32,11 @@ from credo.distributions import Bernoulli, Distribution, Mixture
 from credo.ensemble import ModelAverage
 from credo.metrics import point, predictive
 from credo.selection import BASELINE, Comparison
-from credo.selection._comparison import Score
-from credo.selection._measures import CLASSIFICATION, REGRESSION
-from credo.selection._trial import Parts, Trial, stacked
-from credo.study._catalogue import AVERAGE, SLOWEST, Card
-from credo.study._dataset import Dataset
+from credo.selection.comparison import Score
+from credo.selection.measures import CLASSIFICATION, REGRESSION
+from credo.selection.trial import Parts, Trial, stacked
+from credo.study.catalogue import AVERAGE, SLOWEST, Card
+from credo.study.data import Dataset
 from credo.tables import Preparation, TableModel
 from credo.tables.table_model import preparing_once
 

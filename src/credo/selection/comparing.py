@@ -15,10 +15,10 @@ from credo.core.estimator import labels_of, observed
 from credo.core.folds import splits
 from credo.core.seeds import generator
 from credo.linear import BaselineClassifier, BaselineRegressor
-from credo.selection._comparison import Comparison, Score, with_probabilities
-from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION, Task
-from credo.selection._select import BASELINE
-from credo.selection._trial import Parts, Trial
+from credo.selection.comparison import Comparison, Score, with_probabilities
+from credo.selection.measures import CLASSIFICATION, MEASURES, REGRESSION, Task
+from credo.selection.rule import BASELINE
+from credo.selection.trial import Parts, Trial
 
 Progress = Callable[[str, int, int], None]
 

@@ -21,8 +21,8 @@ from credo.core.notices import collected, on_one_line
 from credo.core.seeds import random_states
 from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import NoDistribution, predictive
-from credo.selection._comparison import HeldOut, Score
-from credo.selection._measures import Task, bic, description_length, has_likelihood
+from credo.selection.comparison import HeldOut, Score
+from credo.selection.measures import Task, bic, description_length, has_likelihood
 
 Indices = NDArray[np.intp]
 Part = tuple[Indices, Distribution]

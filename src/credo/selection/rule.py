@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from credo.distributions import Bernoulli, Categorical
 from credo.metrics import brier, crps, forecast, pit, point
-from credo.metrics._calibration import ALARM, FEW, class_calibration, coverage_test, uniformity
+from credo.metrics.calibration import ALARM, FEW, class_calibration, coverage_test, uniformity
 
 # A mean difference of more standard errors than this is called clear; chance exceeds it about once in 20 times.
 CLEAR = 2.0

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from credo.study._size import (
+from credo.study.size import (
     EXACT_ROWS,
     Size,
     dense,
@@ -88,7 +88,7 @@ class Card:
         """An unfitted estimator for a prepared table of this size."""
         # Imported when first needed: `credo --help` needs only the names of the models.
         plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
-        return import_module("credo.study._estimators").make(plain, size, self.transformation)
+        return import_module("credo.study.estimators").make(plain, size, self.transformation)
 
     def placed(self, size: Size) -> Card:
         """The card with its place among the models of a table of this size.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from credo.study._run import Progress, Report
+from credo.study.engine import Progress, Report
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from scipy.special import softmax
 
 from credo.core.frames import Table
 from credo.distributions import Distribution
-from credo.selection._measures import CLASSIFICATION, MEASURES, REGRESSION
-from credo.selection._select import BASELINE, Candidate, Gap, Selection, gap, select
+from credo.selection.measures import CLASSIFICATION, MEASURES, REGRESSION
+from credo.selection.rule import BASELINE, Candidate, Gap, Selection, gap, select
 
 # Columns that are shown only if at least one model has a value.
 _CRITERIA = ("model_probability", "bic", "description_length")
@@ -135,7 +135,7 @@ class Comparison:
 
     @cached_property
     def selection(self) -> Selection:
-        """The model to use and why, by the rule of `credo.selection._select`."""
+        """The model to use and why, by the rule of `credo.selection.rule`."""
         self._require_a_model()
         if not self.held_out:
             first = self.scores[0].name
