@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import credo
 from credo.ensemble import Conformal
-from credo.ensemble._calibration import Calibration
+from credo.ensemble.calibration import Calibration
 from credo.linear import LinearRegression
 from credo.tables import ModelFileError
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression as PlainLogistic
 from credo import BayesianLinearRegression, BayesianLogisticRegression
 from credo.distributions import Normal
 from credo.ensemble import AdaBoostClassifier, BaggingRegressor, Committee, Conformal, ModelAverage
-from credo.ensemble._calibration import Calibration, ScoreScaling
+from credo.ensemble.calibration import Calibration, ScoreScaling
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import LinearDiscriminant
 from credo.tables import load, save

@@ -24,8 +24,6 @@ Not here: trees and boosted trees (`credo.trees`), densities of X (`credo.mixtur
 the distributions that they lead to (`credo.distributions`), comparing models (`credo.selection`).
 """
 
-from credo.ensemble._calibration import Calibration as Calibration
-from credo.ensemble._calibration import ScoreScaling as ScoreScaling
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._experts import Gate as Gate
 from credo.ensemble._experts import LinearExperts as LinearExperts
@@ -33,6 +31,8 @@ from credo.ensemble.adaboost import AdaBoostClassifier
 from credo.ensemble.adaboost import Boosted as Boosted
 from credo.ensemble.average import Committee, ModelAverage
 from credo.ensemble.bagging import BaggingClassifier, BaggingRegressor
+from credo.ensemble.calibration import Calibration as Calibration
+from credo.ensemble.calibration import ScoreScaling as ScoreScaling
 from credo.ensemble.conformal import Conformal
 from credo.ensemble.conformal import Residuals as Residuals
 from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor

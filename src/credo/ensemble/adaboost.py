@@ -25,7 +25,7 @@ from credo.core.linalg import parallel_map
 from credo.core.notices import warn
 from credo.core.seeds import generator, reseeded
 from credo.ensemble._base import fit_arguments
-from credo.ensemble._calibration import ScoreScaling
+from credo.ensemble.calibration import ScoreScaling
 from credo.trees import DecisionStump, Stumps
 from credo.trees.stump import SortedColumns, boosted_stumps, chance
 

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from credo.core.estimator import Description, Result, choice, codes_of
-from credo.core.fields import Axes, Probabilities
+from credo.core.fields import Axes, Probabilities, Sometimes
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
 from credo.core.seeds import generator
@@ -36,6 +36,7 @@ from credo.ensemble._base import (
 )
 from credo.ensemble._diagnosis import Diagnosis, ErrorSums
 from credo.ensemble._held_out import by_folds, leave_one_out
+from credo.ensemble.calibration import BetaMap, Calibration
 from credo.metrics import final_step, point
 
 Array = NDArray[np.float64]
@@ -186,6 +187,7 @@ class ModelAverage(WeightedModels):
     held_out_scores_ : array of shape (n_rows, n_models), log scores of held-out rows (for "stacking")
     held_out_rows_ : the rows of the table that these belong to, rows of weight zero not counted (for "stacking")
     held_out_method_ : "leave-one-out" or, for example, "5 folds" (for "stacking")
+    calibration_ : the map that calibrates the predictions of an average made by a study, or None
     classes_ : the labels, of classifiers
     result_ : how the fits ended
 
@@ -209,6 +211,7 @@ class ModelAverage(WeightedModels):
     held_out_scores_: Array
     held_out_rows_: NDArray[np.intp]
     held_out_method_: str
+    calibration_: Annotated[BetaMap | Calibration | None, Sometimes]
 
     def __init__(
         self,
@@ -227,12 +230,23 @@ class ModelAverage(WeightedModels):
 
     @classmethod
     def of_fitted(
-        cls, pairs: Pairs, models: Sequence[Any], weights: Array, scores: Array, rows: NDArray[np.intp], method: str
+        cls,
+        pairs: Pairs,
+        models: Sequence[Any],
+        weights: Array,
+        scores: Array,
+        rows: NDArray[np.intp],
+        method: str,
+        calibration: BetaMap | Calibration | None = None,
     ) -> Self:
-        """The stacking average of models that are fitted already, with weights from these held-out log scores."""
+        """The stacking average of models that are fitted already, with weights from these held-out log scores.
+
+        Its predictions are then calibrated by a map, if one is given.
+        """
         found = cls(pairs, weights="stacking")
         found._take([Attempt(name, model) for (name, _), model in zip(pairs, models, strict=True)], weights)
         found.held_out_scores_, found.held_out_rows_, found.held_out_method_ = scores, rows, method
+        found.calibration_ = calibration
         found.result_ = Result(True, 1, f"average of {', '.join(found.names_)}")
         take_columns(found, models[0])
         if found._predicts_classes:
@@ -257,6 +271,14 @@ class ModelAverage(WeightedModels):
             },
             notes=(*notes, self.result_.message),
         )
+
+    def _dist(self, rows: Any, *, latent: bool) -> Distribution:
+        dist, found = super()._dist(rows, latent=latent), getattr(self, "calibration_", None)
+        return dist if latent or found is None else found(dist)
+
+    def _probabilities(self, rows: Any) -> Array:
+        table, found = super()._probabilities(rows), getattr(self, "calibration_", None)
+        return table if found is None else found(table)
 
     def _check_arguments(self, names: Sequence[str]) -> None:
         choice("weights", self.weights, ("evidence", "stacking"))

@@ -42,9 +42,9 @@ from credo.ensemble._base import (
     target_rows,
     variance_parts,
 )
-from credo.ensemble._calibration import Calibration
 from credo.ensemble._diagnosis import Diagnosis, ErrorSums
 from credo.ensemble._held_out import Bag, Resampling, fit_bag, held_out_points
+from credo.ensemble.calibration import Calibration
 from credo.metrics import point
 from credo.trees import DecisionTreeClassifier, DecisionTreeRegressor
 

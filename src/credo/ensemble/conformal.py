@@ -25,8 +25,8 @@ from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Shape, Shaped
 from credo.distributions import distribution as valid
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
-from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
 from credo.ensemble._held_out import held_out_points
+from credo.ensemble.calibration import METHODS, Calibration, choose_calibration
 from credo.linear import BayesianLinearRegression, LinearRegression
 
 Array = NDArray[np.float64]

@@ -240,10 +240,10 @@ class NaiveForecast(Regressor):
     def summary(self, *, level: float = 0.95) -> Table:
         """The last value, and how much the series changes."""
         check_is_fitted(self)
-        what = "unit of time" if self.period is None else "season"
+        what, unit = ("step", self._step) if self.period is None else ("season", 1.0)
         lines = [
             ("last value", float(self.values_[-1])),
-            (f"standard deviation of the change in one {what}", self.step_std_),
+            (f"standard deviation of the change in one {what}", self.step_std_ * float(np.sqrt(unit))),
         ]
         return Table.of_estimates("Naive forecast: the last " + ("value" if self.period is None else "season"), lines)
 
@@ -266,7 +266,8 @@ class NaiveForecast(Regressor):
             gap = np.abs(times - known[before])
             # Before the first row there is none to look back to.
             return before, np.where(gap > 0, gap, self._step)
-        seasons = np.maximum(np.ceil((times - known[-1]) / self.period), 1.0)
+        # A whole number of seasons may be slightly exceeded by rounding.
+        seasons = np.maximum(np.ceil((times - known[-1]) / self.period - 1e-9), 1.0)
         # The time a whole number of seasons earlier, or the nearest one.
         at = times - seasons * self.period
         right = np.clip(np.searchsorted(known, at), 1, max(last, 1))

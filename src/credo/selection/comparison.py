@@ -105,10 +105,8 @@ class Comparison:
         Warnings of the fits, a reduced number of folds, and the like.
     n_folds : int
     task : "regression" or "classification"
-    narrow_ahead : dict of name to str
-        Of rows in time order, the models whose intervals for later times are too narrow, and why.
-    out_of_time : str
-        Which models were not finished for lack of time, and what to do; or empty.
+    not_run : dict of name to str
+        Models that were not finished, and why.
 
     Examples
     --------
@@ -130,8 +128,7 @@ class Comparison:
     notes: Sequence[str] = ()
     n_folds: int = 5
     task: str = "regression"
-    narrow_ahead: Mapping[str, str] = field(default_factory=dict)
-    out_of_time: str = ""
+    not_run: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def selection(self) -> Selection:
@@ -140,12 +137,7 @@ class Comparison:
         if not self.held_out:
             first = self.scores[0].name
             return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
-        return select(
-            [
-                Candidate(name, held.y, held.dist, self[name].held_out, self.narrow_ahead.get(name, ""))
-                for name, held in self.held_out.items()
-            ]
-        )
+        return select([Candidate.of(name, held.y, held.dist) for name, held in self.held_out.items()])
 
     @property
     def selected(self) -> str:

@@ -1,39 +1,32 @@
-"""Paired differences between the scores of two models, and whether chance explains them.
+"""The selection rule: the simplest model that is within one standard error of the best.
 
-The selection rule, and the sentence that gives the reason.
+The best model has the highest mean log score on held-out rows; in a study it is usually the average of all models. A
+model is tied with it if it is worse by at most one standard error of the paired differences between the rows, both in
+log score and in squared error (for classes, the Brier score of a row). The first tied model in the given order, from
+simple to complex, is selected. The baseline, the naive forecast and averages are candidates like any other.
 
-1. A model must beat the baseline: a better log score and an RMSE (or accuracy) that is no worse, one of them by more
-   than one standard error. Where the log score is clearly better, an RMSE that is larger by less than a tenth, and not
-   clearly, is no worse. If no model beats the baseline, the baseline is selected.
-2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more, and clearly
-   (its accuracy clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides; but not
-   in favour of an overconfident model over a leader that isn't and whose lead in log score is clear.
-3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
-   standard error (half of one where the leader is at least as good on every measure), and its RMSE isn't lower by a
-   tenth and clearly. Of these the simplest is selected, the one named first.
-   Of rows in time order, models whose intervals for later times are too narrow beside their held-out errors are passed
-   over before.
-4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
-   predict much worse. If the intervals of the first are not too narrow, or it is underconfident, only for one that
-   predicts about as well.
+Both scores are needed: a few rows of very low density make the standard error of the log score so large that a model
+with twice the error would be tied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.distributions import Bernoulli, Categorical
-from credo.metrics import brier, crps, forecast, pit, point
-from credo.metrics.calibration import ALARM, FEW, class_calibration, coverage_test, uniformity
+from credo.core.wording import capital, listing, spelled
+from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.metrics import forecast, point
 
-# A mean difference of more standard errors than this is called clear; chance exceeds it about once in 20 times.
-CLEAR = 2.0
+Array = NDArray[np.float64]
+
+BASELINE = "baseline"
+# The forecast by the last value, for rows in time order.
+NAIVE = "naive"
 
 
 @dataclass(frozen=True)
@@ -52,20 +45,18 @@ class Gap:
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is larger than two standard errors.
+        """Whether the difference is larger than two standard errors, which chance exceeds about once in 20 times.
 
         An infinite difference is clear too: one of the models gave an outcome probability zero.
 
         >>> Gap(0.30, 0.16).clear, Gap(0.35, 0.16).clear, Gap(float("inf"), float("nan")).clear
         (False, True, True)
         """
-        return bool(np.isinf(self.mean) or abs(self.mean) > CLEAR * self.error)
+        return abs(self.mean) == np.inf or abs(self.mean) > 2 * self.error
 
 
-def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
-    """The paired difference of two models' scores, row by row.
-
-    Equal scores have difference zero, also if they are infinite.
+def gap(first: Array, second: Array) -> Gap:
+    """The paired difference between the scores of the same rows.
 
     Examples
     --------
@@ -83,37 +74,33 @@ def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
     return Gap(mean, error)
 
 
-BASELINE = "baseline"
-# The forecast by the last value, of rows in time order.
-NAIVE = "naive"
+class Candidate(NamedTuple):
+    """A model's held-out log scores and squared errors, row by row."""
 
-# An RMSE contradicts the log score if it is smaller than this factor times the other.
-_LOWER = 0.9
-# Smaller deviations of the coverage of 95 % intervals from 0.95, and of PIT values from uniform, don't matter.
-_COVERAGE_OFF, _DISTANCE = 0.03, 0.08
-# Small leads: in log score, and in log loss, absolute or relative to the leader's.
-_SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
-# A lead that doesn't matter, though with many rows it may exceed a standard error.
-_NEGLIGIBLE = 0.002
-# A calibrated model is no alternative if its log score is this much lower, in nats per row,
-_MUCH_WORSE = 0.25
-# or its RMSE this many times larger.
-_FAR_LARGER = 1.5
-_CLASS_FAULTS = {
-    "overconfident": "it is overconfident",
-    "underconfident": "it is underconfident",
-    "miscalibrated": "its probabilities are not calibrated",
-}
-# Up to this many tied models are listed by name.
-_LISTED = 4
-_SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+    name: str
+    log_score: Array
+    error: Array
+
+    @classmethod
+    def of(cls, name: str, y: NDArray[np.generic], dist: Distribution) -> Candidate:
+        """The scores of predictive distributions at the outcomes."""
+        if isinstance(dist, Bernoulli | Categorical):
+            found = forecast(y, dist)
+            error = np.square(found.table).sum(axis=1) + 1 - 2 * found.actual
+            return cls(name, dist.log_prob(y), error)
+        # The mean of a transformed target may be so large that its square overflows.
+        with np.errstate(over="ignore"):
+            return cls(name, dist.log_prob(y), np.square(y - point(dist)))
+
+    def ties(self, best: Candidate) -> bool:
+        """Whether it is worse by at most one standard error in both scores."""
+        losses = gap(best.log_score, self.log_score), gap(self.error, best.error)
+        return all(loss.mean <= 0 or loss.mean <= loss.error for loss in losses)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The model to use, the models that are statistically tied with the leader, and why.
-
-    `why` follows the model's name in `reason`; `notes` are further remarks on the choice.
+    """The model to use, the models that are statistically tied with the best, and why.
 
     Examples
     --------
@@ -124,13 +111,12 @@ class Selection:
     >>> models = {"line": LinearRegression(), "bayes": BayesianLinearRegression()}
     >>> comparison = compare(models, X, y, cv=4, random_state=0)
     >>> comparison.selection.name, comparison.selection.reason
-    ('line', 'Selected: line. Two models are statistically tied (line, bayes); it is the simplest.')
+    ('line', 'Selected: line. Two models are statistically tied (line and bayes); it is the simplest.')
     """
 
     name: str
     tied: Sequence[str]
     why: str
-    notes: Sequence[str] = ()
 
     @property
     def reason(self) -> str:
@@ -138,248 +124,17 @@ class Selection:
         return f"Selected: {self.name}. {self.why}"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One model's held-out predictions, with what the rule needs."""
-
-    name: str
-    y: NDArray[Any]
-    dist: Any
-    scores: Mapping[str, float]
-    # Why its forecasts of later times can't be trusted, or empty.
-    narrow_ahead: str = ""
-
-    @cached_property
-    def is_classifier(self) -> bool:
-        return isinstance(self.dist, Bernoulli | Categorical)
-
-    @cached_property
-    def log_score(self) -> NDArray[np.float64]:
-        """Log predictive density, or probability, of each row."""
-        return self.dist.log_prob(self.y)
-
-    @cached_property
-    def errors(self) -> NDArray[np.float64]:
-        """Squared error of each row, or 1 where the label is wrong."""
-        if self.is_classifier:
-            found = forecast(self.y, self.dist)
-            return (found.predicted != found.codes).astype(np.float64)
-        # The mean of a transformed target may be so large that its square overflows.
-        with np.errstate(over="ignore"):
-            return (self.y - point(self.dist)) ** 2
-
-    @property
-    def losses(self) -> NDArray[np.float64]:
-        """Every measure, lower is better: negative log score, error, and CRPS or Brier score."""
-        name, measure = ("brier", brier) if self.is_classifier else ("crps", crps)
-        third = self.scores[name] if name in self.scores else measure(self.y, self.dist)
-        return np.array([-self.log_score.mean(), self.errors.mean(), third])
-
-    @property
-    def is_rejected(self) -> bool:
-        """Whether it is miscalibrated by more than chance, and by enough to matter."""
-        return bool(self.fault)
-
-    @cached_property
-    def fault(self) -> str:
-        """What is wrong with the calibration of a model that is rejected; otherwise empty."""
-        if self.is_classifier:
-            return _CLASS_FAULTS.get(class_calibration(self.y, self.dist).verdict, "")
-        if len(self.y) < FEW:
-            return ""
-        lower, upper = self.dist.interval(0.95)
-        covered = coverage_test((lower <= self.y) & (self.y <= upper))
-        excess = covered.inside / covered.n - 0.95
-        is_off = abs(excess) > _COVERAGE_OFF and not covered.low <= covered.inside <= covered.high
-        if not is_off:
-            shape = uniformity(pit(self.y, self.dist))
-            if shape.distance <= _DISTANCE or shape.bars.p >= ALARM:
-                return ""
-        too = "narrow" if excess < 0 else "wide"
-        return f"its 95 % intervals are too {too}" if is_off else "its predictive distributions are not calibrated"
-
-    @property
-    def is_cautious(self) -> bool:
-        """Whether 95 % intervals of a number contain at least that share, or more labels are correct than promised."""
-        if self.is_classifier:
-            return self.fault == _CLASS_FAULTS["underconfident"]
-        lower, upper = self.dist.interval(0.95)
-        return bool(np.mean((lower <= self.y) & (self.y <= upper)) >= 0.95)
-
-    @property
-    def is_overconfident(self) -> bool:
-        """Whether it is miscalibrated, and not because its intervals are too wide."""
-        return self.is_rejected and not self.is_cautious
-
-    def beats(self, other: Candidate) -> bool:
-        """Whether its log score is better and its error not larger.
-
-        For labels, not clearly larger. For numbers, with a clearly better log score, less than a tenth and not clearly.
-        """
-        if not self.log_score.mean() > other.log_score.mean():
-            return False
-        lost = gap(self.errors, other.errors)
-        if lost.mean <= 0:
-            return True
-        if lost.mean > CLEAR * lost.error:
-            return False
-        return self.is_classifier or (self.clearly_leads(other) and other.rmse > _LOWER * self.rmse)
-
-    def clearly_leads(self, other: Candidate) -> bool:
-        """Whether the paired difference of log scores is more than chance would explain."""
-        lead = gap(self.log_score, other.log_score)
-        return lead.mean > 0 and lead.clear
-
-    def is_no_worse_than(self, other: Candidate) -> bool:
-        """Whether it is at least as good on every measure."""
-        return bool((self.losses <= other.losses).all())
-
-    @cached_property
-    def rmse(self) -> float:
-        """Root mean squared error, or the root of the share of wrong labels."""
-        return float(np.sqrt(self.errors.mean()))
-
-    def is_contradicted_by(self, other: Candidate) -> bool:
-        """Whether the other's RMSE is lower by a tenth, and clearly (for labels: its accuracy is clearly higher)."""
-        return other.rmse < _LOWER * self.rmse and gap(self.errors, other.errors).clear
-
-
 def select(candidates: Sequence[Candidate]) -> Selection:
-    """Select one of the candidates, which are ordered by simplicity; "baseline" is the one to beat.
-
-    Those whose intervals are too narrow for later times are passed over if others are left.
-    """
-    kept = [c for c in candidates if not c.narrow_ahead]
-    if len(kept) == len(candidates) or not any(c.name != BASELINE for c in kept):
-        return _select(candidates)
-    found = _select(kept)
-    score = next(c.log_score.mean() for c in kept if c.name == found.name)
-    better = [c for c in candidates if c.narrow_ahead and c.log_score.mean() > score]
-    if not better:
-        return found
-    best = max(better, key=lambda c: c.log_score.mean())
-    also = f" (and so are those of {', '.join(c.name for c in better if c is not best)})" if len(better) > 1 else ""
-    why = f"{best.name} has the better log score, but {best.narrow_ahead}{also}. Of the other models: {found.why}"
-    return replace(found, why=why)
-
-
-def _select(candidates: Sequence[Candidate]) -> Selection:
-    baseline = next((c for c in candidates if c.name == BASELINE), None)
-    others = [c for c in candidates if c is not baseline]
-    eligible = better = [c for c in others if baseline is None or c.beats(baseline)]
-    measure = "log loss" if candidates[0].is_classifier else "log score"
-    if not eligible:
-        assert baseline is not None
-        guess = "the class frequencies" if baseline.is_classifier else "the mean"
-        error = "accuracy is lower" if baseline.is_classifier else "RMSE is no smaller"
-        likelier = [c for c in others if c.log_score.mean() > baseline.log_score.mean()]
-        why = f"No model predicts better than the baseline, which always predicts {guess}."
-        if likelier:
-            why = f"No model beats the baseline ({guess}): where the {measure} is better, the {error}."
-        return Selection(BASELINE, [BASELINE], why)
-    leader, notes = _leader(eligible)
-    if notes:
-        eligible = [c for c in eligible if not c.is_contradicted_by(leader)]
-    pool = [*([] if baseline is None else [baseline]), *eligible]
-    tied = [c for c in pool if c is leader or (_ties_as_baseline(c, leader) if c is baseline else _ties(c, leader))]
-    chosen, passed_over = _calibrated(tied, eligible, leader)
-    names = [c.name for c in tied]
-    if chosen.name == BASELINE:
-        return Selection(BASELINE, names, "No model is clearly better than the baseline on these rows.", notes)
-    if passed_over:
-        why = (
-            f"{passed_over.name} has the better {measure}, but {passed_over.fault}; {chosen.name} is the best model "
-            "whose calibration is not rejected."
-        )
-    elif chosen.is_rejected and any(not c.is_rejected for c in eligible):
-        why = f"It has the best held-out {measure}, although {chosen.fault}; the calibrated models predict worse."
-    elif len(candidates) == 1:
+    """Select one of the candidates, which are ordered from simple to complex."""
+    best = max(candidates, key=lambda one: float(one.log_score.mean()))
+    tied = [one.name for one in candidates if one is best or one.ties(best)]
+    if len(candidates) == 1:
         why = "It is the only model."
-    elif len(better) == 1 < len(others):
-        assert baseline is not None
-        error, worse = ("accuracy", "lower") if chosen.is_classifier else ("RMSE", "larger")
-        both = chosen.rmse <= baseline.rmse
-        how = f"both {measure} and {error}" if both else f"{measure} without a clearly {worse} {error}"
-        why = f"It is the only model that beats the baseline by {how}."
-    elif notes:
-        why = f"The scores disagree, and it has the best {'Brier score' if chosen.is_classifier else 'CRPS'}."
-    elif len(tied) == 1:
-        clear = all(leader.clearly_leads(c) for c in pool if c is not leader)
-        why = f"It has the best held-out {measure}{_among(others, leader)}"
-        why += ", by a clear margin." if clear else "."
+    elif tied == [best.name]:
+        why = "It has the best held-out log score, and no simpler model is within one standard error of it."
+    elif tied[0] == BASELINE:
+        why = "No model predicts better than the baseline, which uses no input, by more than one standard error."
     else:
-        count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
-        listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
-        calibrated = "" if chosen is tied[0] else " whose calibration is not rejected"
-        why = f"{count} models{_among(others, leader)} are statistically tied{listed}; it is the simplest{calibrated}."
-    return Selection(chosen.name, names, why, notes)
-
-
-def _among(others: Sequence[Candidate], leader: Candidate) -> str:
-    """Which models the leader is the best of, where others have a better log score."""
-    if not any(c.log_score.mean() > leader.log_score.mean() for c in others):
-        return ""
-    return f" of those whose {'accuracy' if leader.is_classifier else 'RMSE'} is not clearly worse than the baseline's"
-
-
-def _ties(other: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead is negligible, or small, within one standard error, and without a clearly lower error.
-
-    A lead has to be small as well, because a single row of very low predictive density makes the standard error as
-    large as the lead.
-    """
-    lead = gap(leader.log_score, other.log_score)
-    loss = -float(leader.log_score.mean()) if leader.is_classifier else 0.0
-    small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
-    if lead.mean <= _NEGLIGIBLE:
-        return True
-    if not (lead.mean <= lead.error and lead.mean <= small) or other.is_contradicted_by(leader):
-        return False
-    return not (lead.mean > 0.5 * lead.error and leader.is_no_worse_than(other))
-
-
-def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
-    """Whether the leader's lead over the baseline is within one standard error, in log score and in error.
-
-    Among several models one is often slightly better than the baseline on every measure, by chance.
-    """
-    leads = gap(leader.log_score, baseline.log_score), gap(baseline.errors, leader.errors)
-    return all(np.isfinite(lead.mean) and not lead.mean > lead.error for lead in leads)
-
-
-def _leader(eligible: Sequence[Candidate]) -> tuple[Candidate, list[str]]:
-    """The model with the best log score; if the errors of another contradict it, the best by CRPS or Brier score.
-
-    That score is proper like the log score, and dominated by the size of errors like the RMSE.
-    """
-    leader = max(eligible, key=lambda c: c.log_score.mean())
-    rivals = [c for c in eligible if leader.is_contradicted_by(c)]
-    if not rivals:
-        return leader, []
-    rival = min(rivals, key=lambda c: c.losses[1])
-    winner = min(eligible, key=lambda c: c.losses[2])
-    scores = ("log loss", "accuracy", "Brier score") if leader.is_classifier else ("log score", "RMSE", "CRPS")
-    if winner is leader or (leader.clearly_leads(winner) and winner.is_overconfident and not leader.is_overconfident):
-        return leader, []
-    note = (
-        f"The scores disagree: {leader.name} has the best {scores[0]}, {rival.name} the best {scores[1]}. The "
-        f"{scores[2]}, which depends on both, is best for {winner.name}."
-    )
-    return winner, [note]
-
-
-def _calibrated(
-    tied: Sequence[Candidate], eligible: Sequence[Candidate], leader: Candidate
-) -> tuple[Candidate, Candidate | None]:
-    """The simplest tied model that is calibrated, or the best calibrated one, and the leader if it was passed over."""
-    good = [c for c in tied if c.name == BASELINE or not c.is_rejected]
-    if good:
-        return good[0], None
-    calibrated = [c for c in eligible if not c.is_rejected]
-    # The log score has judged the width of intervals that are too wide already.
-    worse, larger = (_SMALL_SCORE, 1.0 / _LOWER) if leader.is_cautious else (_MUCH_WORSE, _FAR_LARGER)
-    near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < worse
-            and c.rmse < larger * leader.rmse]  # fmt: skip
-    if near:
-        return max(near, key=lambda c: c.log_score.mean()), leader
-    return tied[0] if tied[0].name != BASELINE else leader, None
+        names = f" ({listing(tied)})" if len(tied) <= 4 else f", {best.name} has the best score"
+        why = f"{capital(spelled(len(tied)))} models are statistically tied{names}; it is the simplest."
+    return Selection(tied[0], tied, why)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from credo.core.estimator import evidence_of, in_words
 from credo.core.folds import Split
@@ -165,6 +166,7 @@ class Trial:
     y: NDArray[Any]
     task: Task
     seed: int | None
+    options: Mapping[str, Any] = field(default_factory=dict)
     n_fits: int = 0
     error: str | None = None
     fitted: Any = None
@@ -174,14 +176,18 @@ class Trial:
     plain: list[tuple[NDArray[np.intp], NDArray[Any]]] = field(default_factory=list)
     warned: list[list[str]] = field(default_factory=list)
 
-    def run(self, splits: Sequence[Split]) -> Iterator[None]:
-        """Fit once for each fold and once on all rows, yielding before each fit; fits of an earlier run are kept."""
-        for i, (train, test) in enumerate(splits[self.n_fits :], start=self.n_fits + 1):
+    def run(self, splits: Sequence[Split], *, refit: bool = True) -> Iterator[None]:
+        """Fit once for each fold and once on all rows, yielding before each fit.
+
+        Without `refit`, the model of the last fold is the fitted one.
+        """
+        for i, (train, test) in enumerate(splits, start=1):
             yield
             if not self._step(f"in fold {i} of {len(splits)}", train, test):
                 return
-        yield
-        self._step("on all rows", None, None)
+        if refit:
+            yield
+            self._step("on all rows", None, None)
 
     def _step(self, where: str, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> bool:
         with collected() as caught:
@@ -196,12 +202,14 @@ class Trial:
 
     def _fit(self, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> None:
         model = _seeded(clone(self.model), self.seed)
+        options = {name: value for name, value in self.options.items() if has_fit_parameter(model, name)}
+        start = perf_counter()
         if train is None or test is None:
-            start = perf_counter()
-            self.fitted = model.fit(self.X.X, self.y)
+            self.fitted = model.fit(self.X.X, self.y, **options)
             self.seconds = perf_counter() - start
             return
-        model.fit(self.X.take(train), self.y[train])
+        self.fitted = model.fit(self.X.take(train), self.y[train], **options)
+        self.seconds = perf_counter() - start
         part = self.X.take(test)
         try:
             dist = predictive(model, part)
@@ -230,7 +238,7 @@ class Trial:
         if warned and self.warned[-1]:
             return notes + [f"{self.name}: {message}" for message in self.warned[-1]]
         if warned:
-            notes.append(f"{self.name}, in {len(warned)} of {self.n_fits - 1} folds: {warned[0][0]}")
+            notes.append(f"{self.name}, in {len(warned)} of {max(self.n_fits - 1, 1)} folds: {warned[0][0]}")
         return notes
 
     def held_out(self) -> HeldOut | None:

@@ -3,11 +3,11 @@
     analyze(data, target) -> Study        Study: leaderboard, selected, predict, explain, report, save
 
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
-give the same answer. A study keeps to its time budget: models are fitted in the order of their cost, those that would
-take too long are named in the notes, and when the time is up, or on Ctrl-C, the finished models are compared and
-reported. Notes are values; nothing is printed except progress on stderr, and there is no global state.
+give the same answer. A study keeps to its time budget: models are fitted in the order of what they gain in a second,
+those that would take too long are named in the notes, and when the time is up, or on Ctrl-C, the finished models are
+compared and reported. Notes are values; nothing is printed except progress on stderr, and there is no global state.
 
-Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `Card` and `CARDS` (the
+Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `ModelSpec` and `MODELS` (the
 models), `run` (the models on a data set), `write` (the files of a study).
 
 Not here: parsing of arguments and printing (`credo.app.cli`), the page itself (`credo.study.report`).
@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from credo.study.analysis import analyze, run
-    from credo.study.catalogue import CARDS, Card
+    from credo.study.catalogue import MODELS, ModelSpec
     from credo.study.data import Dataset, Note, dataset
     from credo.study.study import Study, write
 
 # Imported on first use: the command line asks for the names of the models before it needs anything else.
 _MEMBERS = {
     "analysis": ("analyze", "run"),
-    "catalogue": ("CARDS", "Card"),
+    "catalogue": ("MODELS", "ModelSpec"),
     "data": ("Dataset", "Note", "dataset"),
     "study": ("Study", "write"),
 }
 
-__all__ = ["CARDS", "Card", "Dataset", "Note", "Study", "analyze", "dataset", "run", "write"]
+__all__ = ["MODELS", "Dataset", "ModelSpec", "Note", "Study", "analyze", "dataset", "run", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,18 +9,19 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
-from credo.selection import BASELINE
+import numpy as np
+
 from credo.selection.comparing import comparison_of
-from credo.study.catalogue import SUFFIXES, chosen_cards
+from credo.selection.trial import Trial
+from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
 from credo.study.data import Dataset, Note, dataset
 from credo.study.display import display
-from credo.study.engine import Report, Run, narrow_ahead
+from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
 from credo.tables import read_table
 
 TIME = 60.0
-FOLDS = 5
 
 
 def analyze(
@@ -36,6 +37,7 @@ def analyze(
     kinds: Mapping[str, str] | None = None,
     random_state: int = 0,
     progress: bool = True,
+    continue_from: Study | None = None,
     engine: str = "local",
     scheduler: str | None = None,
     **reading: Any,
@@ -51,10 +53,11 @@ def analyze(
         Names of models; by default all that suit the table and fit into the time.
     time : float or None, default 60
         Time budget in seconds, a quarter of it for scores and report; None for no limit. It starts when the table is
-        read, and compiling isn't charged to it. Models are fitted in the order of their cost, and those that don't fit
-        into the budget are named in the notes.
+        read, and compiling isn't charged to it. Models are fitted in the order of what they usually gain in a second,
+        and those that don't fit into the budget are named in the notes.
     folds : int, optional
-        Number of folds; by default 5.
+        Number of folds. By default 5, or for a table of more than 3,000 rows a single set of held-out rows, a fifth of
+        them and at most 5,000.
     task : {"regression", "classification"}, optional
         By default inferred from the target.
     select : str, optional
@@ -69,6 +72,9 @@ def analyze(
         Seed of the folds and of the models.
     progress : bool, default True
         Whether to show a live leaderboard on stderr.
+    continue_from : Study, optional
+        An earlier study of the same table, with the same folds and seed: its models are kept, and those that it did
+        not run are fitted.
     engine : {"local", "dask"}, default "local"
         A Parquet file that takes more than 1 GiB or a quarter of the memory is read in parts: columns are prepared and
         models compared on a random sample of the rows, and the selected model is fitted to all of them. "dask" reads
@@ -107,6 +113,7 @@ def analyze(
             report=report,
             engine=engine,
             scheduler=scheduler,
+            continue_from=continue_from,
         )
 
 
@@ -121,6 +128,7 @@ def run(
     report: Report | None = None,
     engine: str = "local",
     scheduler: str | None = None,
+    continue_from: Study | None = None,
 ) -> Study:
     """Fit the models to a data set and select one of them; see `analyze` for the arguments.
 
@@ -132,60 +140,81 @@ def run(
     >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
     >>> study = run(dataset(frame, "growth"), models=["linear", "bayes"], folds=3)
     >>> sorted(score.name for score in study.comparison.scores)
-    ['baseline', 'bayes', 'linear']
+    ['average', 'baseline', 'bayes', 'linear']
     """
     names = [models] if isinstance(models, str) else models
     if data.whole is not None and names is None:
         names = names_in_parts(data.size)
-    cards, card_notes = chosen_cards(data.size, names, data.transformation)
-    if select is not None and select not in {card.name for card in cards}:
-        raise ValueError(f"select={select!r} is not among the models: {', '.join(card.name for card in cards)}")
+    specs, notes = chosen(data.size, names, data.transformation)
+    allowed = {*(spec.name for spec in specs), AVERAGE}
+    if select is not None and select not in allowed:
+        raise ValueError(f"select={select!r} is not among the models: {', '.join(sorted(allowed))}")
     if data.transformation != "identity" and names is None:
-        kind = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}.get(data.transformation)
-        card_notes.append(
-            f"{data.target!r} is skewed, and {kind or 'a Yeo–Johnson transformation'} of it is easier to predict: "
-            f"models whose names end in {SUFFIXES[data.transformation]} predict that. All scores are on the scale of "
-            f"{data.target!r} itself."
-        )
-    splits, fold_notes = data.splits(FOLDS if folds is None else folds, seed)
-    work = Run(data, cards, splits, seed, time, report)
-    trials = work.finish()
+        notes.append(_transformation_note(data))
+    splits, fold_notes = data.splits(folds, seed)
+    work = Engine(data, specs, splits, seed, time, report)
+    if continue_from is not None:
+        work.trials |= _trials_of(continue_from, data, splits)
+    trials = work.run(with_average=len(specs) > 2)
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
-        raise ValueError(" ".join(["no model was finished.", *failed, *work.notes]))
-    found = comparison_of(trials, [*card_notes, *fold_notes, *work.notes], n_folds=len(splits))
-    found = replace(found, notes=[note for note in found.notes if not note.startswith("baseline")])
-    found = replace(found, narrow_ahead=narrow_ahead(data, found, splits), out_of_time=work.out_of_time)
-    fitted = found.fitted
-    scores = [
-        replace(score, seconds=fitted[score.name].fit_seconds) if score.name in fitted else score
-        for score in found.scores
-    ]
-    found = replace(found, scores=scores)
-    selected = found.selected if select is None else select
-    reason = f"{found.out_of_time} {found.reason}".strip() if selected == BASELINE else found.reason
+        raise ValueError(" ".join(["no model was finished.", *failed, *_not_run_notes(work)]))
+    found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits))
+    fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
+    left_out = (note for note in found.notes if not note.startswith(BASELINE))
+    found = replace(found, notes=tuple(left_out), fitted=fitted, not_run=work.not_run)
+    selected, reason = found.selected, found.reason
     if select is not None:
-        other = "" if found.selected == select else f" By the held-out scores, {found.selected} would be selected."
-        reason = f"Selected: {select}, as requested.{other}"
+        other = "" if selected == select else f" By the held-out scores, {selected} would be selected."
+        selected, reason = select, f"Selected: {select}, as requested.{other}"
     if selected not in fitted:
-        raise ValueError(f"the model {selected!r} was not finished: {' '.join(work.notes) or found[selected].error}")
+        why = found[selected].error if any(s.name == selected for s in found.scores) else work.not_run.get(selected)
+        raise ValueError(f"the model {selected!r} was not finished: {why}")
     last_notes: list[Note] = []
     if data.whole is not None:
         model, texts = fitted_to_all(fitted[selected], data.whole, engine=engine, scheduler=scheduler)
         found = replace(found, fitted={**fitted, selected: model})
         last_notes = [Note(text, important=True) for text in texts]
-    notes = [
+    all_notes = [
         *(note for note in data.notes if note.important),
         *last_notes,
-        *(Note(text, important=True) for text in found.selection.notes if select is None),
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
-        *(Note(text, important=work.interrupted, on_board=True) for text in work.notes),
+        *(Note(text, important=work.interrupted, on_board=True) for text in [*work.notes, *_not_run_notes(work)]),
         *(Note(text, on_board=True) for text in absurd_notes(found)),
         *(note for note in data.notes if not note.important),
-        *map(Note, (text for text in found.notes if text not in work.notes)),
+        *map(Note, found.notes),
         *map(Note, _option_notes(found.notes, fitted)),
     ]
-    return Study(data, found, selected, reason, tuple(notes), seed)
+    return Study(data, found, selected, reason, tuple(all_notes), seed, tuple(trials))
+
+
+def _trials_of(study: Study, data: Dataset, splits: Sequence[Any]) -> dict[str, Trial]:
+    """The finished models of an earlier study of the same table, without its average."""
+    earlier = study.data.splits(study.comparison.n_folds if len(splits) > 1 else None, study.seed)[0]
+    same = study.data.fingerprint == data.fingerprint and len(earlier) == len(splits)
+    if not same or not all(np.array_equal(a[1], b[1]) for a, b in zip(earlier, splits, strict=True)):
+        raise ValueError("continue_from is a study of another table, target, number of folds or random_state")
+    return {trial.name: trial for trial in study.trials if trial.name != AVERAGE}
+
+
+def _not_run_notes(work: Engine) -> list[str]:
+    """One sentence about the models that are not on the leaderboard."""
+    if work.interrupted:
+        waiting = [spec.name for spec in work.specs if spec.name not in work.trials]
+        return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(waiting)}."]
+    if not work.not_run:
+        return []
+    each = "; ".join(f"{name} ({reason})" for name, reason in work.not_run.items())
+    return [f"Not run: {each}. Allow more time with time=… (--time SECONDS, or --time none)."]
+
+
+def _transformation_note(data: Dataset) -> str:
+    kinds = {"log": "the logarithm", "box-cox": "a Box–Cox transformation"}
+    kind = kinds.get(data.transformation, "a Yeo–Johnson transformation")
+    return (
+        f"{data.target!r} is skewed, and {kind} of it is easier to predict: models whose names end in "
+        f"{SUFFIXES[data.transformation]} predict that. All scores are on the scale of {data.target!r} itself."
+    )
 
 
 def _check_options(given: Mapping[str, Any]) -> None:

@@ -1,84 +1,92 @@
-"""The models of a study, one card each, the simplest first."""
+"""The models of a study, from simple to complex, and which tables each one takes.
+
+The order in which they are fitted, and how long they take, is in `portfolio`.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any
 
-from credo.study.size import (
-    EXACT_ROWS,
-    Size,
-    dense,
-    enough_rows,
-    few_lengthscales,
-    in_time_order,
-    matrices,
-    not_many_columns,
-    not_too_wide,
-    two_classes,
-    with_a_cycle,
-)
+import credo
 
+BASELINE, AVERAGE = "baseline", "average"
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
-# The model that averages all others, after them.
-AVERAGE = "average"
-# Added to the cost of models of the plain target where the transformed one is easier to predict.
-LATER = 10
-# From this cost on, models are fitted after all others, also those that had to wait.
-SLOWEST = 20
+# Up to this many rows Gaussian processes keep all covariances, as `GPRegressor(method="auto")` does.
+EXACT_ROWS = 5000
 
 
 @dataclass(frozen=True)
-class Card:
-    """One model: its name and its cost.
+class Times:
+    """A time column: its index among the prepared columns, range, step and cycles, in prepared units.
 
-    `cost` orders the models: those of lower cost are fitted first. Each of `limits` returns why a table of some size
-    can't be used, or None. `loops` is the module whose functions numba compiles on first use. `standardize` is whether
-    columns are standardized.
+    `cycles` are periods that the table covers at least twice.
+    """
+
+    column: int
+    span: float
+    step: float
+    cycles: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Size:
+    """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
+
+    `times` is given if the rows are in time order.
+    """
+
+    rows: int
+    columns: int
+    inputs: int = 0
+    classes: int = 0
+    times: Times | None = None
+
+    @property
+    def task(self) -> str:
+        """ "regression" or "classification"."""
+        return "classification" if self.classes else "regression"
+
+    @property
+    def has_lengthscales(self) -> bool:
+        """Whether the rows determine a length scale for each input; a label carries less information than a number."""
+        return (self.inputs or self.columns) <= min(50, self.rows / (30 if self.classes else 3))
+
+
+Limit = Callable[[Size], str | None]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model by name: how it is made for a table, and its limits, each of which says why a table is refused, or None.
+
+    `compiled` are the modules that numba compiles on first use. `default` is whether it takes part if no models are
+    named. A `transformable` model may predict a transformed target.
 
     Examples
     --------
-    >>> from credo.study import CARDS
-    >>> card = next(card for card in CARDS["regression"] if card.name == "linear")
-    >>> card.name, card.cost
-    ('linear', 0)
+    >>> from credo.study import MODELS
+    >>> spec = next(spec for spec in MODELS["regression"] if spec.name == "linear")
+    >>> spec.make(Size(rows=100, columns=3))
+    LinearRegression()
     """
 
     name: str
-    cost: int
-    limits: tuple[Callable[[Size], str | None], ...] = ()
-    loops: str | None = None
-    transformation: str = "identity"
-    standardize: bool = True
-    # Whether a model of the transformed target joins by itself where that is easier to predict; whether there is one.
-    varied: bool = True
+    build: Callable[[Size], Any]
+    limits: tuple[Limit, ...] = ()
+    compiled: tuple[str, ...] = ()
     transformable: bool = True
-    # Whether it takes part where no models are named.
-    by_default: bool = True
-    # Whether it does so only where the spread of the target varies with the inputs.
-    for_varying_spread: bool = False
-    # Whether it is fitted first, even if no time is left, so that there is a model.
-    always: bool = False
-    # Whether it is not stopped where the budget is generous: it takes seconds unless the machine is busy.
-    certain: bool = False
-    # A fit takes time that grows with at least this power of the rows.
-    growth: float = 0.8
-    # Beyond so many rows it takes time in proportion to them, because another method is used.
-    linear_from: int | None = None
+    default: bool = True
+    transformation: str = "identity"
 
     @property
-    def is_process(self) -> bool:
-        """Whether it is a Gaussian process, which manages its threads itself."""
-        return self.linear_from is not None
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether a fit usually takes more than milliseconds."""
-        return self.is_process or self.cost >= _COSTLY
+    def plain_name(self) -> str:
+        """The name of the model of the target itself."""
+        return self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
 
     def limit(self, size: Size) -> str | None:
         """Why a table of this size can't be used, or None."""
@@ -86,202 +94,317 @@ class Card:
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
-        # Imported when first needed: `credo --help` needs only the names of the models.
-        plain = self.name.removesuffix(SUFFIXES.get(self.transformation, ""))
-        return import_module("credo.study.estimators").make(plain, size, self.transformation)
+        if self.transformation == "identity":
+            return self.build(size)
+        # A forecast may leave the range of the targets.
+        margin = 0.1 if size.times is None else 2.0
+        return credo.TransformedTarget(self.build(size), transformation=self.transformation, margin=margin)
 
-    def placed(self, size: Size) -> Card:
-        """The card with its place among the models of a table of this size.
-
-        Of many rows, trees are among the cheapest models and often the best, and those that factor an n × n matrix for
-        every bandwidth or penalty come after Gaussian processes. Of few rows or columns these come before trees, and of
-        few rows they are finished whatever else the machine does. Sampling subsets of many columns takes many seconds
-        even of few rows, so that it comes last.
-        """
-        many = size.rows >= _MANY_ROWS
-        if self.name == "gp" and (size.is_small or size.is_narrow):
-            return replace(self, cost=4, certain=size.is_small)
-        if self.growth != Card.growth and many and size.times is None:
-            return replace(self, cost=2 if self.name == "boosting" else 3)
-        if self.name == "spike-slab" and not size.classes and size.columns > _ENUMERATED:
-            return replace(self, cost=SLOWEST)
-        if self.name in _MATRICES and size.rows >= _LARGE_MATRICES:
-            return replace(self, cost=8)
-        return self
-
-    def later(self) -> Card:
-        """The same model, fitted after all others."""
-        return replace(self, cost=self.cost + LATER, certain=False)
-
-    def transformed(self, kind: str) -> Card:
+    def transformed(self, kind: str) -> ModelSpec:
         """The same model of a transformed target, as in "linear-log"."""
         return replace(self, name=self.name + SUFFIXES[kind], transformation=kind)
 
 
 def names(task: str | None = None) -> tuple[str, ...]:
     """The names of the models of a task, or of both; without the baseline, which is always compared."""
-    tasks = CARDS if task is None else {task: CARDS[task]}
-    return tuple(dict.fromkeys(card.name for cards in tasks.values() for card in cards if card.cost >= 0))
+    specs = [spec for kind in (MODELS if task is None else (task,)) for spec in MODELS[kind]]
+    return (*dict.fromkeys(spec.name for spec in specs if spec.name != BASELINE), AVERAGE)
 
 
-def chosen_cards(
+def chosen(
     size: Size, models: Sequence[str] | None, transformation: str = "identity"
-) -> tuple[list[Card], list[str]]:
-    """The cards of the named models, or of all, and notes about those that the table's size excludes.
+) -> tuple[list[ModelSpec], list[str]]:
+    """The named models, or all that take part by default, and notes about those that can't use the table.
 
-    `transformation` is the one under which the target is best predicted: if no models are named, models of the
-    transformed target are added, and the costly ones of the plain target are fitted later.
+    `transformation` is the one under which the target is easiest to predict: if no models are named, those of the
+    transformed target join.
     """
-    known = CARDS[size.task]
+    known = list(MODELS[size.task])
     if models is not None:
         _check_names(models, size.task)
         power = transformation if SUFFIXES.get(transformation) == "-power" else "yeo-johnson"
-        every = with_variants(known, "log", power) if size.task == "regression" else known
-        known = tuple(card for card in every if card.name in ("baseline", *models))
-        if AVERAGE in models and len(known) < 4:
+        kinds = ("log", power) if size.task == "regression" else ()
+        known = [spec for spec in _varied(known, *kinds) if spec.name in (BASELINE, *models)]
+        if AVERAGE in models and len(known) < 3:
             raise ValueError(f"{AVERAGE} averages the other models: name at least two of them")
     else:
-        known = tuple(
-            card.placed(size)
-            for card in known
-            if card.by_default and (size.spread_varies or not card.for_varying_spread)
-        )
-        if transformation != "identity":
-            joined = [card for card in with_variants(known, transformation) if card.varied or not _is_varied(card)]
-            known = tuple(card.later() if card.is_costly and _has_variant(card) else card for card in joined)
-    reasons = {card.name: reason for card in known if (reason := card.limit(size)) is not None}
+        known = [spec for spec in _varied(known, transformation) if spec.default]
+    reasons = {spec.name: reason for spec in known if (reason := spec.limit(size)) is not None}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
         raise ValueError(f"the model {name!r} can't be used for this table: {reason}")
-    notes = _left_out({name: reason for name, reason in reasons.items() if name not in _SELDOM})
-    return [card for card in known if card.name not in reasons], notes
-
-
-def _left_out(reasons: Mapping[str, str]) -> list[str]:
-    """A sentence for each reason, with all models that it keeps out."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(name)
-    return [f"Not used: {', '.join(left)} ({reason})." for reason, left in by_reason.items()]
+        if reason not in _UNREMARKABLE:
+            by_reason.setdefault(reason, []).append(name)
+    notes = [f"Not used: {', '.join(left)} ({reason})." for reason, left in by_reason.items()]
+    return [spec for spec in known if spec.name not in reasons], notes
 
 
-def _is_varied(card: Card) -> bool:
-    return card.transformation != "identity"
-
-
-def _has_variant(card: Card) -> bool:
-    return card.transformable and not _is_varied(card)
-
-
-def with_variants(cards: Sequence[Card], *transformations: str) -> list[Card]:
-    """Each card followed by those of the transformed target."""
+def _varied(specs: Sequence[ModelSpec], *kinds: str) -> list[ModelSpec]:
+    """Each model followed by those of the transformed targets."""
+    kinds = tuple(kind for kind in kinds if kind != "identity")
     return [
-        each
-        for card in cards
-        for each in (
-            card,
-            *(card.transformed(kind) for kind in transformations if card.cost >= 0 and card.transformable),
-        )
+        one
+        for spec in specs
+        for one in (spec, *(spec.transformed(kind) for kind in kinds if spec.transformable and spec.name != BASELINE))
     ]
 
 
 def known_name(name: str, task: str | None = None) -> str:
     """The name if there is such a model; otherwise an error that suggests the nearest."""
     every = names(task)
-    if name in every or name in _VARIANTS:
+    variants = [spec.name for spec in _varied(MODELS["regression"], "log", "yeo-johnson")]
+    if name in every or name in variants:
         return name
-    nearest = get_close_matches(name, (*every, *_VARIANTS), n=1, cutoff=0.4)
+    nearest = get_close_matches(name, (*every, *variants), n=1, cutoff=0.4)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
     raise ValueError(f"there is no model {name!r}.{hint} Choose from {', '.join(every)}.")
 
 
 def _check_names(models: Sequence[str], task: str) -> None:
+    every = names(task)
+    variants = [spec.name for spec in _varied(MODELS["regression"], "log", "yeo-johnson")]
     for name in models:
         known_name(name)
-        if name not in names(task) and not (task == "regression" and name in _VARIANTS):
+        if name not in every and not (task == "regression" and name in variants):
             what = "numbers" if task == "regression" else "classes"
             raise ValueError(
                 f"the model {name!r} doesn't predict {what}, and the target has {what}: choose from "
-                f"{', '.join(names(task))}, or set the task"
+                f"{', '.join(every)}, or set the task"
             )
 
 
-# No note says that these were not used: most tables aren't in time order.
-_SELDOM = ("naive", "naive-season", "gp-time", "gp-time-log", "gp-time-power")
-_COORDINATE, _SUBSETS, _KERNELS = (
-    "credo.core.learning.coordinate._jit",
-    "credo.sparse._enumerate_jit",
-    "credo.kernels._jit",
-)
-_TREES = "credo.trees._jit"
-# Of small trees, most of the time is the same for any number of rows.
-_TREE_GROWTH = 0.5
-# From so many rows on, they come before other costly models, boosting first.
-_MANY_ROWS = 1000
-# Models of n × n matrices, and from how many rows on they come last.
-_MATRICES, _LARGE_MATRICES = ("nadaraya-watson", "kernel-ridge", "neighbours"), 2000
-# Up to so many columns, `SpikeSlabRegressor` enumerates their subsets.
-_ENUMERATED = 20
-# Models of at least this cost, and Gaussian processes, take more than milliseconds.
-_COSTLY = 4
-# The cost of what comes after all others.
-_LAST = 99
+# Limits: why a table can't be used.
 
-# By task, the simplest first: of models that are statistically tied, the first is selected.
-CARDS: Mapping[str, tuple[Card, ...]] = {
+_NO_TIME, _NO_CYCLE = "the rows are not in time order", "no cycle of the rows is known"
+# No note mentions these: most tables aren't in time order.
+_UNREMARKABLE = (_NO_TIME, _NO_CYCLE)
+
+
+def _in_time_order(size: Size) -> str | None:
+    return _NO_TIME if size.times is None else None
+
+
+def _with_a_cycle(size: Size) -> str | None:
+    return _NO_CYCLE if size.times is None or not size.times.cycles else None
+
+
+def _enough_rows(size: Size) -> str | None:
+    return f"{size.rows:,} rows are fewer than 30" if size.rows < 30 else None
+
+
+def _few_squares(size: Size) -> str | None:
+    """The square map turns p columns into p (p + 3)/2 features, and a fit costs their square times the rows."""
+    features = size.columns * (size.columns + 3) // 2
+    if features > 1000 or features * size.rows > 2e7:
+        return f"{size.columns:,} columns would give {features:,} quadratic features, too many for {size.rows:,} rows"
+    return None
+
+
+def _few_columns(size: Size) -> str | None:
+    return f"{size.columns:,} columns are more than 20,000" if size.columns > 20_000 else None
+
+
+def _dense(size: Size) -> str | None:
+    if size.rows * size.columns > 1e8:
+        return f"{size.rows:,} rows × {size.columns:,} columns are too many for a dense table"
+    return None
+
+
+def _few_lengthscales(size: Size) -> str | None:
+    if not size.has_lengthscales:
+        return f"{size.inputs or size.columns:,} length scales of the noise are too many for {size.rows:,} rows"
+    return None
+
+
+def _two_classes(size: Size) -> str | None:
+    return f"it needs two classes, and there are {size.classes:,}" if size.classes > 2 else None
+
+
+def _square_matrices(size: Size) -> str | None:
+    """Four n × n matrices must fit into memory."""
+    needed, there = 32 * size.rows**2, memory()
+    if there is not None and needed > there:
+        return f"matrices of {size.rows:,} × {size.rows:,} numbers need {needed / 1e9:.0f} GB of memory"
+    return None
+
+
+def memory() -> int | None:
+    """The memory of this machine in bytes; None if unknown."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+# Estimators. `credo.GPRegressor` and the like are imported on first use, so that a study imports only its models.
+
+
+def _process_options(size: Size, n_restarts: int) -> dict[str, Any]:
+    """With many rows, a Gaussian process has fewer inducing points than by default and a single start."""
+    if size.rows <= EXACT_ROWS:
+        return {"n_restarts": n_restarts}
+    method = "auto" if size.columns <= 3 else "inducing"
+    return {"method": method, "n_inducing": 150 if size.classes else 200, "n_restarts": 0}
+
+
+def _gp(size: Size) -> Any:
+    # A kernel given by name gets one length scale for each column in `fit`.
+    return credo.GPRegressor(None if size.has_lengthscales else credo.RBF(), **_process_options(size, 4))
+
+
+def _gp_matern(size: Size) -> Any:
+    kernel = "matern52" if size.has_lengthscales else credo.Matern52()
+    return credo.GPRegressor(kernel, **_process_options(size, 4))
+
+
+def _gp_heteroscedastic(size: Size) -> Any:
+    return credo.GPRegressor(noise="heteroscedastic", **_process_options(size, 4))
+
+
+def _gp_classifier(size: Size) -> Any:
+    kernel = None if size.has_lengthscales else credo.RBF()
+    return credo.GPClassifier(kernel, **_process_options(size, 4 if size.classes == 2 else 0))
+
+
+def _gp_time(size: Size) -> Any:
+    """A trend, cycles of changing shape, short-term deviations, and the other columns.
+
+    Beside a linear mean with flat priors, a Matérn-3/2 process whose length scale is far beyond the rows is an
+    integrated random walk, the local linear trend of structural time series (and a cubic smoothing spline): it
+    continues the last slope, and its variance grows as the cube of the horizon. A process with a learned length scale
+    returns to the mean. It starts from these values; restarts find no higher evidence.
+    """
+    times = size.times
+    assert times is not None
+    at = [times.column]
+    trend = credo.Matern32(5 * times.span).fix("lengthscale")
+    kernel = trend.on(at) + 0.1 * credo.Matern32(4 * times.step).on(at)
+    for period in times.cycles:
+        cycle = credo.Periodic(1.0, period=period).fix("period") * credo.Matern52(times.span).fix("variance")
+        kernel = kernel + 0.3 * cycle.on(at)
+    others = [j for j in range(size.columns) if j != times.column]
+    kernel = kernel + 0.3 * credo.RBF([1.0] * len(others)).on(others) if others else kernel
+    options = _process_options(size, 0)
+    if size.rows > EXACT_ROWS and size.columns == 1:
+        # With many harmonics, the state-space form takes longer than inducing points.
+        options["method"] = "inducing"
+    return credo.GPRegressor(kernel, mean="linear", **options)
+
+
+def _naive(size: Size) -> Any:
+    return credo.NaiveForecast(size.times.column if size.times else 0)
+
+
+def _naive_season(size: Size) -> Any:
+    times = size.times
+    return credo.NaiveForecast(times.column, period=max(times.cycles)) if times else credo.NaiveForecast()
+
+
+def _inclusion(size: Size) -> Any:
+    """The prior over subsets: beta-binomial, or with more columns than rows one that expects few.
+
+    With many columns, a beta-binomial prior gives as much probability to models that reproduce the target with half as
+    many columns as rows as to all others.
+    """
+    return (1.0, float(size.columns)) if size.columns > size.rows else "beta-binomial"
+
+
+def _spike_slab(size: Size) -> Any:
+    return credo.SpikeSlabRegressor(_inclusion(size), slab="zellner-siow", n_draws=5000)
+
+
+def _spike_slab_classifier(size: Size) -> Any:
+    search = "enumerate" if 2.0 ** min(size.columns, 60) * size.rows <= 3e6 else "gibbs"
+    # With more columns than rows the chain needs longer to mix, and its models are smaller.
+    return credo.SpikeSlabClassifier(
+        _inclusion(size), search=search, n_draws=4000 if size.columns > size.rows else 1000
+    )
+
+
+def _polynomial(size: Size) -> Any:
+    """Quadratic terms that continue as straight lines beyond the training range."""
+    from sklearn.pipeline import make_pipeline  # noqa: PLC0415, `credo --help` needs only the names of the models
+
+    model = credo.BayesianLogisticRegression() if size.classes else credo.BayesianLinearRegression()
+    return make_pipeline(credo.Polynomial(degree=2, extrapolation="linear"), model)
+
+
+def _logistic(size: Size) -> Any:
+    # A prior under which the log odds of a row of p standardized columns have a standard deviation of 5: p/α = 5².
+    # It keeps the weights finite if the classes are linearly separable.
+    return credo.LogisticRegression(alpha=size.columns / 25)
+
+
+def _forest(size: Size) -> Any:
+    if size.classes:
+        return credo.BaggingClassifier(credo.DecisionTreeClassifier(pruning=0.0, max_features="sqrt"), n_estimators=100)
+    return credo.BaggingRegressor(credo.DecisionTreeRegressor(pruning=0.0, max_features=1 / 3), n_estimators=100)
+
+
+_COORDINATE, _SUBSETS, _KERNELS, _TREES = (
+    ("credo.core.learning.coordinate._jit",),
+    ("credo.sparse._enumerate_jit",),
+    ("credo.kernels._jit",),
+    ("credo.trees._jit",),
+)
+
+# By task, from simple to complex: among models that are statistically tied, the first is selected.
+MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
     "regression": (
-        Card("baseline", -1),
-        Card("naive", 0, (in_time_order, dense), standardize=False, transformable=False),
-        Card("naive-season", 0, (with_a_cycle, dense), standardize=False, transformable=False),
-        Card("linear", 0, always=True),
-        Card("ridge", 0, varied=False),
-        Card("bayes", 0),
-        Card("lasso", 1, loops=_COORDINATE),
-        Card("spike-slab", 3, (dense,), _SUBSETS),
-        Card("polynomial", 2, (not_too_wide,)),
-        Card("lms", 2, (not_many_columns,), by_default=False),
-        Card("nadaraya-watson", 4, (not_many_columns, dense), _KERNELS, varied=False),
-        Card("kernel-ridge", 4, (matrices(4), dense), _KERNELS),
-        Card("gp", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
-        # "gp" chooses this kernel by itself where it is better.
-        Card("gp-matern", 5, (dense,), _KERNELS, by_default=False, linear_from=EXACT_ROWS),
-        Card(
-            "gp-heteroscedastic",
-            7,
-            (few_lengthscales, dense),
+        ModelSpec(BASELINE, lambda size: credo.BaselineRegressor()),
+        ModelSpec("naive", _naive, (_in_time_order, _dense), transformable=False),
+        ModelSpec("naive-season", _naive_season, (_with_a_cycle, _dense), transformable=False),
+        ModelSpec("linear", lambda size: credo.LinearRegression()),
+        ModelSpec("ridge", lambda size: credo.Ridge(alpha="loo")),
+        ModelSpec("bayes", lambda size: credo.BayesianLinearRegression()),
+        ModelSpec("lasso", lambda size: credo.LassoCV(), (), _COORDINATE),
+        ModelSpec("spike-slab", _spike_slab, (_dense,), _SUBSETS),
+        ModelSpec("polynomial", _polynomial, (_few_squares,)),
+        ModelSpec("lms", lambda size: credo.LMSRegression(), (_few_columns,), default=False),
+        ModelSpec("nadaraya-watson", lambda size: credo.NadarayaWatson(), (_few_columns, _dense), _KERNELS),
+        ModelSpec(
+            "kernel-ridge",
+            lambda size: credo.KernelRidge(alpha="loo", fit_intercept=True),
+            (_square_matrices, _dense),
             _KERNELS,
-            transformable=False,
-            for_varying_spread=True,
-            linear_from=EXACT_ROWS,
         ),
-        Card("gp-time", 3, (in_time_order, dense), _KERNELS, standardize=False, linear_from=EXACT_ROWS),
-        Card("experts", 4, (enough_rows, dense, not_too_wide), transformable=False),
-        Card("forest", 4, (enough_rows, dense), _TREES, transformable=False, growth=_TREE_GROWTH),
-        Card("boosting", 4, (enough_rows, dense), _TREES, transformable=False, growth=_TREE_GROWTH),
-        Card(AVERAGE, _LAST, transformable=False),
+        ModelSpec("gp", _gp, (_dense,), _KERNELS),
+        ModelSpec("gp-matern", _gp_matern, (_dense,), _KERNELS, default=False),
+        ModelSpec(
+            "gp-heteroscedastic", _gp_heteroscedastic, (_few_lengthscales, _dense), _KERNELS, transformable=False
+        ),
+        ModelSpec("gp-time", _gp_time, (_in_time_order, _dense), _KERNELS),
+        ModelSpec(
+            "experts",
+            lambda size: credo.MixtureOfExpertsRegressor(max_experts=4),
+            (_enough_rows, _dense, _few_squares),
+            transformable=False,
+        ),
+        ModelSpec("forest", _forest, (_enough_rows, _dense), _TREES, transformable=False),
+        ModelSpec(
+            "boosting", lambda size: credo.BoostedTreesRegressor(), (_enough_rows, _dense), _TREES, transformable=False
+        ),
     ),
     "classification": (
-        Card("baseline", -1),
-        Card("discriminant", 0, (dense,)),
-        Card("logistic", 0, always=True),
-        Card("bayes-logistic", 1, (not_many_columns,)),
-        Card("sparse-logistic", 4, loops=_COORDINATE),
-        Card("spike-slab", 5, (two_classes, dense), _SUBSETS),
-        Card("polynomial", 2, (not_too_wide,)),
-        Card("neighbours", 4, (dense,), _KERNELS),
-        Card("gp", 6, (dense,), _KERNELS, linear_from=EXACT_ROWS),
-        Card("experts", 4, (enough_rows, dense, not_too_wide)),
-        Card("adaboost", 3, (dense,), _TREES, growth=_TREE_GROWTH),
-        Card("forest", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
-        Card("boosting", 4, (enough_rows, dense), _TREES, growth=_TREE_GROWTH),
-        Card(AVERAGE, _LAST),
+        ModelSpec(BASELINE, lambda size: credo.BaselineClassifier()),
+        ModelSpec("discriminant", lambda size: credo.LinearDiscriminant(shrinkage="auto"), (_dense,)),
+        ModelSpec("logistic", _logistic),
+        ModelSpec("bayes-logistic", lambda size: credo.BayesianLogisticRegression(), (_few_columns,)),
+        ModelSpec("sparse-logistic", lambda size: credo.SparseLogisticRegressionCV(), (), _COORDINATE),
+        ModelSpec("spike-slab", _spike_slab_classifier, (_two_classes, _dense), _SUBSETS),
+        ModelSpec("polynomial", _polynomial, (_few_squares,)),
+        ModelSpec("neighbours", lambda size: credo.SoftNeighborsClassifier(), (_dense,), _KERNELS),
+        ModelSpec("gp", _gp_classifier, (_dense,), _KERNELS),
+        ModelSpec(
+            "experts",
+            lambda size: credo.MixtureOfExpertsClassifier(max_experts=4),
+            (_enough_rows, _dense, _few_squares),
+            transformable=False,
+        ),
+        ModelSpec("adaboost", lambda size: credo.AdaBoostClassifier(early_stopping=True), (_dense,), _TREES),
+        ModelSpec("forest", _forest, (_enough_rows, _dense), _TREES),
+        ModelSpec("boosting", lambda size: credo.BoostedTreesClassifier(), (_enough_rows, _dense), _TREES),
     ),
 }
-
-# The names of models of a transformed target.
-_VARIANTS = tuple(
-    card.name + suffix
-    for card in CARDS["regression"]
-    if card.cost >= 0 and card.transformable
-    for suffix in dict.fromkeys(SUFFIXES.values())
-)

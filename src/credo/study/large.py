@@ -16,8 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from credo.core.estimator import Estimator, dask_module
 from credo.core.notices import collected, on_one_line
 from credo.core.parts import DaskParts, LocalParts, Parts
-from credo.study.catalogue import CARDS
-from credo.study.size import Size, memory
+from credo.study.catalogue import BASELINE, MODELS, Size, memory
 from credo.tables import TableModel
 from credo.tables.errors import MAX_BYTES, TableError
 from credo.tables.formats import LargeTable
@@ -61,8 +60,8 @@ def sample_of(table: LargeTable, seed: int = 0) -> tuple[Any, str]:
 
 def names_in_parts(size: Size) -> tuple[str, ...]:
     """The names of the models that can be fitted to a table in parts."""
-    cards = [card for card in CARDS[size.task] if card.cost >= 0 and card.by_default and card.limit(size) is None]
-    return tuple(card.name for card in cards if _takes_parts(card.make(size)))
+    specs = [spec for spec in MODELS[size.task] if spec.default and spec.name != BASELINE and spec.limit(size) is None]
+    return tuple(spec.name for spec in specs if _takes_parts(spec.make(size)))
 
 
 def _last(estimator: Any) -> Any:

@@ -21,6 +21,7 @@ from credo.core.frames import Table
 from credo.metrics import influence
 from credo.metrics.calibration import coverage_test
 from credo.selection import BASELINE, NAIVE, Comparison
+from credo.selection.trial import Trial
 from credo.study.data import Dataset, Note
 from credo.tables import TableModel, save
 from credo.tables.errors import pandas
@@ -162,6 +163,7 @@ class Study:
     reason: str
     notes: Sequence[Note]
     seed: int
+    trials: Sequence[Trial] = ()
 
     @property
     def task(self) -> str:
@@ -193,6 +195,13 @@ class Study:
             raise KeyError(f"there is no fitted model {name!r}; choose from {', '.join(map(repr, fitted))}")
         found: TableModel = fitted[name]
         return found
+
+    def select(self, name: str) -> Study:
+        """The study with another model selected; nothing is fitted again."""
+        self[name]
+        suggested = self.comparison.selected
+        other = "" if suggested == name else f" By the held-out scores, {suggested} would be selected."
+        return replace(self, selected=name, reason=f"Selected: {name}, as requested.{other}")
 
     def __str__(self) -> str:
         return str(self.leaderboard)

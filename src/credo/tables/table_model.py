@@ -7,9 +7,7 @@ A preparation and an estimator as one model of tables, and predictions as data f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
 from time import perf_counter
@@ -171,36 +169,6 @@ def _of_estimator(name: str, doc: str) -> Any:
     return property(read, doc=doc)
 
 
-# What was prepared inside `preparing_once`: for `fit` (frame, parameters) with (preparation, rows), for `predict`
-# (preparation, frame) with rows. Frames are kept alive, so that no other object can take their identity.
-_prepared: ContextVar[list[tuple[Any, Any, Any]] | None] = ContextVar("credo_prepared", default=None)
-
-
-@contextmanager
-def preparing_once() -> Iterator[None]:
-    """Inside, table models that are fitted to the same frame object with equal preparations share one preparation.
-
-    For frames that don't change meanwhile, such as the folds of a comparison. Applies to the current thread only.
-    """
-    token = _prepared.set([])
-    try:
-        yield
-    finally:
-        _prepared.reset(token)
-
-
-def _once(key: Any, other: Any, prepare: Callable[[], Any]) -> Any:
-    """What `prepare` returns, remembered by the identity of `key` and the value of `other`."""
-    known = _prepared.get()
-    if known is None:
-        return prepare()
-    for seen, value, made in known:
-        if seen is key and (value is other or (isinstance(other, dict) and value == other)):
-            return made
-    known.append((key, other, prepare()))
-    return known[-1][2]
-
-
 class TableModel(FittedState, BaseEstimator):
     """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
 
@@ -286,13 +254,9 @@ class TableModel(FittedState, BaseEstimator):
         check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        if sample_weight is None:
-            key = preparation.get_params()
-            preparation, rows = _once(table, key, lambda: (preparation, preparation.fit_transform(table)))
-        else:
-            rows = preparation.fit_transform(table, **weights)
+        rows = preparation.fit_transform(table, **weights)
         estimator = clone(self.estimator)
-        rows = _rows_for(estimator, rows, preparation.get_feature_names_out())
+        rows = rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
         groups = {"column_groups": preparation.groups()} if has_fit_parameter(estimator, "column_groups") else {}
         estimator.fit(rows, targets, **weights, **groups)
@@ -301,6 +265,14 @@ class TableModel(FittedState, BaseEstimator):
         self.n_features_in_ = preparation.n_features_in_
         self.feature_names_in_ = preparation.feature_names_in_
         return self
+
+    @classmethod
+    def of_fitted(cls, preparation: Preparation, estimator: Any, target: str | None, seconds: float) -> Self:
+        """The model of a fitted preparation and an estimator that was fitted to its columns."""
+        found = cls(clone(preparation), clone(estimator), target)
+        found.preparation_, found.estimator_, found._fit_seconds = preparation, estimator, seconds
+        found.n_features_in_, found.feature_names_in_ = preparation.n_features_in_, preparation.feature_names_in_
+        return found
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predicted means, optionally with their spread; for a classifier, the most probable labels.
@@ -433,7 +405,7 @@ class TableModel(FittedState, BaseEstimator):
         """The prepared rows, and what those with unknown levels average over."""
         check_is_fitted(self)
         table = self._without_target(as_frame(X)) if has_names(X) else X
-        rows = self.for_estimator(_once(self.preparation_, table, lambda: self.preparation_.transform(table)))
+        rows = self.for_estimator(self.preparation_.transform(table))
         found = self.preparation_.alternatives(table)
         if found is not None:
             matrices = found.matrices
@@ -441,10 +413,10 @@ class TableModel(FittedState, BaseEstimator):
         return rows, found
 
     def for_estimator(self, rows: Any) -> Any:
-        return _rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
+        return rows_for(self.estimator_, rows, self.preparation_.get_feature_names_out())
 
 
-def _rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
+def rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
     """The rows as the estimator takes them: with names when dense, and dense when it can't take them sparse."""
     if not is_sparse(rows):
         return pandas().DataFrame(rows, columns=list(names))

@@ -63,8 +63,6 @@ def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
     failed = [f"{capital(plural(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
     if choice.name != BASELINE:
         return [" ".join([choice.reason, *failed])]
-    if comparison.out_of_time:
-        return [" ".join([choice.reason, *failed])]
     advice = (
         f"These columns don't help to predict {target}, or there are too few rows to show that they do. Check the "
         "notes for outliers, or add rows or columns that are related to it."

@@ -15,7 +15,7 @@ from typing import Any
 
 from credo.core.notices import on_one_line
 from credo.core.wording import plural
-from credo.study.size import memory
+from credo.study.catalogue import memory
 
 # What a child may print, and the longest line of it.
 _MOST_PRINTED, _LONGEST_LINE = 50 * 2**20, 2**20

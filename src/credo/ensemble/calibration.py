@@ -1,4 +1,8 @@
-"""Calibrated class probabilities: scaled scores and isotonic maps, and which of them held-out rows need."""
+"""Monotone maps that calibrate predictions, and which of them held-out rows need.
+
+Class probabilities have scaled scores and isotonic maps, distributions of numbers a beta distribution of their PIT
+values.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,12 @@ from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import betaln, digamma, log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
 from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Where
 from credo.core.learning.ascent import maximize
+from credo.distributions import Distribution, Recalibrated
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -149,6 +154,41 @@ def choose_calibration(
         if i == best or share @ gap <= error:
             return Calibration.fit(methods[i], table, codes, weight), mean
     raise AssertionError
+
+
+@dataclass(frozen=True)
+class BetaMap:
+    """The cdf B of a beta distribution, which turns the cdf F of a prediction into B(F), as in `Recalibrated`."""
+
+    a: Annotated[float, Finite, Positive]
+    b: Annotated[float, Finite, Positive]
+
+    @classmethod
+    def fitted(cls, pit: Array) -> Self:
+        """By maximum likelihood: the beta distribution of PIT values of held-out rows."""
+        low, high = (float(np.log(_inside(u)).mean()) for u in (pit, 1 - pit))
+
+        def objective(theta: Array) -> tuple[float, Array]:
+            a, b = np.exp(np.clip(theta, -9.0, 9.0))
+            value = (a - 1) * low + (b - 1) * high - betaln(a, b)
+            gradient = np.array([low - digamma(a) + digamma(a + b), high - digamma(b) + digamma(a + b)])
+            return float(value), np.array([a, b]) * gradient
+
+        a, b = np.exp(np.clip(maximize(objective, np.zeros(2), tolerance=1e-9, max_evaluations=200).vector, -9.0, 9.0))
+        return cls(float(a), float(b))
+
+    def log_gain(self, pit: Array) -> Array:
+        """What the map adds to the log score of each row."""
+        u, rest = _inside(pit), _inside(1 - pit)
+        return (self.a - 1) * np.log(u) + (self.b - 1) * np.log(rest) - betaln(self.a, self.b)
+
+    def __call__(self, dist: Distribution) -> Distribution:
+        """The calibrated distribution."""
+        return Recalibrated(dist, self.a, self.b)
+
+
+def _inside(u: Array) -> Array:
+    return np.clip(u, _MIN_PROBABILITY, 1.0)
 
 
 def _logs(table: Array) -> Array:

@@ -1,0 +1,126 @@
+"""The average of all finished models: weights that maximize the held-out log score, then a map that calibrates it.
+
+    p(y | x) = Σ_k w_k p_k(y | x),    w maximizes Σ_i ln Σ_k w_k p_k(y_i | x_i, other rows)
+
+Its own held-out predictions are honest: held-out rows are divided into parts, and the weights and the map for a part
+come from the other parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credo.core.folds import even_folds
+from credo.core.learning import stacking_weights
+from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
+from credo.ensemble import ModelAverage
+from credo.ensemble.calibration import BetaMap, Calibration, choose_calibration
+from credo.metrics import forecast, pit
+from credo.selection import gap
+from credo.selection.trial import Trial, stacked
+
+Array = NDArray[np.float64]
+# A single set of held-out rows is divided into as many parts.
+_PARTS = 5
+
+
+def average(name: str, trials: Sequence[Trial]) -> Trial:
+    """The trial of the average of finished models, of which it keeps those with a weight of 1 % or more."""
+    start, first = perf_counter(), trials[0]
+    held = [trial.held_out() for trial in trials]
+    y, rows = held[0].y, held[0].rows
+    scores = np.column_stack([one.log_score for one in held])
+    part = _parts(first, rows)
+    dists = [(own, _mixed([one.dist[own] for one in held], _weights(scores[~_in(own, len(y))]))) for own in part]
+    mixed, found = _calibrated(y, stacked(dists, len(y)), part)
+    weights = _weights(scores)
+    kept = np.flatnonzero(weights)
+    pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
+    model = ModelAverage.of_fitted(
+        pairs, [trials[k].fitted for k in kept], weights[kept], scores[:, kept], rows, "folds of the study", found
+    )
+    trial = Trial(name, model, first.X, first.y, first.task, first.seed, fitted=model)
+    trial.parts, trial.measured, trial.warned = [(rows, mixed)], [first.task.rows(y, mixed)], [[]]
+    trial.n_fits, trial.seconds = 1, perf_counter() - start
+    return trial
+
+
+def _parts(trial: Trial, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Places of the held-out rows by fold; a single fold is divided at random."""
+    if len(trial.parts) > 1:
+        return [np.searchsorted(rows, np.sort(own)) for own, _ in trial.parts]
+    fold = even_folds(np.zeros(len(rows)), min(_PARTS, len(rows)))
+    return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
+
+
+def _in(places: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    inside = np.zeros(n, dtype=bool)
+    inside[places] = True
+    return inside
+
+
+def _weights(scores: Array) -> Array:
+    weights = stacking_weights(scores)
+    weights = np.where(weights < 0.01, 0.0, weights)
+    return weights / weights.sum()
+
+
+def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
+    """The mixture; of classes, which may differ between models, the mean probabilities."""
+    used = [(dist, weight) for dist, weight in zip(dists, weights, strict=True) if weight > 0]
+    if len(used) == 1:
+        return used[0][0]
+    if not used[0][0]._discrete:
+        return Mixture([dist for dist, _ in used], [weight for _, weight in used])
+    n = len(used[0][0])
+    # All on the same classes, by stacking the models' rows.
+    whole: Any = stacked([(np.arange(n) + i * n, dist) for i, (dist, _) in enumerate(used)], n * len(used))
+    probs = np.tensordot([weight for _, weight in used], whole.probs.reshape(len(used), n, -1), axes=1)
+    if isinstance(whole, Bernoulli):
+        return Bernoulli(np.clip(probs[:, 0], 0.0, 1.0))
+    return Categorical(probs / probs.sum(axis=1, keepdims=True), classes=whole.classes)
+
+
+def _calibrated(
+    y: NDArray[Any], dist: Distribution, parts: Sequence[NDArray[np.intp]]
+) -> tuple[Distribution, BetaMap | Calibration | None]:
+    """The distribution, calibrated if that raises its log score by more than one standard error; and the map."""
+    fold = np.empty(len(y), dtype=np.intp)
+    for k, own in enumerate(parts):
+        fold[own] = k
+    if len(parts) < 2:
+        return dist, None
+    if dist._discrete:
+        return _calibrated_classes(y, dist, fold)
+    u = pit(y, dist)
+    maps = [BetaMap.fitted(u[fold != k]) for k in range(len(parts))]
+    gain = np.empty(len(y))
+    for own, found in zip(parts, maps, strict=True):
+        gain[own] = found.log_gain(u[own])
+    lead = gap(gain, np.zeros(len(gain)))
+    if not lead.mean > lead.error:
+        return dist, None
+    pieces = [(own, found(dist[own])) for own, found in zip(parts, maps, strict=True)]
+    return stacked(pieces, len(y)), BetaMap.fitted(u)
+
+
+def _calibrated_classes(
+    y: NDArray[Any], dist: Distribution, fold: NDArray[np.intp]
+) -> tuple[Distribution, Calibration | None]:
+    found = forecast(y, dist)
+    weight, table = np.ones(len(y)), np.empty(found.table.shape)
+    chosen, _ = choose_calibration(found.table, found.codes, weight, fold, "auto")
+    if chosen.method == "none":
+        return dist, None
+    for k in np.unique(fold):
+        own = fold == k
+        map_ = Calibration.fit(chosen.method, found.table[~own], found.codes[~own], weight[~own])
+        table[own] = map_(found.table[own])
+    if isinstance(dist, Bernoulli):
+        return Bernoulli(table[:, 1]), chosen
+    return Categorical(table, classes=found.classes), chosen
