@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ class Candidate(NamedTuple):
     error: Array
 
     @classmethod
-    def of(cls, name: str, y: NDArray[np.generic], dist: Distribution) -> Candidate:
+    def of(cls, name: str, y: NDArray[Any], dist: Distribution) -> Candidate:
         """The scores of predictive distributions at the outcomes."""
         if isinstance(dist, Bernoulli | Categorical):
             found = forecast(y, dist)

@@ -22,7 +22,7 @@ from credo.ensemble import ModelAverage
 from credo.ensemble.calibration import BetaMap, Calibration, choose_calibration
 from credo.metrics import forecast, pit
 from credo.selection import gap
-from credo.selection.trial import Trial, stacked
+from credo.selection.trial import Part, Trial, stacked
 
 Array = NDArray[np.float64]
 # A single set of held-out rows is divided into as many parts.
@@ -32,21 +32,24 @@ _PARTS = 5
 def average(name: str, trials: Sequence[Trial]) -> Trial:
     """The trial of the average of finished models, of which it keeps those with a weight of 1 % or more."""
     start, first = perf_counter(), trials[0]
-    held = [trial.held_out() for trial in trials]
+    held = [one for trial in trials if (one := trial.held_out()) is not None]
     y, rows = held[0].y, held[0].rows
     scores = np.column_stack([one.log_score for one in held])
-    part = _parts(first, rows)
-    dists = [(own, _mixed([one.dist[own] for one in held], _weights(scores[~_in(own, len(y))]))) for own in part]
-    mixed, found = _calibrated(y, stacked(dists, len(y)), part)
+    pieces = []
+    for own in _parts(first, rows):
+        others = np.setdiff1d(np.arange(len(y)), own)
+        pieces.append((own, _mixed([one.dist[own] for one in held], _weights(scores[others]))))
+    pieces, found = _calibrated(y, pieces)
     weights = _weights(scores)
-    kept = np.flatnonzero(weights)
+    kept = np.flatnonzero(weights).tolist()
     pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
     model = ModelAverage.of_fitted(
         pairs, [trials[k].fitted for k in kept], weights[kept], scores[:, kept], rows, "folds of the study", found
     )
     trial = Trial(name, model, first.X, first.y, first.task, first.seed, fitted=model)
-    trial.parts, trial.measured, trial.warned = [(rows, mixed)], [first.task.rows(y, mixed)], [[]]
-    trial.n_fits, trial.seconds = 1, perf_counter() - start
+    trial.parts = [(rows[own], dist) for own, dist in pieces]
+    trial.measured = [first.task.rows(y[own], dist) for own, dist in pieces]
+    trial.warned, trial.n_fits, trial.seconds = [[]], 1, perf_counter() - start
     return trial
 
 
@@ -56,12 +59,6 @@ def _parts(trial: Trial, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         return [np.searchsorted(rows, np.sort(own)) for own, _ in trial.parts]
     fold = even_folds(np.zeros(len(rows)), min(_PARTS, len(rows)))
     return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
-
-
-def _in(places: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
-    inside = np.zeros(n, dtype=bool)
-    inside[places] = True
-    return inside
 
 
 def _weights(scores: Array) -> Array:
@@ -86,41 +83,35 @@ def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
     return Categorical(probs / probs.sum(axis=1, keepdims=True), classes=whole.classes)
 
 
-def _calibrated(
-    y: NDArray[Any], dist: Distribution, parts: Sequence[NDArray[np.intp]]
-) -> tuple[Distribution, BetaMap | Calibration | None]:
-    """The distribution, calibrated if that raises its log score by more than one standard error; and the map."""
-    fold = np.empty(len(y), dtype=np.intp)
-    for k, own in enumerate(parts):
-        fold[own] = k
-    if len(parts) < 2:
-        return dist, None
-    if dist._discrete:
-        return _calibrated_classes(y, dist, fold)
-    u = pit(y, dist)
-    maps = [BetaMap.fitted(u[fold != k]) for k in range(len(parts))]
-    gain = np.empty(len(y))
-    for own, found in zip(parts, maps, strict=True):
-        gain[own] = found.log_gain(u[own])
+def _calibrated(y: NDArray[Any], pieces: list[Part]) -> tuple[list[Part], BetaMap | Calibration | None]:
+    """The distributions, calibrated if that raises the log score by more than one standard error; and the map."""
+    if len(pieces) < 2:
+        return pieces, None
+    if pieces[0][1]._discrete:
+        return _calibrated_classes(y, pieces)
+    values = [pit(y[own], dist) for own, dist in pieces]
+    maps = [BetaMap.fitted(np.concatenate(values[:k] + values[k + 1 :])) for k in range(len(pieces))]
+    gain = np.concatenate([found.log_gain(u) for found, u in zip(maps, values, strict=True)])
     lead = gap(gain, np.zeros(len(gain)))
     if not lead.mean > lead.error:
-        return dist, None
-    pieces = [(own, found(dist[own])) for own, found in zip(parts, maps, strict=True)]
-    return stacked(pieces, len(y)), BetaMap.fitted(u)
+        return pieces, None
+    better = [(own, found(dist)) for (own, dist), found in zip(pieces, maps, strict=True)]
+    return better, BetaMap.fitted(np.concatenate(values))
 
 
-def _calibrated_classes(
-    y: NDArray[Any], dist: Distribution, fold: NDArray[np.intp]
-) -> tuple[Distribution, Calibration | None]:
-    found = forecast(y, dist)
-    weight, table = np.ones(len(y)), np.empty(found.table.shape)
+def _calibrated_classes(y: NDArray[Any], pieces: list[Part]) -> tuple[list[Part], Calibration | None]:
+    found, fold = forecast(y, stacked(pieces, len(y))), np.empty(len(y), dtype=np.intp)
+    for k, (own, _) in enumerate(pieces):
+        fold[own] = k
+    weight = np.ones(len(y))
     chosen, _ = choose_calibration(found.table, found.codes, weight, fold, "auto")
     if chosen.method == "none":
-        return dist, None
-    for k in np.unique(fold):
-        own = fold == k
-        map_ = Calibration.fit(chosen.method, found.table[~own], found.codes[~own], weight[~own])
-        table[own] = map_(found.table[own])
-    if isinstance(dist, Bernoulli):
-        return Bernoulli(table[:, 1]), chosen
-    return Categorical(table, classes=found.classes), chosen
+        return pieces, None
+    better: list[Part] = []
+    for k, (own, dist) in enumerate(pieces):
+        rest = fold != k
+        map_ = Calibration.fit(chosen.method, found.table[rest], found.codes[rest], weight[rest])
+        table = map_(found.table[own])
+        is_binary = isinstance(dist, Bernoulli)
+        better.append((own, Bernoulli(table[:, 1]) if is_binary else Categorical(table, classes=found.classes)))
+    return better, chosen

@@ -81,7 +81,7 @@ class ModelSpec:
     compiled: tuple[str, ...] = ()
     transformable: bool = True
     default: bool = True
-    transformation: str = "identity"
+    transformation: Any = "identity"
 
     @property
     def plain_name(self) -> str:
@@ -255,7 +255,7 @@ def _gp(size: Size) -> Any:
 
 
 def _gp_matern(size: Size) -> Any:
-    kernel = "matern52" if size.has_lengthscales else credo.Matern52()
+    kernel: Any = "matern52" if size.has_lengthscales else credo.Matern52()
     return credo.GPRegressor(kernel, **_process_options(size, 4))
 
 
@@ -316,7 +316,7 @@ def _spike_slab(size: Size) -> Any:
 
 
 def _spike_slab_classifier(size: Size) -> Any:
-    search = "enumerate" if 2.0 ** min(size.columns, 60) * size.rows <= 3e6 else "gibbs"
+    search: Any = "enumerate" if 2.0 ** min(size.columns, 60) * size.rows <= 3e6 else "gibbs"
     # With more columns than rows the chain needs longer to mix, and its models are smaller.
     return credo.SpikeSlabClassifier(
         _inclusion(size), search=search, n_draws=4000 if size.columns > size.rows else 1000

@@ -78,8 +78,9 @@ class Note:
 class Dataset:
     """A table with its target separated, its folds, and notes about both.
 
-    `rows` are the prepared columns. `groups` labels rows that share a fold; `time` is the time column if the rows are in time order; `labels` is the
-    index of the given frame. Of a table that is read in parts, `whole`, the frame is a sample of the rows.
+    `rows` are the prepared columns. `groups` labels rows that share a fold; `time` is the time column if the rows are in
+    time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a sample
+    of the rows.
 
     Examples
     --------
@@ -120,7 +121,7 @@ class Dataset:
         return hashlib.sha256(cells.to_numpy().tobytes()).hexdigest()[:16]
 
     def splits(self, folds: int | None, seed: int) -> tuple[list[Split], list[str]]:
-        """Training and held-out rows: blocks in time order, or shuffled; by default five folds, or one if rows are many."""
+        """Training and held-out rows, shuffled or blocks in time order: five folds, or one if rows are many."""
         n, classes = len(self.y), self.task == "classification"
         once = folds is None and n > FOLD_ROWS
         if self.time is not None:

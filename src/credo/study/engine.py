@@ -161,9 +161,8 @@ class Engine:
         model, splits, refit = spec.make(self.data.size), self.splits, rows == self.data.size.rows
         if not refit:
             n_fits = 1
-            splits = [
-                (train[np.random.default_rng(self.seed).permutation(len(train))[:rows]], test) for train, test in splits
-            ]
+            rng = np.random.default_rng(self.seed)
+            splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
             self.notes.append(f"{spec.name} learned from {rows:,} rows: more would not have been finished in time.")
         groups = {"column_groups": self.data.preparation.groups()}
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
@@ -177,10 +176,8 @@ class Engine:
             self.not_run[spec.name] = f"stopped after {trial.n_fits} of {n_fits} fits"
             return
         if trial.error is None and spec.name != BASELINE:
-            spent = max(monotonic() - start, 1e-3)
-            self._speeds.append(
-                float(np.log(spent / max(self._expected(spec, rows, n_fits), 1e-3)) + np.mean(self._speeds))
-            )
+            law = n_fits * seconds(self.data.task, spec.plain_name, rows, self.data.size.columns)
+            self._speeds.append(float(np.log(max(monotonic() - start, 0.01) / max(law, 0.01))))
         self._keep(trial)
 
     def _parts(self, model: Any) -> Parts:

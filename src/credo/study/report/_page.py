@@ -221,7 +221,7 @@ def render(
     with collected():
         found = _results(comparison, selected, reason, models, frame, values, shorten(target))
     of_table = [*sheet_notes, *preparation.notes_]
-    of_run = [*notes, *comparison.notes, *(comparison.selection.notes if comparison.held_out else ())]
+    of_run = [*notes, *comparison.notes]
     every = _unique([*of_run, *of_table])
     alerts = [note for note in every if getattr(note, "important", False)]
     return _template().render(
