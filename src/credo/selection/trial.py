@@ -117,6 +117,30 @@ class Stacked(Distribution):
     def _tail_index(self) -> NDArray[np.float64]:
         return self._each(lambda dist: dist._tail_index())
 
+    def _tail(self, y: NDArray[np.float64], upper: NDArray[np.bool_]) -> NDArray[np.float64]:
+        values = np.empty(y.shape)
+        for rows, dist in self._parts:
+            values[..., rows] = dist._tail(y[..., rows], upper[..., rows])
+        return values
+
+    def _knots(self) -> NDArray[np.float64]:
+        return self._padded(lambda dist: dist._knots(), None)
+
+    def _widths(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        # Knots of infinite width are ignored.
+        width = self._padded(lambda dist: dist._widths()[0], np.inf)
+        return width, self._padded(lambda dist: dist._widths()[1], -np.inf)
+
+    def _padded(self, answer: Callable[[Distribution], NDArray[Any]], filler: float | None) -> NDArray[np.float64]:
+        """One table with a column for each row, where rows with fewer knots repeat the last or have the filler."""
+        tables = [answer(dist) for _, dist in self._parts]
+        most = max(map(len, tables))
+        found = np.empty((most, self._n_rows))
+        for (rows, _), table in zip(self._parts, tables, strict=True):
+            found[: len(table), rows] = table
+            found[len(table) :, rows] = table[-1] if filler is None else filler
+        return found
+
 
 def _filled(parts: Sequence[Part], n_rows: int, answer: Callable[[Distribution], NDArray[Any]]) -> NDArray[Any]:
     """The values of all parts, each in its rows."""
