@@ -1,4 +1,4 @@
-"""What every exported likelihood keeps: it sums to one, its derivatives are differences, its integrals a fine grid's."""
+"""What every exported likelihood keeps: it sums to one, and derivatives and integrals agree with numerical ones."""
 
 import inspect
 
@@ -108,7 +108,7 @@ def test_expectations_and_their_slopes(likelihood, kind, mean, var):
 
 @each(*EXAMPLES, *TEMPERED)
 def test_every_rule_of_inference_takes_it(likelihood, kind):
-    """For one row EP is exact, the variational bound is below, and Laplace's error is of second order in the variance."""
+    """For one row EP is exact, the variational bound is below, and Laplace is close if the variance is small."""
     var, one = 0.02, np.ones(1)
     prior = Dense(np.zeros((1, 1))).prior(Constant(var))
     for y in OUTCOMES[kind]:
