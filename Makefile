@@ -42,7 +42,7 @@ demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 PACKAGES_core := core distributions kernels likelihoods features metrics
 PACKAGES_models := linear sparse kernel_machines gp trees ensemble mixtures selection
 PACKAGES_app := tables study plots app
-TESTS_core := tests/reference $(foreach name,distributions features kernels representations,tests/contracts/test_$(name).py)
+TESTS_core := tests/reference $(foreach name,distributions features kernels likelihoods representations,tests/contracts/test_$(name).py)
 TESTS_models := tests/contracts
 TESTS_app := tests/benchmarks $(wildcard tests/test_*.py src/credo/*.py)
 TESTS = $(if $(RING),$(PACKAGES_$(RING):%=src/credo/%) $(PACKAGES_$(RING):%=tests/%) $(TESTS_$(RING)))

@@ -6,7 +6,6 @@ import numpy as np
 from tests.reference.twins import Twin
 
 from credo.kernels import _jit
-from credo.kernels import _jit as blocks_jit
 from credo.kernels.stationary import tiles
 
 RNG = np.random.default_rng(8)
@@ -177,14 +176,14 @@ TWINS = [
         atol=1e-7,
     ),
     Twin(
-        blocks_jit.stationary_blocks,
+        _jit.stationary_blocks,
         stationary_blocks,
         [(Z, PLACES, family, SHAPE, VARIANCE, mode, PACKED) for family, mode in product(FAMILIES, MODES)],
         parts=True,
         atol=1e-15,
     ),
     Twin(
-        blocks_jit.stationary_pullback_blocks,
+        _jit.stationary_pullback_blocks,
         stationary_pullback_blocks,
         [(Z, PLACES, family, SHAPE, PACKED) for family in FAMILIES],
         parts=True,

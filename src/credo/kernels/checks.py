@@ -345,9 +345,8 @@ class Covariance(Parametrized):
     def state_space(self) -> MarkovForm:
         """The kernel as a linear stochastic differential equation in one input, for the kernels that have one."""
         raise NotImplementedError(
-            f"{self!r} has no state-space form for one input, which inference in linear time needs; these have one: "
-            "Exponential, Matern32, Matern52, Periodic, ZeroMeanPeriodic, Cosine, Harmonic, Linear and Constant, and "
-            "sums and products of them"
+            f"{self!r} has no state-space form for one input, which inference in linear time needs; use one that "
+            "has, such as Exponential, Matern32, Matern52, Periodic, Harmonic or Linear, or sums and products of them"
         )
 
     # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
