@@ -137,20 +137,20 @@ def test_slope_and_curvature_are_finite_differences(kind, n_classes):
     rng = np.random.default_rng(2)
     objective = kind(X, y, rng.uniform(0.5, 2, 50), n_classes, X[0], 0.4, True)
     theta, h = 0.1 * rng.normal(size=objective.shape), 1e-5
-    slope, bend = np.empty(theta.size), np.empty((theta.size, theta.size))
+    slope, curvature = np.empty(theta.size), np.empty((theta.size, theta.size))
     for i, e in enumerate(np.eye(theta.size)):
         ahead, behind = (objective.evaluate(theta + s * h * e.reshape(theta.shape)) for s in (1, -1))
         slope[i] = (ahead.value - behind.value) / (2 * h)
-        bend[i] = -(ahead.gradient - behind.gradient).ravel() / (2 * h)
+        curvature[i] = -(ahead.gradient - behind.gradient).ravel() / (2 * h)
     point = objective.evaluate(theta)
     np.testing.assert_allclose(point.gradient.ravel(), slope, rtol=1e-6, atol=1e-5)
     if kind is Objective:
-        np.testing.assert_allclose(point.curvature, bend, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(point.curvature, curvature, rtol=1e-6, atol=1e-5)
     else:
         times, diagonal = objective.product(theta)
         v = rng.normal(size=theta.shape)
-        np.testing.assert_allclose(times(v).ravel(), bend @ v.ravel(), rtol=1e-6, atol=1e-4)
-        np.testing.assert_allclose(diagonal.ravel(), np.diagonal(bend), rtol=1e-6)
+        np.testing.assert_allclose(times(v).ravel(), curvature @ v.ravel(), rtol=1e-6, atol=1e-4)
+        np.testing.assert_allclose(diagonal.ravel(), np.diagonal(curvature), rtol=1e-6)
 
 
 def test_many_rows_start_from_few_and_end_the_same(monkeypatch):

@@ -187,7 +187,7 @@ class GPClassifier(Classifier, GaussianProcess):
         """
         self._check_arguments()
         refuse_parts(self, X, y)
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self._keep_groups(column_groups)
         self.members_ = None

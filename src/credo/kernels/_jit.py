@@ -125,7 +125,7 @@ def _values(family, shape, r):
 
 
 @njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
-def _slopes(family, shape, r, k, slope, bend):
+def _slopes(family, shape, r, k, slope, by_shape):
     """k and dk/dr² at the squared distances r, and ∂k/∂shape where the family has one."""
     if family == RBF:
         for j in range(TILE):
@@ -155,7 +155,7 @@ def _slopes(family, shape, r, k, slope, bend):
             log = logarithm(u)
             k[j] = exponential(-shape * log)
             slope[j] = -0.5 * k[j] / (1.0 + u)
-            bend[j] = k[j] * (u / (1.0 + u) - log)
+            by_shape[j] = k[j] * (u / (1.0 + u) - log)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
@@ -192,7 +192,7 @@ def stationary_fill(start, step, Z, Y, family, shape, variance, mode, triangle, 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def stationary_pullback(start, step, Z, Y, family, shape, triangle, W):
     """Σ W∘k, Σ W∘∂k/∂shape, and Σ W∘(dk/dr²)∘(zᵢ − yⱼ)² for each column; a symmetric W may be given by its triangle."""
-    r, k, slope, bend, w = empty(TILE), empty(TILE), empty(TILE), empty(TILE), empty(TILE)
+    r, k, slope, by_shape, w = empty(TILE), empty(TILE), empty(TILE), empty(TILE), empty(TILE)
     sums = zeros(Z.shape[1] + 2)
     for a in range(start, len(Z), step):
         own = Z[a]
@@ -202,10 +202,10 @@ def stationary_pullback(start, step, Z, Y, family, shape, triangle, W):
             for i in range(len(block)):
                 _pick_weights(block, i, triangle, a == b, w)
                 _distances(own, i, others, r)
-                _slopes(family, shape, r, k, slope, bend)
+                _slopes(family, shape, r, k, slope, by_shape)
                 sums[0] += _dot(w, k)
                 if family == RATIONAL_QUADRATIC:
-                    sums[1] += _dot(w, bend)
+                    sums[1] += _dot(w, by_shape)
                 for j in range(TILE):
                     slope[j] *= w[j]
                 _weigh_gaps(own, i, others, slope, sums)
@@ -266,7 +266,7 @@ def _weigh_gaps(own, i, others, slope, sums):
 def stationary_pullback_inputs(start, step, Z, family, shape, W, out):
     """Σⱼ 2 Wᵢⱼ ∂k(zᵢ, zⱼ)/∂zᵢ for each row i, added to out; W symmetric and given whole."""
     n, n_columns = W.shape[0], Z.shape[1]
-    r, k, slope, bend = empty(TILE), empty(TILE), empty(TILE), empty(TILE)
+    r, k, slope, by_shape = empty(TILE), empty(TILE), empty(TILE), empty(TILE)
     for a in range(start, len(Z), step):
         own = Z[a]
         for b in range(len(Z)):
@@ -274,7 +274,7 @@ def stationary_pullback_inputs(start, step, Z, family, shape, W, out):
             block = W[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
             for i in range(len(block)):
                 _distances(own, i, others, r)
-                _slopes(family, shape, r, k, slope, bend)
+                _slopes(family, shape, r, k, slope, by_shape)
                 for d in range(n_columns):
                     z, total = own[d, i], 0.0
                     for j in range(block.shape[1]):
@@ -409,7 +409,7 @@ def stationary_pullback_blocks(start, step, Z, places, family, shape, W):
     size, n_pairs, n_columns = places.shape[1], W.shape[1], Z.shape[1]
     length = -(-n_pairs // TILE) * TILE
     columns, r, w = empty((n_columns, size)), zeros(length), zeros(length)
-    k, slope, bend = empty(TILE), empty(length), empty(TILE)
+    k, slope, by_shape = empty(TILE), empty(length), empty(TILE)
     sums = zeros(n_columns + 2)
     for i in range(start, len(places), step):
         _block_distances(Z, places[i], columns, r)
@@ -417,10 +417,10 @@ def stationary_pullback_blocks(start, step, Z, places, family, shape, W):
             w[p] = W[i, p]
         for first in range(0, n_pairs, TILE):
             part = slope[first : first + TILE]
-            _slopes(family, shape, r[first : first + TILE], k, part, bend)
+            _slopes(family, shape, r[first : first + TILE], k, part, by_shape)
             sums[0] += _dot(w[first : first + TILE], k)
             if family == RATIONAL_QUADRATIC:
-                sums[1] += _dot(w[first : first + TILE], bend)
+                sums[1] += _dot(w[first : first + TILE], by_shape)
         for p in range(n_pairs):
             slope[p] *= w[p]
         for d in range(n_columns):

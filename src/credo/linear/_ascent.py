@@ -278,10 +278,10 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Arr
         if np.sqrt(old) <= target or old == 0.0:
             break
         Hd = times(d)
-        bend = float(np.vdot(d, Hd))
-        if bend <= 0.0:
+        curvature = float(np.vdot(d, Hd))
+        if curvature <= 0.0:
             break
-        a = old / bend
+        a = old / curvature
         x += a * d
         r -= a * Hd
         z = r / diagonal
@@ -331,22 +331,22 @@ class _SteepestAscent:
         return ahead
 
 
-CURE = "Use alpha>0, for example alpha=1, which has a maximum."
+REMEDY = "Use alpha>0, for example alpha=1, which has a maximum."
 COMPLETE = (
     "the likelihood has no maximum, because the classes are perfectly separated: larger coefficients always fit "
-    f"better. {CURE} The coefficients define a separating boundary, but their size is arbitrary"
+    f"better. {REMEDY} The coefficients define a separating boundary, but their size is arbitrary"
 )
 SEPARABLE = (
     "the likelihood has no maximum, because the classes are linearly separable: larger coefficients always fit better. "
-    f"{CURE} The size of the coefficients is arbitrary"
+    f"{REMEDY} The size of the coefficients is arbitrary"
 )
 TIED = (
     "the likelihood has no maximum, because the classes are quasi-separated (with ties on the boundary): larger "
-    f"coefficients always fit better. {CURE} The size of the coefficients is arbitrary"
+    f"coefficients always fit better. {REMEDY} The size of the coefficients is arbitrary"
 )
-ENDLESS = (
+DIVERGING = (
     "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
-    f"with separable classes. {CURE} The size of the coefficients is arbitrary"
+    f"with separable classes. {REMEDY} The size of the coefficients is arbitrary"
 )
 # Parameters up to which a linear program decides; beyond, the curvature must have fallen to this share.
 _MAX_PARAMETERS = 400
@@ -378,7 +378,7 @@ class SeparationMonitor:
         if np.abs(moves).max(initial=0.0) < 0.5 or slope > 1e-3 * flat:
             return ""
         if step.size > _MAX_PARAMETERS or not self._exact:
-            return ENDLESS if slope < _VANISHED * flat else ""
+            return DIVERGING if slope < _VANISHED * flat else ""
         self._decided = True
         constraints = _Constraints(objective)
         found = separation(constraints.leads, constraints.at, constraints.total())

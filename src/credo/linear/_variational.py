@@ -35,7 +35,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import logsumexp
 
 from credo.core.deadlines import check
-from credo.core.inference import Mixing
+from credo.core.inference import AndersonAcceleration
 from credo.core.learning.integration import gauss_nodes
 from credo.core.learning.spectrum import Spectrum, spectrum
 from credo.core.linalg import NotPositiveDefiniteError
@@ -120,13 +120,13 @@ class LogPosterior(Objective):
         value, gradient, H = 0.0, np.zeros((m, width)), np.zeros((m, width, m, width))
         terms = self._two_classes if self.n_classes == 2 else self._more_classes
         for rows, part in self.blocks(span):
-            logs, residual, bend = terms(rows @ theta.T, self._row_covariances(rows, S), self.codes[part])
+            logs, residual, curvature = terms(rows @ theta.T, self._row_covariances(rows, S), self.codes[part])
             weight = self.weight[part]
             value += float(weight @ logs)
             gradient += (weight[:, None] * residual).T @ rows
             for a in range(m):
                 for b in range(a + 1):
-                    H[a, :, b, :] += rows.T @ (rows * (weight * bend[:, a, b])[:, None])
+                    H[a, :, b, :] += rows.T @ (rows * (weight * curvature[:, a, b])[:, None])
         for a in range(m):
             for b in range(a):
                 H[b, :, a, :] = H[a, :, b, :].T
@@ -144,8 +144,8 @@ class LogPosterior(Objective):
     def _two_classes(self, mean: Array, cov: Array, codes: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """E ln p(y) of each row, and its gradient and curvature by the score."""
         sign = np.where(codes == 1, -1.0, 1.0)
-        loss, slope, bend = moderated.expected_log_loss(sign * mean[:, 0], cov[:, 0, 0])
-        return -loss, -(sign * slope)[:, None], bend[:, None, None]
+        loss, slope, curvature = moderated.expected_log_loss(sign * mean[:, 0], cov[:, 0, 0])
+        return -loss, -(sign * slope)[:, None], curvature[:, None, None]
 
     def _more_classes(self, mean: Array, cov: Array, codes: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """Averages of gradient and curvature by the contrasts' scores; zeros in place of E ln p(y).
@@ -158,7 +158,7 @@ class LogPosterior(Objective):
         k, l = np.triu_indices(len(C), 1)
         pairs = C[k] - C[l]
         var = np.maximum(np.einsum("nab,pa,pb->np", cov, pairs, pairs, optimize=True), 0.0)
-        _, above, bend = (
+        _, above, curvature = (
             part.reshape(var.shape) for part in moderated.expected_log_loss((mean @ pairs.T).ravel(), var.ravel())
         )
         odds = np.ones((len(mean), len(C), len(C)))
@@ -166,8 +166,9 @@ class LogPosterior(Objective):
         odds[:, k, l], odds[:, l, k] = 1.0 / above - 1.0, above / (1.0 - above)
         probs = 1.0 / odds.sum(axis=2)
         probs /= probs.sum(axis=1, keepdims=True)
-        bend = bend * np.square(probs[:, k] + probs[:, l])
-        return np.zeros(len(mean)), C[codes] - probs @ C, np.einsum("np,pa,pb->nab", bend, pairs, pairs, optimize=True)
+        curvature = curvature * np.square(probs[:, k] + probs[:, l])
+        H = np.einsum("np,pa,pb->nab", curvature, pairs, pairs, optimize=True)
+        return np.zeros(len(mean)), C[codes] - probs @ C, H
 
     @cached_property
     def _nodes(self) -> Array:
@@ -285,7 +286,7 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
     units = np.concatenate([np.outer(size, size)[np.triu_indices(len(size))], size])
     # The memory of the last six steps takes little beside the matrices then.
     mixes = len(size) <= 2_000
-    mixing, damping = Mixing(1.0), 1.0
+    mixing, damping = AndersonAcceleration(1.0), 1.0
     while here.change > tol and n_iter < _MAX_STEPS:
         check()
         n_iter += 1
@@ -293,7 +294,7 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
         proposal = mixing.step(z, step) if mixes else z + damping * step
         ahead = _gaussian(here, proposal, units, mixed=mixes)
         if ahead is None or not ahead.change <= 2.0 * here.change:
-            mixing.forget()
+            mixing.restart()
             damping = max(0.6 * damping, 0.1)
             ahead = _gaussian(here, z + damping * step, units, mixed=False)
             assert ahead is not None

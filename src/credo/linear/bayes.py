@@ -41,7 +41,7 @@ from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Normal
-from credo.linear._rows import Kept, same_intercept
+from credo.linear._rows import StoredRows, same_intercept
 from credo.linear.least_squares import PosteriorModel
 
 Array = NDArray[np.float64]
@@ -351,14 +351,14 @@ class BayesianLinearRegression(PosteriorModel):
                 "noise_precision to a number, or use more rows"
             )
         self._learn(data)
-        self._kept = Kept.of(rows, weight, sample_weight)
+        self._stored_rows = StoredRows.of(rows, weight, sample_weight)
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
         """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
         take_summary(self, summary)
         self._learn(Spectrum.of(summary, center=self.fit_intercept))
-        self._kept = None
+        self._stored_rows = None
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -374,7 +374,7 @@ class BayesianLinearRegression(PosteriorModel):
         if not first:
             data = Spectrum.of(self.posterior_.spectrum.summary().merge(data.summary()), center=self.fit_intercept)
         self._learn(data)
-        self._kept = None
+        self._stored_rows = None
         return self
 
     def plugin_dist(self, X: ArrayLike) -> Normal:
@@ -425,7 +425,7 @@ class BayesianLinearRegression(PosteriorModel):
                     f"{self.posterior_.spectrum.weight:g}: pass all training rows, with the sample_weight of the fit"
                 )
             return self.posterior_.equivalent_kernel(rows, train, weight)
-        kept: Kept | None = getattr(self, "_kept", None)
+        kept: StoredRows | None = getattr(self, "_stored_rows", None)
         if kept is None:
             raise ValueError("the training rows were not stored: pass them as X_train")
         shares = np.zeros((rows.shape[0], kept.n_given))

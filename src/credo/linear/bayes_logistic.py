@@ -317,7 +317,7 @@ class BayesianLogisticRegression(LinearClassifier):
         """
         choice("predictive", self.predictive, ("quadrature", "probit", "monte_carlo", "plugin"))
         refuse_parts(self, X, y)
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         # With few parameters, BLAS threads cost more than they save.
         small = min(rows.shape) * len(self.classes_) <= 2_500

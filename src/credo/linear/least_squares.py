@@ -24,7 +24,7 @@ from credo.core.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.core.notices import warn
 from credo.core.parts import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 from credo.distributions import Distribution, StudentT, t_variance
-from credo.linear._rows import KEPT_ENTRIES, Kept, collinear
+from credo.linear._rows import MAX_STORED_ENTRIES, StoredRows, collinear
 
 Array = NDArray[np.float64]
 
@@ -295,14 +295,14 @@ class LinearRegression(LinearModel):
             self._learn(sparse_least_squares(rows, target, weight, center=self.fit_intercept))
         else:
             self._learn(least_squares(row_summary(rows, target, weight), center=self.fit_intercept))
-        self._kept = Kept.of(rows, weight, sample_weight)
+        self._stored_rows = StoredRows.of(rows, weight, sample_weight)
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
         """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
         take_summary(self, summary)
         self._learn(least_squares(summary, center=self.fit_intercept))
-        self._kept = None
+        self._stored_rows = None
         return self
 
     def _learn(self, solution: Solution) -> None:
@@ -395,13 +395,13 @@ class LinearRegression(LinearModel):
                 "freedom to estimate the noise: use more rows, fewer columns, or BayesianLinearRegression"
             )
 
-    def _training(self) -> Kept:
+    def _training(self) -> StoredRows:
         check_is_fitted(self)
-        kept: Kept | None = getattr(self, "_kept", None)
+        kept: StoredRows | None = getattr(self, "_stored_rows", None)
         if kept is None:
             raise ValueError(
                 "the training rows were not stored (the model was loaded from a file or fitted from a summary, or X "
-                f"has more than {KEPT_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
+                f"has more than {MAX_STORED_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
             )
         return kept
 

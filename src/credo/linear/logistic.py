@@ -148,7 +148,7 @@ class LogisticRegression(LinearClassifier):
         alpha, tol = nonnegative("alpha", self.alpha), positive("tol", self.tol)
         choice("solver", self.solver, ("newton", "ascent"))
         max_iter = positive_integer("max_iter", self.max_iter)
-        self._forget()
+        self._reset()
         if in_parts(X, y):
             return self._keep(self._maximum_in_parts(parts_of(X, y, sample_weight)))
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.estimator import (
     FitWarning,
     LinearClassifier,
+    check_labels,
     has_weight,
-    labels_of,
     positive,
     positive_integer,
 )
@@ -264,7 +264,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
 
     def _folds(self, table: Any, codes: Indices, omega: Array, y: Any, sample_weight: Any) -> list[Fold]:
         """Folds whose training rows have two classes or more, with the held-out rows of known classes."""
-        given = labels_of(y)
+        given = check_labels(y)
         used = np.isin(given, self.classes_) & has_weight(sample_weight, len(given))
         # The order of the classes depends on their rows, not on their names, so that renaming classes changes nothing.
         key = np.asarray(row_places(table))

@@ -29,7 +29,7 @@ from credo.core.estimator.description import (
     words_of,
 )
 from credo.core.estimator.names import column_names, names_of
-from credo.core.estimator.rows import is_sparse, numeric, with_gaps
+from credo.core.estimator.rows import is_sparse, missing_to_nan, numeric
 from credo.core.fields import Axes, Size, Sometimes
 from credo.core.frames import Table
 
@@ -195,7 +195,7 @@ class Estimator(FittedState, BaseEstimator):
         found = getattr(self, "feature_importances_", ())
         return found, "share of the improvement" if len(found) else ""
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Remove the attributes of an earlier fit, so that none of them is left after the new one."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
@@ -246,7 +246,7 @@ class Estimator(FittedState, BaseEstimator):
 
     def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
         """The weights as floats: finite, not negative, not all zero, and of a plausible size."""
-        given = with_gaps(sample_weight, name="sample_weight")
+        given = missing_to_nan(sample_weight, name="sample_weight")
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")
@@ -262,14 +262,14 @@ class Estimator(FittedState, BaseEstimator):
         return column_names(self)
 
 
-class Absent:
+class UnavailableMethod:
     """Stands for an inherited method that a class doesn't have: `hasattr` is False, and a call says why.
 
     Examples
     --------
-    >>> from credo.core.estimator import Absent
+    >>> from credo.core.estimator import UnavailableMethod
     >>> class Silent:
-    ...     speak = Absent("it has nothing to say")
+    ...     speak = UnavailableMethod("it has nothing to say")
     >>> hasattr(Silent(), "speak")
     False
     """

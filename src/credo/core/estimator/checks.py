@@ -197,15 +197,15 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
     return known
 
 
-def check_places(owner: Any, name: str, stop: int) -> None:
+def check_indices(owner: Any, name: str, stop: int) -> None:
     """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> import numpy as np
-    >>> from credo.core.estimator import check_places
-    >>> check_places(SimpleNamespace(group=np.array([0, 2])), "group", 2)
+    >>> from credo.core.estimator import check_indices
+    >>> check_indices(SimpleNamespace(group=np.array([0, 2])), "group", 2)
     Traceback (most recent call last):
     ...
     ValueError: group must contain whole numbers from 0 to 1

@@ -104,7 +104,7 @@ class Classifier(ClassifierMixin, Estimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         rows = self._validated(X)
-        labels = labels_of(y)
+        labels = check_labels(y)
         if len(labels) != rows.shape[0]:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {rows.shape[0]} rows and y has "
@@ -158,14 +158,14 @@ def labelled_rows(
     return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 
-def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
+def encode_labels(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
     """The place of each label among the sorted classes of a fitted model.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.estimator import codes_of
-    >>> codes_of(["no", "yes", "no"], np.array(["no", "yes"])).tolist()
+    >>> from credo.core.estimator import encode_labels
+    >>> encode_labels(["no", "yes", "no"], np.array(["no", "yes"])).tolist()
     [0, 1, 0]
     """
     labels = np.asarray(y)
@@ -175,15 +175,15 @@ def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.searchsorted(classes, labels)
 
 
-def labels_of(y: ArrayLike) -> NDArray[Any]:
+def check_labels(y: ArrayLike) -> NDArray[Any]:
     """y as an array of labels of one type, none of them missing.
 
     Examples
     --------
-    >>> from credo.core.estimator import labels_of
-    >>> labels_of(["yes", "no", "yes"]).tolist()
+    >>> from credo.core.estimator import check_labels
+    >>> check_labels(["yes", "no", "yes"]).tolist()
     ['yes', 'no', 'yes']
-    >>> labels_of(["yes", None])
+    >>> check_labels(["yes", None])
     Traceback (most recent call last):
     ...
     ValueError: y has no label in row 1: None; leave such rows out

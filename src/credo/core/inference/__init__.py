@@ -36,13 +36,14 @@ from credo.core.inference.protocols import (
     no_basis,
 )
 from credo.core.inference.representations import REPRESENTATIONS, choose, cost_remark, representation
-from credo.core.inference.site_updates import Mixing, ep, laplace, vi
+from credo.core.inference.site_updates import AndersonAcceleration, ep, laplace, vi
 from credo.core.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.core.inference.state_space import StateSpace
 from credo.core.inference.vecchia import Vecchia
 
 __all__ = [
     "REPRESENTATIONS",
+    "AndersonAcceleration",
     "Approximation",
     "Basis",
     "Chain",
@@ -54,7 +55,6 @@ __all__ = [
     "InducingSummary",
     "LatentPosterior",
     "LatentPrior",
-    "Mixing",
     "ObservedPosterior",
     "Paths",
     "Representation",

@@ -85,14 +85,14 @@ class Dense(Representation):
         """f ~ N(0, K) at the rows."""
         return DensePrior(self, kernel)
 
-    def lend(self) -> Workspace:
-        """Memory for one matrix, which belongs to the caller until it is given back."""
+    def acquire(self) -> Workspace:
+        """Memory for one matrix, which belongs to the caller until it is released."""
         try:
             return self._unused.pop()
         except IndexError:
             return Workspace(len(self.X))
 
-    def give_back(self, workspace: Workspace) -> None:
+    def release(self, workspace: Workspace) -> None:
         """Take memory back."""
         self._unused.append(workspace)
 
@@ -181,7 +181,7 @@ class DensePosterior:
     def __del__(self) -> None:
         workspace = getattr(self, "_workspace", None)
         if workspace is not None:
-            self.prior.representation.give_back(workspace)
+            self.prior.representation.release(workspace)
 
     def __getstate__(self) -> dict[str, Any]:
         """With a copy of the factor, if there is one: its memory will be used again."""
@@ -228,7 +228,7 @@ class DensePosterior:
         parallel_rows(outer_minus_triangle, len(V), np.ascontiguousarray(np.hstack(columns)), float(n_targets), V)
         found = Gradient(self.prior.kernel.pullback(self.prior.X, V, triangle=True), np.diagonal(V).copy())
         vars(self).pop("_factor", None)
-        self.prior.representation.give_back(workspace)
+        self.prior.representation.release(workspace)
         return found
 
     def expected(self, rows: Array) -> Array:
@@ -348,11 +348,11 @@ class DensePosterior:
     def _factored(self) -> Workspace:
         """A workspace with the factor of C."""
         if self._workspace is None:
-            workspace = self.prior.representation.lend()
+            workspace = self.prior.representation.acquire()
             try:
                 workspace.factor(self._fill)
             except NotPositiveDefiniteError:
-                self.prior.representation.give_back(workspace)
+                self.prior.representation.release(workspace)
                 raise
             self._workspace = workspace
         return self._workspace

@@ -172,7 +172,7 @@ class Chain:
         """The first arguments of the loops for any number of blocks."""
         return self.starts, part.g, np.empty((self.size + 3, self.size))
 
-    def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, before: Before | None = None) -> Kept:
+    def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, before: Before | None = None) -> FilteredRows:
         """Filter a stretch of rows; m and S are moved to its end.
 
         The states before every few rows are stored in `before`, or all of them are kept.
@@ -198,10 +198,10 @@ class Chain:
             for stored, state in zip((before.m, before.S), (m, S), strict=True):
                 stored[:1] = state
             logdet = markov_jit.forward(*self.general(part), *common)
-        return Kept(A, Q, E, q, kept_S, kept_m, logdet)
+        return FilteredRows(A, Q, E, q, kept_S, kept_m, logdet)
 
     def smooth_rows(
-        self, part: Stretch, data: Data, kept: Kept, rho: Array, N: Array, weights: Weights, slopes: Slopes,
+        self, part: Stretch, data: Data, kept: FilteredRows, rho: Array, N: Array, weights: Weights, slopes: Slopes,
         *, keep: bool = False,
     ) -> Marginals:  # fmt: skip
         """Smooth a stretch of rows that was filtered; rho and N are moved to its start, and slopes added to."""
@@ -278,7 +278,7 @@ class Before:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class FilteredRows:
     """What the filter gives: e for each row, or e√q where states aren't kept, q, predicted states, and Σ ln q."""
 
     A: Array
@@ -357,7 +357,7 @@ class Filtered:
     logdet: float
     before: Before
 
-    def refiltered(self, chunk: int, transform: Array) -> tuple[Stretch, Data, Kept]:
+    def refiltered(self, chunk: int, transform: Array) -> tuple[Stretch, Data, FilteredRows]:
         """A chunk with its states kept, for the columns Z·transform."""
         rows = self.chain.rows(chunk)
         part, data = self.chain.stretch(rows), self.data.part(rows).transformed(transform)
@@ -462,7 +462,7 @@ class _Visit:
 
     part: Stretch
     data: Data
-    kept: Kept
+    kept: FilteredRows
     found: Marginals
     new: NDArray[np.bool_]
     places: Index
@@ -486,7 +486,7 @@ def filtered(chain: Chain, data: Data) -> Filtered:
     return Filtered(chain, data, white, q, logdet, before)
 
 
-def _gains(chain: Chain, part: Stretch, kept: Kept) -> Array:
+def _gains(chain: Chain, part: Stretch, kept: FilteredRows) -> Array:
     """k = Sh for each row."""
     S = kept.S.reshape(-1, chain.size, chain.size)
     return np.einsum("ib,ibp->ip", part.g, S[:, chain.starts[:-1]])

@@ -44,14 +44,14 @@ _GROWTH = 1.5
 _SHORTEST, _SHORTER, _LONGER = 0.1, 0.6, 1.2
 
 
-class Mixing:
+class AndersonAcceleration:
     """The history of one iteration: steps are damped by β, and more so when residuals grow.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.inference import Mixing
-    >>> z, mixing = np.ones(1), Mixing(damping=1.0)
+    >>> from credo.core.inference import AndersonAcceleration
+    >>> z, mixing = np.ones(1), AndersonAcceleration(damping=1.0)
     >>> for _ in range(6):
     ...     z = mixing.step(z, np.cos(z) - z)
     >>> bool(np.abs(np.cos(z) - z).max() < 1e-8)  # z = cos z after six steps
@@ -68,7 +68,7 @@ class Mixing:
         """The next point."""
         size = float(np.linalg.norm(residual))
         if size > _GROWTH * self._last:
-            self.forget()
+            self.restart()
             self.damping = max(_SHORTEST, _SHORTER * self.damping)
         else:
             self.damping = min(self._largest, _LONGER * self.damping)
@@ -83,7 +83,7 @@ class Mixing:
         mix = np.linalg.lstsq(dR, residual, rcond=1e-10)[0]
         return plain - (dZ + self.damping * dR) @ mix
 
-    def forget(self) -> None:
+    def restart(self) -> None:
         """Forget the previous steps."""
         self._points.clear()
         self._residuals.clear()
@@ -286,14 +286,14 @@ def ep(
         mode = laplace(prior, y, likelihood, weight=np.ones(n)).posterior
         start = mode.precision, mode.location
     here = at(np.concatenate(start))
-    mixing, damping, sweeps = Mixing(_DAMPING), _DAMPING, 0
+    mixing, damping, sweeps = AndersonAcceleration(_DAMPING), _DAMPING, 0
     while here.change > tolerance and sweeps < _MAX_SWEEPS:
         sweeps += 1
         proposal = mixing.step(here.z, here.update)
         ahead = at(proposal) if proposal[:n].min() >= 0.0 else None
         if ahead is None or not ahead.change <= _LARGEST_GROWTH * here.change:
             # Oscillating sites need shorter steps; the shortest step is accepted in any case.
-            mixing.forget()
+            mixing.restart()
             ahead = at(here.z + damping * here.update)
             while not ahead.change <= _LARGEST_GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
                 sweeps, damping = sweeps + 1, 0.4 * damping
@@ -407,13 +407,13 @@ def vi(
     here = at(np.concatenate(start))
     if here is None:
         raise ValueError("the first sites belong to no distribution")
-    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
+    mixing, size, converged, n_steps = AndersonAcceleration(1.0), 1.0, False, 0
     while n_steps < _MAX_STEPS and not converged:
         n_steps += 1
         step = here.target - here.z
         ahead = at(mixing.step(here.z, step))
         if ahead is None or ahead.bound <= here.bound:
-            mixing.forget()
+            mixing.restart()
             while size > _SHORTEST_STEP:
                 ahead = at(here.z + size * step)
                 if ahead is not None and ahead.bound >= here.bound - _ROUNDING * abs(here.bound):

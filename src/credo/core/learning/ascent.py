@@ -36,10 +36,10 @@ class Peak:
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.learning import highest
-    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).kind
+    >>> from credo.core.learning import maximize_scalar
+    >>> maximize_scalar(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).kind
     'inner'
-    >>> highest(np.sin, np.cos, np.linspace(0.0, 9.0, 12)).kind
+    >>> maximize_scalar(np.sin, np.cos, np.linspace(0.0, 9.0, 12)).kind
     'several'
     """
 
@@ -48,7 +48,7 @@ class Peak:
     kind: str
 
 
-def highest(
+def maximize_scalar(
     value: Callable[[Array], Array], slope: Callable[[float], float], grid: Array, *, precision: float = 1e-14
 ) -> Peak:  # fmt: skip
     """The maximum between the ends of an increasing grid.
@@ -64,8 +64,8 @@ def highest(
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.learning import highest
-    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
+    >>> from credo.core.learning import maximize_scalar
+    >>> maximize_scalar(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
     1.5707963267948966
     """
     if grid[-1] <= grid[0]:
@@ -197,13 +197,13 @@ def fisher_scoring(
             length *= 0.5
         else:
             break
-        moved, bend = length * step, slope - by_ahead
+        moved, gradient_change = length * step, slope - by_ahead
         vector, value, slope = vector + moved, ahead, by_ahead
         trace.append(vector)
-        if moved @ bend > 0.0:
+        if moved @ gradient_change > 0.0:
             # Nocedal & Wright 6.17: the nearest inverse that explains this change of the gradient.
-            turn = np.eye(len(start)) - np.outer(moved, bend) / (moved @ bend)
-            inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ bend)
+            turn = np.eye(len(start)) - np.outer(moved, gradient_change) / (moved @ gradient_change)
+            inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ gradient_change)
     return Maximum(vector, value, n_evaluations, False, tuple(trace), slope, n_evaluations >= max_evaluations)
 
 

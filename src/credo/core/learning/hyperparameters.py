@@ -105,7 +105,7 @@ def search(
         )
         begin, trace = end.vector, trace + end.trace
     if len(subsets) > 1:
-        begin = _beyond_valley(part, end, starts[0])
+        begin = _retry_at_origin(part, end, starts[0])
     metric = inverse_root(curvature, growth)
     run = partial(refine, objective(begin), tolerance=tolerance, metric=metric)
     best = run(begin, max_evaluations=max_evaluations)
@@ -190,7 +190,7 @@ def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
     return vector
 
 
-def _beyond_valley(objective: Objective, end: Maximum, origin: Array) -> Array:
+def _retry_at_origin(objective: Objective, end: Maximum, origin: Array) -> Array:
     """The result of a run, with each parameter on a plateau moved back to the origin where that is higher.
 
     A column that the first subset found irrelevant may be worth hundreds of nats on more rows, but between its plateau

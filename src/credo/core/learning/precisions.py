@@ -7,7 +7,7 @@ sum of squares rss (Bishop 3.77–3.86, rotated to the singular basis),
 
 with ν = n − 1 where a flat intercept was integrated out and ν = n (and no last term) where there is none. In terms of
 the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so that maximizing over both
-precisions is a one-dimensional search, solved to rounding error by `highest`.
+precisions is a one-dimensional search, solved to rounding error by `maximize_scalar`.
 
 Integrating the precisions of a Gaussian linear model out instead of maximizing the evidence over them.
 
@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from credo.core.learning.ascent import highest
+from credo.core.learning.ascent import maximize_scalar
 from credo.core.learning.integration import gauss_nodes
 
 Array = NDArray[np.float64]
@@ -225,7 +225,7 @@ def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: flo
     """
     if prior is not None and noise is None:
         given = prior
-        top = highest(
+        top = maximize_scalar(
             lambda v: _log_evidences(terms, None, math.log(given) - v, prior=given),
             lambda v: log_evidence_gradient(terms, prior=given, noise=math.exp(v))[1],
             _noise_grid(terms),
@@ -243,7 +243,7 @@ def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: flo
         ratio = prior if isinstance(noise, Gamma) else math.nan
         n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
-        top = highest(lambda u: _log_evidences(terms, unknown, u), slope, _ratio_grid(terms))
+        top = maximize_scalar(lambda u: _log_evidences(terms, unknown, u), slope, _ratio_grid(terms))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)

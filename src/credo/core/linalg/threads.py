@@ -249,11 +249,11 @@ def _executor() -> ThreadPoolExecutor:
     return _pool
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     """Threads don't survive a fork; the child makes its own."""
     global _pool
     _pool = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)

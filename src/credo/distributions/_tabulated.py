@@ -18,7 +18,7 @@ _TAIL = 5.0
 
 
 @dataclass(frozen=True)
-class Shape:
+class Tabulated:
     """A distribution of a number: its cdf at some points, linear between them, with power tails beyond.
 
     With p the probability beyond the last point, z beyond it by d has 1 − F = p (1 + d/b)⁻⁵, and likewise on the other
@@ -32,9 +32,9 @@ class Shape:
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.distributions import Shape, Shaped
-    >>> shape = Shape(np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.5, 0.9]))
-    >>> dist = Shaped([10.0, 20.0], [1.0, 2.0], shape)
+    >>> from credo.distributions import Tabulated, TabulatedScale
+    >>> shape = Tabulated(np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.5, 0.9]))
+    >>> dist = TabulatedScale([10.0, 20.0], [1.0, 2.0], shape)
     >>> dist.interval(0.8)
     (array([ 9., 18.]), array([12., 24.]))
     """
@@ -124,27 +124,27 @@ class Shape:
         return found
 
 
-class Shaped(LocationScale):
+class TabulatedScale(LocationScale):
     """loc + scale · Z for each row, where Z has the same tabulated shape in all; a scale of zero is a point mass.
 
     Parameters
     ----------
     loc, scale : float or array of shape (n_rows,)
-    shape : Shape
+    shape : Tabulated
         The distribution of Z.
 
     Examples
     --------
-    >>> from credo.distributions import Shape, Shaped
-    >>> dist = Shaped([0.0, 10.0], [1.0, 2.0], Shape([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
+    >>> from credo.distributions import Tabulated, TabulatedScale
+    >>> dist = TabulatedScale([0.0, 10.0], [1.0, 2.0], Tabulated([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
     >>> dist.quantile([0.1, 0.5, 0.7])
     array([[-1.,  0.,  1.],
            [ 8., 10., 12.]])
     """
 
-    shape: Shape
+    shape: Tabulated
 
-    def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Shape) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Tabulated) -> None:
         scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
         valid.refuse(scale < 0, scale, "scale must not be negative")
