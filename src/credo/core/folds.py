@@ -20,9 +20,6 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
 
-# With more copies of each row than this on average, rows of equal inputs are different observations.
-_COPIES = 3
-
 
 def splits(
     X: Any,
@@ -174,7 +171,7 @@ def mostly_copies(n_rows: int, n_distinct: int) -> bool:
 
     In a table of a few categories, a whole group of equal rows would be predicted from other categories only.
     """
-    return n_rows > _COPIES * n_distinct
+    return n_rows > 3 * n_distinct
 
 
 def row_places(X: Any) -> Array | None:

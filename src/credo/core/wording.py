@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-# The most characters of a name that are shown.
-_LONGEST = 100
+# Longer names are cut.
+_MAX_NAME_LENGTH = 100
 _MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -130,7 +130,7 @@ def first_few(names: Sequence[str], *, most: int = 3) -> str:
 
 
 def _clipped(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 
 def not_numbers(count: int, examples: Iterable[object]) -> str:

@@ -17,8 +17,8 @@ from credo.distributions._distribution import Array, Distribution, LocationScale
 from credo.distributions._normal import Normal
 from credo.distributions._numeric import InverseCdf
 
-# Components of one kind are evaluated together up to so many numbers: beyond, that saves no time.
-_TOGETHER = 2**15
+# Components of one kind are evaluated together up to this many numbers; with more, that saves no time.
+_MAX_JOINT_VALUES = 2**15
 # Rows of a mixture, the weights there, and a component of these rows.
 _Part = tuple[NDArray[np.intp], Array, Distribution]
 
@@ -209,7 +209,7 @@ class Mixture(Distribution):
                 kinds.setdefault(type(part), []).append((rows, weight[rows], own))
         groups = []
         for kind, parts in kinds.items():
-            size = max(1, _TOGETHER // len(self)) if issubclass(kind, LocationScale) and kind._shown else 1
+            size = max(1, _MAX_JOINT_VALUES // len(self)) if issubclass(kind, LocationScale) and kind._shown else 1
             groups += [_group(parts[start : start + size]) for start in range(0, len(parts), size)]
         return groups
 

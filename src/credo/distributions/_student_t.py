@@ -21,15 +21,15 @@ _TAIL_RATIO = 1e12
 # to the second.
 _ROUNDED_DF, _NORMAL_DF = 50.0, 1e8
 # The least number of values for which a table is used, and the least degrees of freedom for which it is accurate.
-TABLE_SIZE, _TABLE_DF = 256, 5.0
-# Its cells have the width 1/_CELLS and end at z = _END.
-_CELLS, _END = 64, 16
+MIN_TABLE_VALUES, _MIN_TABLE_DF = 256, 5.0
+# Its cells have the width 1/_CELLS_PER_UNIT and end at z = _TABLE_END.
+_CELLS_PER_UNIT, _TABLE_END = 64, 16
 
 
 def cdf(z: Array, df: Array) -> Array:
     """P(t ≤ z), for df of shape (n_rows,) or (1,)."""
     df, size = common_df(df), np.abs(z)
-    if len(df) == 1 and z.size >= TABLE_SIZE and _TABLE_DF <= df[0] <= _NORMAL_DF:
+    if len(df) == 1 and z.size >= MIN_TABLE_VALUES and _MIN_TABLE_DF <= df[0] <= _NORMAL_DF:
         tail = _interpolated(size, float(df[0]))
     else:
         tail = two_sided(size, df)
@@ -104,8 +104,8 @@ def _interpolated(z: Array, df: float) -> Array:
     ln P(|t| > z) is nearly a parabola of z. On cells of width 1/64, the polynomial of degree five that has its value,
     slope and curvature at both ends is off by less than 1e-14 from 5 degrees of freedom on.
     """
-    place = np.minimum(z, float(_END)) * _CELLS
-    cell = np.minimum(place.astype(np.intp), _CELLS * _END - 1)
+    place = np.minimum(z, float(_TABLE_END)) * _CELLS_PER_UNIT
+    cell = np.minimum(place.astype(np.intp), _CELLS_PER_UNIT * _TABLE_END - 1)
     rest = place - cell
     coefs = _table(df)
     power = coefs[5].take(cell)
@@ -113,7 +113,7 @@ def _interpolated(z: Array, df: float) -> Array:
         power *= rest
         power += coefs[order].take(cell)
     values = np.exp(power, out=power)
-    beyond = ~(z <= _END)
+    beyond = ~(z <= _TABLE_END)
     if beyond.any():
         values[beyond] = two_sided(z[beyond], np.array([df]))
     return values
@@ -122,14 +122,14 @@ def _interpolated(z: Array, df: float) -> Array:
 @lru_cache(maxsize=64)
 def _table(df: float) -> Array:
     """The coefficients of each cell's polynomial in z·64 − cell, lowest first: shape (6, cells)."""
-    z = np.arange(_CELLS * _END + 1) / _CELLS
+    z = np.arange(_CELLS_PER_UNIT * _TABLE_END + 1) / _CELLS_PER_UNIT
     value = two_sided(z, np.array([df]))
     log_peak = gamma_ratio(np.array(df / 2)) - 0.5 * np.log(df * np.pi)
     density = np.exp(log_peak - (df + 1) / 2 * np.log1p(z * z / df))
     # With r = 2f/P, where f is the density: (ln P)' = −r and (ln P)'' = −r (f'/f + r).
     rate = 2 * density / value
-    slope = -rate / _CELLS
-    curve = -rate * (rate - (df + 1) * z / (df + z * z)) / _CELLS**2
+    slope = -rate / _CELLS_PER_UNIT
+    curve = -rate * (rate - (df + 1) * z / (df + z * z)) / _CELLS_PER_UNIT**2
     level = np.log(value)
     a, b, c = level[:-1], slope[:-1], curve[:-1] / 2
     # The three highest powers match what the parabola leaves of value, slope and curvature at the cell's end.

@@ -13,8 +13,8 @@ from credo.core.fields import Axes, Increasing, check_fields, each
 from credo.distributions import _distribution as valid
 from credo.distributions._distribution import Array, LocationScale, standardize
 
-# Beyond the table, P(|Z| > t) falls like t^−TAIL.
-_TAIL = 5.0
+# Beyond the table, P(|Z| > t) falls like t^−_POWER.
+_POWER = 5.0
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Tabulated:
     def _ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """p and b of either tail."""
         low, high = float(self.heights[0]), float(1 - self.heights[-1])
-        return (low, low * _TAIL / float(self.density[0])), (high, high * _TAIL / float(self.density[-1]))
+        return (low, low * _POWER / float(self.density[0])), (high, high * _POWER / float(self.density[-1]))
 
     @cached_property
     def mean(self) -> float:
         """The mean."""
         (low, below), (high, above) = self._ends
         middle = float(np.diff(self.heights) @ (self.points[1:] + self.points[:-1]) / 2)
-        ends = low * (self.points[0] - below / (_TAIL - 1)) + high * (self.points[-1] + above / (_TAIL - 1))
+        ends = low * (self.points[0] - below / (_POWER - 1)) + high * (self.points[-1] + above / (_POWER - 1))
         return middle + float(ends)
 
     @cached_property
@@ -72,7 +72,7 @@ class Tabulated:
         gap = self.points - self.mean
         inside = np.diff(self.heights) @ (gap[1:] ** 2 + gap[1:] * gap[:-1] + gap[:-1] ** 2) / 3
         for (p, b), end in zip(self._ends, (-gap[0], gap[-1]), strict=True):
-            inside += p * (end**2 + 2 * end * b / (_TAIL - 1) + 2 * b**2 / ((_TAIL - 1) * (_TAIL - 2)))
+            inside += p * (end**2 + 2 * end * b / (_POWER - 1) + 2 * b**2 / ((_POWER - 1) * (_POWER - 2)))
         return float(np.sqrt(inside))
 
     def tail(self, z: Array, upper: NDArray[np.bool_]) -> Array:
@@ -81,8 +81,8 @@ class Tabulated:
         height = np.interp(z, self.points, self.heights)
         found = np.where(upper, 1 - height, height)
         with np.errstate(all="ignore"):
-            left = low * (1 + (self.points[0] - z) / below) ** -_TAIL
-            right = high * (1 + (z - self.points[-1]) / above) ** -_TAIL
+            left = low * (1 + (self.points[0] - z) / below) ** -_POWER
+            right = high * (1 + (z - self.points[-1]) / above) ** -_POWER
         found = np.where(z < self.points[0], np.where(upper, 1 - left, left), found)
         return np.where(z > self.points[-1], np.where(upper, right, 1 - right), found)
 
@@ -91,14 +91,14 @@ class Tabulated:
         (_, below), (_, above) = self._ends
         piece = np.clip(np.searchsorted(self.points, z, side="right") - 1, 0, len(self.density) - 1)
         beyond = np.maximum(np.maximum((self.points[0] - z) / below, (z - self.points[-1]) / above), 0.0)
-        return np.log(self.density[piece]) - (_TAIL + 1) * np.log1p(beyond)
+        return np.log(self.density[piece]) - (_POWER + 1) * np.log1p(beyond)
 
     def quantile(self, q: Array, rest: Array) -> Array:
         """The quantile at q = 1 − rest."""
         (low, below), (high, above) = self._ends
         with np.errstate(all="ignore"):
-            left = self.points[0] - below * ((low / q) ** (1 / _TAIL) - 1)
-            right = self.points[-1] + above * ((high / rest) ** (1 / _TAIL) - 1)
+            left = self.points[0] - below * ((low / q) ** (1 / _POWER) - 1)
+            right = self.points[-1] + above * ((high / rest) ** (1 / _POWER) - 1)
         inside = np.interp(q, self.heights, self.points)
         return np.where(q < low, left, np.where(rest < high, right, inside))
 
@@ -108,8 +108,8 @@ class Tabulated:
         F, gaps = self.heights, np.diff(self.points)
         under = gaps * (F[1:] ** 2 + F[1:] * F[:-1] + F[:-1] ** 2) / 3
         over = gaps * ((1 - F[1:]) ** 2 + (1 - F[1:]) * (1 - F[:-1]) + (1 - F[:-1]) ** 2) / 3
-        under = np.cumsum([low**2 * below / (2 * _TAIL - 1), *under])
-        over = np.cumsum([high**2 * above / (2 * _TAIL - 1), *over[::-1]])[::-1]
+        under = np.cumsum([low**2 * below / (2 * _POWER - 1), *under])
+        over = np.cumsum([high**2 * above / (2 * _POWER - 1), *over[::-1]])[::-1]
         piece = np.clip(np.searchsorted(self.points, z, side="right") - 1, 0, len(gaps) - 1)
         inside = np.clip(z, self.points[0], self.points[-1])
         h, start, stop = np.interp(inside, self.points, F), self.points[piece], self.points[piece + 1]
@@ -119,7 +119,7 @@ class Tabulated:
         found = middle
         for (p, b), d in zip(self._ends, (self.points[0] - z, z - self.points[-1]), strict=True):
             with np.errstate(all="ignore"):
-                more = d - 2 * p * b / (_TAIL - 1) * (1 - (1 + d / b) ** (1 - _TAIL))
+                more = d - 2 * p * b / (_POWER - 1) * (1 - (1 + d / b) ** (1 - _POWER))
             found = np.where(d > 0, middle + more, found)
         return found
 
@@ -199,7 +199,7 @@ class TabulatedScale(LocationScale):
         return type(self)(self._loc[rows], self._scale[rows], self.shape)
 
     def _tail_index(self) -> Array:
-        return np.where(self._scale > 0, _TAIL, np.inf)
+        return np.where(self._scale > 0, _POWER, np.inf)
 
     def _knots(self) -> Array:
         return self._loc + self._scale * self._few_points()[:, None]
@@ -208,7 +208,7 @@ class TabulatedScale(LocationScale):
         points = self._few_points()
         width = np.diff(points, append=2 * points[-1] - points[-2])[:, None]
         # Farther beyond the table, the squared tail may be neglected.
-        reach = max(b * (1 + (1e14 * p**2) ** (1 / (2 * _TAIL - 1))) for p, b in self.shape._ends)
+        reach = max(b * (1 + (1e14 * p**2) ** (1 / (2 * _POWER - 1))) for p, b in self.shape._ends)
         return self._scale * width, np.broadcast_to(self._scale * reach, (len(points), len(self)))
 
     def _few_points(self) -> Array:

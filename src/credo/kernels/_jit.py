@@ -30,9 +30,9 @@ SET, ADD, MULTIPLY = 0, 1, 2
 # The stationary families.
 RBF, EXPONENTIAL, MATERN32, MATERN52, RATIONAL_QUADRATIC = 0, 1, 2, 3, 4
 # exp(−u) is zero from here on, so that polynomials of u needn't overflow beside it.
-FARTHEST = 1000.0
-# Squared distances that overflow count as this.
-LARGEST = 1e308
+MAX_EXPONENT = 1000.0
+# Squared distances that overflow are set to this.
+MAX_SQUARE = 1e308
 # Rows in a tile.
 TILE = 64
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -113,15 +113,15 @@ def _values(family, shape, r):
             r[j] = exponential(-math.sqrt(r[j]))
     elif family == MATERN32:
         for j in range(TILE):
-            u = min(math.sqrt(3.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(3.0 * r[j]), MAX_EXPONENT)
             r[j] = (1.0 + u) * exponential(-u)
     elif family == MATERN52:
         for j in range(TILE):
-            u = min(math.sqrt(5.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(5.0 * r[j]), MAX_EXPONENT)
             r[j] = (1.0 + u + u * u / 3.0) * exponential(-u)
     else:
         for j in range(TILE):
-            r[j] = exponential(-shape * logarithm(min(r[j] / (2.0 * shape), LARGEST)))
+            r[j] = exponential(-shape * logarithm(min(r[j] / (2.0 * shape), MAX_SQUARE)))
 
 
 @njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
@@ -139,19 +139,19 @@ def _slopes(family, shape, r, k, slope, by_shape):
             slope[j] = -0.5 * k[j] / (u if u > 0.0 else 1.0)
     elif family == MATERN32:
         for j in range(TILE):
-            u = min(math.sqrt(3.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(3.0 * r[j]), MAX_EXPONENT)
             e = exponential(-u)
             k[j] = (1.0 + u) * e
             slope[j] = -1.5 * e
     elif family == MATERN52:
         for j in range(TILE):
-            u = min(math.sqrt(5.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(5.0 * r[j]), MAX_EXPONENT)
             e = exponential(-u)
             k[j] = (1.0 + u + u * u / 3.0) * e
             slope[j] = -(5.0 / 6.0) * (1.0 + u) * e
     else:
         for j in range(TILE):
-            u = min(r[j] / (2.0 * shape), LARGEST)
+            u = min(r[j] / (2.0 * shape), MAX_SQUARE)
             log = logarithm(u)
             k[j] = exponential(-shape * log)
             slope[j] = -0.5 * k[j] / (1.0 + u)

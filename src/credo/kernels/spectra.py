@@ -229,7 +229,7 @@ def _through(first: Map, then: Map, X: Array) -> Array:
 
 
 # Below this many frequencies the waves of a term are poorly sampled: its finite maps are projected at random instead.
-_FEW_FREQUENCIES = 32
+_MIN_FREQUENCIES = 32
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,7 @@ def _exact(term: Term, n: int) -> Drawn | None:
 
 def _shares(n: int, n_terms: int) -> list[int]:
     """Powers of two, as even as they can be, that sum to about n, or to the least that every term needs."""
-    shares = [max(_power_of_two(n / n_terms), _FEW_FREQUENCIES) for _ in range(n_terms)]
+    shares = [max(_power_of_two(n / n_terms), _MIN_FREQUENCIES) for _ in range(n_terms)]
     for i, own in enumerate(shares):
         if sum(shares) + own <= n:
             shares[i] = 2 * own
@@ -317,7 +317,7 @@ def _drawn(term: Term, m: int, rng: np.random.Generator) -> Drawn:
     # Fewer frequencies where finite maps have many columns, to save memory.
     affordable = min(m, _power_of_two(8 * m / term.n_columns))
     signs = None
-    if term.waves and affordable >= _FEW_FREQUENCIES:
+    if term.waves and affordable >= _MIN_FREQUENCIES:
         m = affordable
     elif term.maps:
         m = m if term.waves else 2 * m

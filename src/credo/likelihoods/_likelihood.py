@@ -34,9 +34,9 @@ Derivatives = Callable[[Array, Array], tuple[Array, Array, Array]]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(11)
 # Beyond nine standard deviations there is 10⁻¹⁹ of a normal distribution; a likelihood that falls by e^a a unit of f
 # moves the mass by a·var, which the edges around the integrand's mode follow.
-_SPANS = np.array([-9.0, -6.0, -3.5, -1.5, 0.0, 1.5, 3.5, 6.0, 9.0])
+_EDGES = np.array([-9.0, -6.0, -3.5, -1.5, 0.0, 1.5, 3.5, 6.0, 9.0])
 # Steps to the mode of a log-concave integrand, of Newton's method or of bisection.
-_STEPS = 100
+_MAX_STEPS = 100
 
 
 def tilted_moments(
@@ -45,7 +45,7 @@ def tilted_moments(
     """ln Z and its first two derivatives by the mean."""
     mode, scale = _mode(derivatives, y, mean, var)
     std = np.sqrt(var)
-    spans = _SPANS[:, None]
+    spans = _EDGES[:, None]
     offset, log_weights = _panels(np.concatenate([spans * scale, spans * std, _edges(breakpoints, mode, std)]))
     f = mode + offset
     logs = log_prob(y, f) - 0.5 * ((mode - mean + offset) / std) ** 2 + log_weights
@@ -72,7 +72,7 @@ def expectation(
 ) -> tuple[Array, Array, Array]:
     """E ln p(y | f), and its derivatives by mean (E of the first derivative) and by variance (half E of the second)."""
     std = np.sqrt(var)
-    offset, log_weights = _panels(np.concatenate([_SPANS[:, None] * std, _edges(breakpoints, mean, std)]))
+    offset, log_weights = _panels(np.concatenate([_EDGES[:, None] * std, _edges(breakpoints, mean, std)]))
     f = mean + offset
     weights = np.exp(log_weights - 0.5 * offset**2 / var) / np.sqrt(2 * np.pi * var)
     first, second, _ = derivatives(y, f)
@@ -113,7 +113,7 @@ def _mode(derivatives: Derivatives, y: Array, mean: Array, var: Array) -> tuple[
     first, second, _ = derivatives(y, f)
     lower, upper = np.minimum(f, mean + var * first), np.maximum(f, mean + var * first)
     length = np.full_like(f, np.inf)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         slope = first - (f - mean) / var
         lower, upper = np.where(slope > 0, f, lower), np.where(slope < 0, f, upper)
         precision = 1.0 / var - second
@@ -199,8 +199,8 @@ class Gaussian(Likelihood):
         return self.log_prob(y, mean) - 0.5 * var / self.variance, first, 0.5 * second
 
 
-# Log rates beyond this count as this, so that squares of rates don't overflow.
-_LARGEST = 300.0
+# Larger log rates are set to this, so that squares of rates don't overflow.
+_MAX_LOG_RATE = 300.0
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class Poisson(Likelihood):
 
 
 def _exp(f: Array) -> Array:
-    return np.exp(np.minimum(f, _LARGEST))
+    return np.exp(np.minimum(f, _MAX_LOG_RATE))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,13 +25,12 @@ from credo.likelihoods._likelihood import Likelihood
 
 Array = NDArray[np.float64]
 
-# The trapezoidal rule converges exponentially on the whole line: for variances up to _NARROW over the normal
-# distribution, whose companion σ has poles at distance π/√v; beyond over the logistic density, whose own poles are at
-# ±iπ.
-_NARROW = 2.0
+# The trapezoidal rule converges exponentially on the whole line: over the normal distribution for variances up to this,
+# because σ has poles at distance π/√v; for larger ones over the logistic density, whose poles are at ±iπ.
+_MAX_NORMAL_VARIANCE = 2.0
 _NORMAL_STEP, _LOGISTIC_STEP = 0.35, 0.55
 # Entries of a block of rows × nodes, or rows × classes × nodes.
-_BLOCK = 200_000
+_BLOCK_ENTRIES = 200_000
 
 _NORMAL = _NORMAL_STEP * np.arange(-26, 27)
 _NORMAL_WEIGHTS = _NORMAL_STEP * np.exp(-0.5 * _NORMAL**2) / np.sqrt(2 * np.pi)
@@ -119,7 +118,7 @@ def plugin(mean: Array) -> Array:
 def expected_sigmoid_over(nodes: Array, mean: Array, std: Array) -> Array:
     """The mean of σ(m + s·z) over stored draws z of a standard normal; shape (n, 2)."""
     probs = np.empty(len(mean))
-    step = max(1, _BLOCK // len(nodes))
+    step = max(1, _BLOCK_ENTRIES // len(nodes))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
         probs[part] = expit(mean[part, None] + std[part, None] * nodes).mean(axis=1)
@@ -184,7 +183,7 @@ def _softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> 
     """Class probabilities at every stored point, (K, n, n_nodes), block by block of rows."""
     level = contrasts @ mean.T
     slope = np.moveaxis(contrasts @ root, 1, 0)
-    step = max(1, _BLOCK // (max(len(nodes), 1) * len(contrasts)))
+    step = max(1, _BLOCK_ENTRIES // (max(len(nodes), 1) * len(contrasts)))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
         logits = slope[:, part] @ nodes.T
@@ -197,8 +196,8 @@ def _softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> 
 
 def _integral(mean: Array, var: Array) -> Array:
     total = np.empty_like(mean)
-    narrow = var <= _NARROW
-    step = _BLOCK // len(_LOGISTIC)
+    narrow = var <= _MAX_NORMAL_VARIANCE
+    step = _BLOCK_ENTRIES // len(_LOGISTIC)
     for rows in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):
         for start in range(0, len(rows), step):
             part = rows[start : start + step]

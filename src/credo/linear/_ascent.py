@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 
 # Smaller differences of two values, relative to the value, are rounding errors.
 _ROUNDING = 1e-12
-# Tables with this many times more rows than parameters are first fitted to every tenth row.
-_MANY_ROWS, _EVERY = 400, 10
+# With more rows per parameter, every tenth row is fitted first.
+_SUBSAMPLING_RATIO, _SUBSAMPLING_STEP = 400, 10
 COLLINEAR = "the columns are collinear"
 
 
@@ -182,17 +182,17 @@ class _Newton:
     def start_on_subsample(self) -> Array:
         """The maximum on every tenth row where there are many, else no weights."""
         whole = self._objective
-        few = whole.codes[::_EVERY]
-        if whole.X.shape[0] < _MANY_ROWS * np.prod(whole.shape) or np.unique(few).size < whole.n_classes:
+        every = slice(None, None, _SUBSAMPLING_STEP)
+        few = whole.codes[every]
+        if whole.X.shape[0] < _SUBSAMPLING_RATIO * np.prod(whole.shape) or np.unique(few).size < whole.n_classes:
             return whole.start()
-        part = replace(
-            whole, X=whole.X[::_EVERY], codes=few, weight=whole.weight[::_EVERY], penalty=whole.penalty / _EVERY
-        )
+        penalty = whole.penalty / _SUBSAMPLING_STEP
+        part = replace(whole, X=whole.X[every], codes=few, weight=whole.weight[every], penalty=penalty)
         end = newton(part, start=part.start(), tol=1.0, max_iter=10)
         H = end.point.curvature
         if not end.converged or end.point.min_margin > 0 or H is None:
             return whole.start()
-        self.known, self._reuses, self._independent = Curvature.of(_EVERY * H), True, True
+        self.known, self._reuses, self._independent = Curvature.of(_SUBSAMPLING_STEP * H), True, True
         return end.point.theta
 
     def step(self, point: Point, n_iter: int) -> Step:
@@ -348,9 +348,9 @@ DIVERGING = (
     "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
     f"with separable classes. {REMEDY} The size of the coefficients is arbitrary"
 )
-# Parameters up to which a linear program decides; beyond, the curvature must have fallen to this share.
-_MAX_PARAMETERS = 400
-_VANISHED = 1e-7
+# With more parameters, the curvature decides instead of a linear program: it must have fallen to this share.
+_MAX_PROGRAM_PARAMETERS = 400
+_VANISHED_SHARE = 1e-7
 
 
 class SeparationMonitor:
@@ -369,7 +369,7 @@ class SeparationMonitor:
             return COMPLETE
         if self._known is not None:
             # A boundary exists, and further steps find it.
-            return SEPARABLE if n_iter >= self._known + 40 or slope < _VANISHED else ""
+            return SEPARABLE if n_iter >= self._known + 40 or slope < _VANISHED_SHARE else ""
         if self._decided or n_iter < 8:
             return ""
         moves = scores(objective, step)
@@ -377,8 +377,8 @@ class SeparationMonitor:
         # Steps still change scores, although the curvature has nearly vanished.
         if np.abs(moves).max(initial=0.0) < 0.5 or slope > 1e-3 * flat:
             return ""
-        if step.size > _MAX_PARAMETERS or not self._exact:
-            return DIVERGING if slope < _VANISHED * flat else ""
+        if step.size > _MAX_PROGRAM_PARAMETERS or not self._exact:
+            return DIVERGING if slope < _VANISHED_SHARE * flat else ""
         self._decided = True
         constraints = _Constraints(objective)
         found = separation(constraints.leads, constraints.at, constraints.total())

@@ -46,9 +46,9 @@ from credo.linear._softmax import Objective, Point, Sums
 Array = NDArray[np.float64]
 
 # Rows in the singular basis are stored up to this many numbers (800 MB), and otherwise computed in every pass.
-_STORED_ENTRIES = 100_000_000
+_MAX_STORED_ENTRIES = 100_000_000
 # The curvature of this many parameters takes 3.2 GB.
-_MOST_PARAMETERS = 20_000
+_MAX_PARAMETERS = 20_000
 # Steps to the closest Gaussian.
 _MAX_STEPS = 200
 
@@ -185,7 +185,7 @@ def log_posterior(
     data = spectrum(X, codes.astype(np.float64), weight, center=intercept)
     rank = len(data.s)
     require_storable(rank, n_classes, intercept)
-    stored = X.shape[0] * rank <= _STORED_ENTRIES
+    stored = X.shape[0] * rank <= _MAX_STORED_ENTRIES
     posterior = LogPosterior(
         X=data.coordinates(X) if stored else Rotated(X, data),
         codes=codes,
@@ -202,7 +202,7 @@ def log_posterior(
 def require_storable(rank: int, n_classes: int, intercept: bool) -> None:
     """Raise an error if there are too many parameters for a covariance matrix."""
     n_parameters = (rank + intercept) * (n_classes - 1)
-    if n_parameters > _MOST_PARAMETERS:
+    if n_parameters > _MAX_PARAMETERS:
         raise ValueError(
             f"{rank} directions of X and {n_classes} classes make {n_parameters} parameters, whose covariance would "
             f"need {8e-9 * n_parameters**2:.0f} GB. Use fewer columns or classes, or LogisticRegression, which gives "
@@ -333,7 +333,7 @@ def _gaussian(near: Gaussian, z: Array, units: Array, *, mixed: bool) -> Gaussia
 
 
 # Accuracy of the Gaussians in posterior standard deviations: of the grid, and of those that are kept.
-_ROUGH, _FINAL = 1e-2, 1e-4
+_GRID_TOLERANCE, _FINAL_TOLERANCE = 1e-2, 1e-4
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ def given_precision(posterior: LogPosterior, alpha: float, *, place: str = "give
     """The posterior at a prior precision."""
     posterior = posterior.at(alpha)
     mode = posterior_mode(posterior)
-    q = closest_gaussian(_laplace(posterior, mode), tol=_FINAL)
+    q = closest_gaussian(_laplace(posterior, mode), tol=_FINAL_TOLERANCE)
     return PosteriorFit([q], np.ones(1), mode, alpha, q.bound, place, mode.n_iter + q.n_iter)
 
 
@@ -371,7 +371,7 @@ def integrated_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFi
     place, fine = profile.top, profile.fine()
     # Each Gaussian of many parameters is costly.
     nodes, weights = gauss_nodes(*fine, 1) if posterior.n_parameters > 300 else gauss_rule(*fine)
-    parts = [profile.at(float(u), tol=_FINAL) for u in nodes]
+    parts = [profile.at(float(u), tol=_FINAL_TOLERANCE) for u in nodes]
     here = posterior.at(math.exp(place))
     mode = posterior_mode(here, start=profile.nearest(place).mean)
     return PosteriorFit(
@@ -390,7 +390,7 @@ def maximized_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFit
         if abs(profile.at(profile.top).slope) < 1e-3:
             break
     place = profile.top
-    part, here = profile.at(place, tol=_FINAL), posterior.at(math.exp(place))
+    part, here = profile.at(place, tol=_FINAL_TOLERANCE), posterior.at(math.exp(place))
     mode = posterior_mode(here, start=part.mean)
     kind = "high" if profile.kind == "high" else "maximized"
     return PosteriorFit([part], np.ones(1), mode, here.penalty, part.bound, kind, mode.n_iter + profile.n_iter)
@@ -406,7 +406,7 @@ class _Profile:
         self._known: dict[float, Gaussian] = {}
         self.n_iter = 0
 
-    def at(self, u: float, *, tol: float = _ROUGH) -> Gaussian:
+    def at(self, u: float, *, tol: float = _GRID_TOLERANCE) -> Gaussian:
         """The Gaussian at ln α = u, searched from those on both sides."""
         posterior = self._posterior.at(math.exp(u))
         if self._known:

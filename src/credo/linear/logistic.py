@@ -36,8 +36,8 @@ from credo.linear._softmax import MatrixFreeObjective, Objective, Point, Sums, c
 
 Array = NDArray[np.float64]
 
-# Parameters up to which the curvature is stored.
-_FEW_PARAMETERS = 600
+# With more parameters, the curvature isn't stored.
+_MAX_STORED_PARAMETERS = 600
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def objective_for(
     n_samples, n_features = X.shape
     weight = np.ones(n_samples) if weight is None else weight
     size = contrasts(n_classes).shape[1] * (n_features + intercept)
-    kind = Objective if size <= _FEW_PARAMETERS else MatrixFreeObjective
+    kind = Objective if size <= _MAX_STORED_PARAMETERS else MatrixFreeObjective
     return kind(X, codes, weight, n_classes, _center(X) if intercept else np.zeros(n_features), penalty, intercept)
 
 
@@ -316,7 +316,7 @@ def maximize(
     """The maximum of an objective by Newton's method; see `newton` for the arguments."""
     n_samples, n_features = objective.X.shape
     small = n_samples * n_features <= 8_000_000
-    if n_samples <= n_features and small and objective.shape[0] * n_samples <= _FEW_PARAMETERS:
+    if n_samples <= n_features and small and objective.shape[0] * n_samples <= _MAX_STORED_PARAMETERS:
         return _rotated(objective, tol=tol, max_iter=max_iter, monitor=monitor)
     if isinstance(objective, MatrixFreeObjective):
         end = newton_cg(objective, tol=tol, max_iter=max_iter, monitor=monitor)

@@ -163,9 +163,9 @@ Vector = NDArray[np.float64]
 ALARM = 0.01
 ALARM_Z = 2.5758293035489
 # Fewer rows than this can't show whether class probabilities are calibrated.
-FEW = 20
+MIN_CALIBRATION_ROWS = 20
 # A calibration error below this matters little for most uses.
-SMALL = 0.02
+NEGLIGIBLE_ERROR = 0.02
 
 
 @dataclass(frozen=True)
@@ -262,11 +262,11 @@ class Calibration:
 
         Empty if chance explains both the error in groups of rows and the share of correct labels.
         """
-        if self.confidence.n < FEW or (self.by_chance and self.confidence.by_chance):
+        if self.confidence.n < MIN_CALIBRATION_ROWS or (self.by_chance and self.confidence.by_chance):
             return ""
         if not self.confidence.by_chance:
             return "overconfident" if self.confidence.z < 0 else "underconfident"
-        return "slightly miscalibrated" if self.error < SMALL else "miscalibrated"
+        return "slightly miscalibrated" if self.error < NEGLIGIBLE_ERROR else "miscalibrated"
 
 
 def coverage_test(inside: NDArray[np.bool_]) -> Coverage:

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 COEFFICIENT, INTERCEPT, PARAMETER = "coefficient", "intercept", "parameter"
 # Draws of the function with which two rows are compared: they give the 2.5 % quantile to a quarter of a per cent.
-_DRAWS = 4000
+_N_DRAWS = 4000
 # Words of class names that keep their capital letter.
 _PROPER = {"Bayesian", "Gaussian", "Lasso"}
 
@@ -97,8 +97,8 @@ class Curve:
         """
         rows, tail = self.prepare(rows), (1 - level) / 2
         if hasattr(self.model, "sample_functions"):
-            draws = np.asarray(self.model.sample_functions(rows, _DRAWS, random_state=0))
-            if draws.shape != (_DRAWS, 2):
+            draws = np.asarray(self.model.sample_functions(rows, _N_DRAWS, random_state=0))
+            if draws.shape != (_N_DRAWS, 2):
                 return None
             low, high = np.quantile(draws[:, 1] - draws[:, 0], (tail, 1 - tail)).tolist()
             return low, high

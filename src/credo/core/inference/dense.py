@@ -34,10 +34,10 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# The square of the number of rows has to fit into memory.
-_LARGEST = 40_000
-# Entries of the kernel between new and training rows that are held at a time.
-_BLOCK = 2**23
+# An n×n matrix of this size takes 13 GB.
+_MAX_EXACT_ROWS = 40_000
+# Entries of the kernel between new and training rows held in memory at a time (64 MB).
+_BLOCK_ENTRIES = 2**23
 
 
 class Dense(Representation):
@@ -58,10 +58,10 @@ class Dense(Representation):
     pilot_scale = 1
 
     def __init__(self, X: Array) -> None:
-        if len(X) > _LARGEST:
+        if len(X) > _MAX_EXACT_ROWS:
             raise ValueError(
-                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_LARGEST} rows, or "
-                'method="inducing"'
+                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_MAX_EXACT_ROWS} "
+                'rows, or method="inducing"'
             )
         self.X = np.ascontiguousarray(X)
         self._unused: list[Workspace] = []
@@ -143,17 +143,17 @@ class DensePrior:
 
     def blocks(self, rows: Array) -> Iterator[tuple[slice, Array, Array]]:
         """The kernel with the training rows, and its diagonal, for some new rows at a time."""
-        size = max(1, _BLOCK // len(self.X))
+        size = max(1, _BLOCK_ENTRIES // len(self.X))
         for start in range(0, len(rows), size):
             part = np.ascontiguousarray(rows[start : start + size])
             yield slice(start, start + len(part)), self.cross(part), self.kernel.diagonal(part)
 
 
-# Rows that share one Gram matrix in a derivative by an input, which costs n·64 kernel values instead of n².
-_CHUNK = 64
-# The share of a prior variance that differences of covariances can't tell from zero.
-_ROUNDING = 1e-13
-# A left-out target whose precision is less than this share of what it would be under a known mean has none.
+# Rows that share one Gram matrix in a derivative by an input: n·64 kernel values instead of n².
+_GRADIENT_ROWS = 64
+# Differences of covariances below this share of the prior variance are rounding errors.
+_ROUNDING_SHARE = 1e-13
+# A left-out target isn't determined if its precision is below this share of that under a known mean.
 UNDETERMINED = 1e-9
 
 
@@ -254,7 +254,7 @@ class DensePosterior:
         cov = prior - half.T @ half
         # Variances that are negative by rounding are corrected.
         diagonal = np.einsum("ii->i", cov)
-        np.maximum(diagonal, _ROUNDING * np.diagonal(prior), out=diagonal)
+        np.maximum(diagonal, _ROUNDING_SHARE * np.diagonal(prior), out=diagonal)
         cov += root.T @ root
         return 0.5 * (cov + cov.T)
 
@@ -375,17 +375,13 @@ class DensePosterior:
 def input_gradient(kernel: Kernel, row: Array, others: Array, weights: Array, own: float) -> Array:
     """∂/∂x of Σ wⱼ k(x, zⱼ) + own·k(x, x), by pulling back Gram matrices of x and a few other rows at a time."""
     total = np.zeros_like(row)
-    for start in range(0, len(others), _CHUNK):
-        part = weights[start : start + _CHUNK]
+    for start in range(0, len(others), _GRADIENT_ROWS):
+        part = weights[start : start + _GRADIENT_ROWS]
         W = np.zeros((len(part) + 1, len(part) + 1))
         W[0, 1:] = W[1:, 0] = 0.5 * part
         W[0, 0] = own if start == 0 else 0.0
-        total += kernel.pullback_inputs(np.vstack([row[None], others[start : start + _CHUNK]]), W)[0]
+        total += kernel.pullback_inputs(np.vstack([row[None], others[start : start + _GRADIENT_ROWS]]), W)[0]
     return total
-
-
-# Below this share of the prior variance, 1 − (B⁻¹)ᵢᵢ has lost the digits of τΣ.
-_FAINT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,7 +405,8 @@ class DenseSites:
         """(1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² where a site's precision is too small for that."""
         K = self.prior.gram
         prior = np.diagonal(K)
-        faint = self.precision * prior < _FAINT
+        # Below this share of the prior variance, 1 − (B⁻¹)ᵢᵢ has lost the digits of τΣ.
+        faint = self.precision * prior < 1e-6
         shrunk = 1.0 - self._factor.inverse_diagonal()
         variance = shrunk / np.where(faint, 1.0, self.precision)
         if faint.any():

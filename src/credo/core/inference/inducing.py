@@ -54,20 +54,18 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Points are chosen so that an evaluation costs about n·m² = this, within these limits.
-_COST, _FEWEST_POINTS, _MOST = 1.25e10, 500, 1500
-# Points are chosen among at most this many rows, drawn with this seed.
-_CANDIDATES, _SEED = 10_000, 0
+# The number of points m makes an evaluation cost about n·m² = _TARGET_COST, within these limits.
+_TARGET_COST, _MIN_POINTS, _MAX_POINTS = 1.25e10, 500, 1500
+# Points are chosen among at most this many rows.
+_MAX_CANDIDATES = 10_000
 # Points are enough when they leave at most this share of the prior variance of any candidate.
-_NEGLIGIBLE = 1e-13
-# Subsets of up to this many times as many rows as points are exact, because that costs less.
-_EXACT = 2
-# Numbers of the features of all rows that a prior may hold (256 MB); beyond, they are computed whenever needed.
-_HELD = 2**25
+_NEGLIGIBLE_SHARE = 1e-13
+# The features of all rows are stored up to this many numbers (256 MB), and otherwise computed when needed.
+_MAX_STORED_ENTRIES = 2**25
 
 
 def default_points(n_rows: int) -> int:
-    """The number of inducing points for so many rows.
+    """The number of inducing points for this many rows.
 
     Examples
     --------
@@ -75,7 +73,7 @@ def default_points(n_rows: int) -> int:
     >>> default_points(10_000), default_points(10**7)
     (1118, 500)
     """
-    return int(np.clip(math.sqrt(_COST / max(n_rows, 1)), _FEWEST_POINTS, _MOST))
+    return int(np.clip(math.sqrt(_TARGET_COST / max(n_rows, 1)), _MIN_POINTS, _MAX_POINTS))
 
 
 class Inducing(Representation):
@@ -112,7 +110,8 @@ class Inducing(Representation):
 
     def subset(self, rows: NDArray[np.intp]) -> Representation:
         """The same for some of the rows, exact if they are few."""
-        if len(rows) <= _EXACT * self.n_points:
+        # For fewer than two rows per point, an n×n matrix costs less.
+        if len(rows) <= 2 * self.n_points:
             return Dense(self.X[rows])
         return Inducing(self.X[rows], self.points, self.n_points)
 
@@ -131,17 +130,17 @@ class Inducing(Representation):
     def prior(self, kernel: Kernel) -> InducingPrior:
         """f ~ GP(0, k), known through its values at the points."""
         points = self._chosen(kernel) if self.points is None else self.points
-        return InducingPrior(self, InducingFeatures.of(kernel, points, _NEGLIGIBLE))
+        return InducingPrior(self, InducingFeatures.of(kernel, points, _NEGLIGIBLE_SHARE))
 
     def _chosen(self, kernel: Kernel) -> Array:
-        rows, rng = self.X, np.random.default_rng(_SEED)
-        if len(rows) > _CANDIDATES:
-            rows = rows[np.sort(rng.choice(len(rows), _CANDIDATES, replace=False))]
+        rows, rng = self.X, np.random.default_rng(0)
+        if len(rows) > _MAX_CANDIDATES:
+            rows = rows[np.sort(rng.choice(len(rows), _MAX_CANDIDATES, replace=False))]
         index = random_pivots(
             kernel.diagonal(rows),
             lambda some: kernel.cross(rows[some], rows).T,
             self.n_points,
-            tolerance=_NEGLIGIBLE,
+            tolerance=_NEGLIGIBLE_SHARE,
             rng=rng,
         )
         return rows[index]
@@ -199,7 +198,7 @@ class InducingPrior:
 
     def chunks(self) -> Iterator[tuple[slice, Array]]:
         """Some rows at a time, and their features; held, where there is room for those of all rows."""
-        if len(self.X) * self.features.size > _HELD:
+        if len(self.X) * self.features.size > _MAX_STORED_ENTRIES:
             yield from self.features.chunks(self.X)
             return
         yield from self._held

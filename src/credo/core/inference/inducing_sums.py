@@ -20,12 +20,10 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Numbers in the features of the rows that are computed at a time (4 MB, which stay in the cache), and fewest rows.
-_CHUNK, _FEWEST = 2**19, 512
-# Sums are taken in so many groups of chunks, whatever the number of cores: the digits are the same on every machine.
-_GROUPS = 8
-# The ratio of the smallest to the largest pivot of K_uu from which on its inverse is used.
-_WELL_CONDITIONED = 1e-7
+# Features of a chunk of rows, which stay in the cache (4 MB), and the fewest rows of a chunk.
+_CHUNK_ENTRIES, _MIN_CHUNK_ROWS = 2**19, 512
+# Sums are taken in a fixed number of groups of chunks, so that the digits are the same on every machine.
+_N_GROUPS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +98,7 @@ class InducingFeatures:
     def is_well_conditioned(self) -> bool:
         """Whether products with K_uu⁻¹ keep eight digits."""
         pivots = np.square(np.diagonal(self.factor.L))
-        return bool(pivots.min() > _WELL_CONDITIONED * pivots.max())
+        return bool(pivots.min() > 1e-7 * pivots.max())
 
     def __call__(self, rows: Array) -> Array:
         """(n_rows, m)."""
@@ -109,7 +107,7 @@ class InducingFeatures:
 
     def slices(self, rows: Array) -> Iterator[slice]:
         """The rows in parts, whose features take a bounded memory."""
-        size = max(_FEWEST, _CHUNK // self.size)
+        size = max(_MIN_CHUNK_ROWS, _CHUNK_ENTRIES // self.size)
         for start in range(0, len(rows), size):
             yield slice(start, min(start + size, len(rows)))
 
@@ -132,7 +130,7 @@ class InducingFeatures:
                 "without noise"
             )
         slices = list(self.slices(rows))
-        groups = [slices[k::_GROUPS] for k in range(min(_GROUPS, len(slices)))]
+        groups = [slices[k::_N_GROUPS] for k in range(min(_N_GROUPS, len(slices)))]
         # Each thread has chunks of its own, of which nothing is done by one core while the others wait.
         with one_blas_thread():
             parts = parallel_map(lambda group: self._sums(rows, targets, noise, group), groups)

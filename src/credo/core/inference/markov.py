@@ -23,12 +23,10 @@ from credo.kernels.markov import MarkovForm
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Largest number of rows in a chunk, and of numbers in the covariances that are kept for one.
-_CHUNK, _KEPT = 4096, 2**19
-# Gaps are looked up in a table where at most this share of them is distinct, judged by the first few.
-_DISTINCT, _FIRST = 0.25, 4096
-# States of a single block up to this size are held in registers.
-_SMALL = 3
+# Limits of a chunk: rows, and numbers in the covariances stored for it.
+_MAX_CHUNK_ROWS, _CHUNK_ENTRIES = 4096, 2**19
+# Gaps are looked up in a table if at most this share of them is distinct, judged by the first ones.
+_MAX_DISTINCT_SHARE, _SAMPLED_GAPS = 0.25, 4096
 _NO_ROWS = np.empty(0, dtype=np.intp)
 
 
@@ -45,9 +43,9 @@ class Timeline:
     def of(cls, times: Array) -> Timeline:
         # The last leads to a row that isn't there.
         gaps = np.diff(times, prepend=times[:1], append=times[-1:])
-        if len(np.unique(gaps[:_FIRST])) <= _DISTINCT * min(len(gaps), _FIRST):
+        if len(np.unique(gaps[:_SAMPLED_GAPS])) <= _MAX_DISTINCT_SHARE * min(len(gaps), _SAMPLED_GAPS):
             distinct, places = np.unique(gaps, return_inverse=True)
-            if len(distinct) <= _DISTINCT * len(gaps):
+            if len(distinct) <= _MAX_DISTINCT_SHARE * len(gaps):
                 return cls(times, gaps, distinct, places.ravel().astype(np.intp))
         return cls(times, gaps)
 
@@ -95,11 +93,11 @@ class Chain:
         self.starts = np.concatenate([[0], np.cumsum(form.sizes)]).astype(np.intp)
         self.size = int(self.starts[-1])
         term = form.terms[0]
-        # A single block without a polynomial is held in registers, where it is small.
-        self.small = len(form.terms) == 1 and not term.centers and self.size <= _SMALL
+        # A single block of up to three components without a polynomial is held in registers.
+        self.small = len(form.terms) == 1 and not term.centers and self.size <= 3
         # The filter computes the transitions of a single Matérn process itself.
         self.fused = self.small and [part.order for part in term.components] == [self.size]
-        self.step = int(np.clip(_KEPT // self.size**2, 64, _CHUNK))
+        self.step = int(np.clip(_CHUNK_ENTRIES // self.size**2, 64, _MAX_CHUNK_ROWS))
 
     @property
     def n_chunks(self) -> int:

@@ -38,10 +38,9 @@ from credo.likelihoods import Likelihood, Tempered
 
 Array = NDArray[np.float64]
 
-_DEPTH = 6
-# After a growth of the residual by more than this factor, the history is discarded.
-_GROWTH = 1.5
-_SHORTEST, _SHORTER, _LONGER = 0.1, 0.6, 1.2
+_HISTORY_STEPS = 6
+# The history is discarded if the residual grows by more than this factor.
+_MAX_RESIDUAL_GROWTH = 1.5
 
 
 class AndersonAcceleration:
@@ -60,18 +59,18 @@ class AndersonAcceleration:
 
     def __init__(self, damping: float) -> None:
         self.damping = self._largest = damping
-        self._points: deque[Array] = deque(maxlen=_DEPTH)
-        self._residuals: deque[Array] = deque(maxlen=_DEPTH)
+        self._points: deque[Array] = deque(maxlen=_HISTORY_STEPS)
+        self._residuals: deque[Array] = deque(maxlen=_HISTORY_STEPS)
         self._last = np.inf
 
     def step(self, z: Array, residual: Array) -> Array:
         """The next point."""
         size = float(np.linalg.norm(residual))
-        if size > _GROWTH * self._last:
+        if size > _MAX_RESIDUAL_GROWTH * self._last:
             self.restart()
-            self.damping = max(_SHORTEST, _SHORTER * self.damping)
+            self.damping = max(0.1, 0.6 * self.damping)
         else:
-            self.damping = min(self._largest, _LONGER * self.damping)
+            self.damping = min(self._largest, 1.2 * self.damping)
         self._last = size
         self._points.append(z)
         self._residuals.append(residual)
@@ -90,8 +89,6 @@ class AndersonAcceleration:
 
 
 MAX_STEPS = 100
-# At the mode, a full step is less than this share of f.
-_STATIONARY = 1e-4
 NO_MODE = f"the mode was not found within {MAX_STEPS} Newton steps; try a smaller kernel variance or smaller weights"
 
 
@@ -154,10 +151,7 @@ def mode(
 
 
 def _is_small(step: Array, f: Array) -> bool:
-    return bool(np.abs(step).max() <= _STATIONARY * (1.0 + np.abs(f).max()))
-
-
-_GAIN = 1e-10
+    return bool(np.abs(step).max() <= 1e-4 * (1.0 + np.abs(f).max()))
 
 
 def laplace(
@@ -167,7 +161,7 @@ def laplace(
     *,
     weight: Array,
     start: Array | None = None,
-    tolerance: float = _GAIN,
+    tolerance: float = 1e-10,
 ) -> Approximation:
     """The normal distribution around the mode.
 
@@ -225,9 +219,7 @@ _MAX_SWEEPS = 200
 _TOLERANCE = 1e-8
 _DAMPING, _MIN_DAMPING = 0.9, 0.005
 # A step is too long if the next update would change the marginals this many times as much as the last.
-_LARGEST_GROWTH = 2.0
-# Sites whose next update would change a marginal by this many standard deviations diverge and would soon overflow.
-_DIVERGED = 1e6
+_MAX_GROWTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -291,14 +283,15 @@ def ep(
         sweeps += 1
         proposal = mixing.step(here.z, here.update)
         ahead = at(proposal) if proposal[:n].min() >= 0.0 else None
-        if ahead is None or not ahead.change <= _LARGEST_GROWTH * here.change:
+        if ahead is None or not ahead.change <= _MAX_GROWTH * here.change:
             # Oscillating sites need shorter steps; the shortest step is accepted in any case.
             mixing.restart()
             ahead = at(here.z + damping * here.update)
-            while not ahead.change <= _LARGEST_GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
+            while not ahead.change <= _MAX_GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
                 sweeps, damping = sweeps + 1, 0.4 * damping
                 ahead = at(here.z + damping * here.update)
-            if not ahead.change < max(_DIVERGED, here.change):
+            # Sites diverge if an update changes a marginal by a million standard deviations.
+            if not ahead.change < max(1e6, here.change):
                 break
             damping = min(_DAMPING, 1.5 * damping)
         here = ahead
@@ -350,8 +343,6 @@ def _log_evidence(posterior: SitePosterior, y: Array, likelihood: Likelihood) ->
 
 
 _MAX_STEPS = 200
-_LEAST_GAIN = 1e-9
-_SHORTEST_STEP, _ROUNDING = 1e-6, 1e-11
 
 
 @dataclass(frozen=True)
@@ -371,7 +362,7 @@ def vi(
     *,
     weight: Array,
     start: tuple[Array, Array] | None = None,
-    tolerance: float = _LEAST_GAIN,
+    tolerance: float = 1e-9,
 ) -> Approximation:
     """The normal distribution that maximizes the lower bound on ln p(y).
 
@@ -414,9 +405,9 @@ def vi(
         ahead = at(mixing.step(here.z, step))
         if ahead is None or ahead.bound <= here.bound:
             mixing.restart()
-            while size > _SHORTEST_STEP:
+            while size > 1e-6:
                 ahead = at(here.z + size * step)
-                if ahead is not None and ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
+                if ahead is not None and ahead.bound >= here.bound - 1e-11 * abs(here.bound):
                     break
                 size *= 0.5
             else:

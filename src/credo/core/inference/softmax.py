@@ -25,8 +25,6 @@ from credo.core.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
 
-_GAIN = 1e-10
-
 
 @dataclass(frozen=True)
 class SoftmaxGaussian:
@@ -151,7 +149,7 @@ def softmax_laplace(
     *,
     weight: Array,
     start: Array | None = None,
-    tolerance: float = _GAIN,
+    tolerance: float = 1e-10,
 ) -> SoftmaxApproximation:
     """The normal distribution around the mode of all classes' latent functions.
 

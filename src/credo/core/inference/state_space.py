@@ -34,7 +34,7 @@ from credo.kernels.markov import MarkovForm
 Array = NDArray[np.float64]
 
 # Components of a state, whose covariance is kept for some rows at a time.
-LARGEST_STATE = 400
+MAX_STATE_SIZE = 400
 
 
 class StateSpace(Representation):
@@ -137,9 +137,9 @@ class StateSpacePrior:
             form = self.kernel.state_space()
         except NotImplementedError as error:
             raise ValueError(f'method="state_space": {error}') from None
-        if form.size > LARGEST_STATE:
+        if form.size > MAX_STATE_SIZE:
             raise NotPositiveDefiniteError(
-                f"{self.kernel!r} has a state of {form.size} components, more than {LARGEST_STATE}; use longer length "
+                f"{self.kernel!r} has a state of {form.size} components, more than {MAX_STATE_SIZE}; use longer length "
                 'scales of periodic kernels, fewer products, or method="exact"'
             )
         return form

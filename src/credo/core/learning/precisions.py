@@ -39,11 +39,11 @@ from credo.core.learning.integration import gauss_nodes
 
 Array = NDArray[np.float64]
 
-# How far the scan extends beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest, all weights are
+# How far the grid extends beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest, all weights are
 # zero for practical purposes; targets that are exact linear functions of the inputs have ratios near 1e-31.
-_REACH_UP = 23.0
-_REACH_DOWN = 72.0
-_SCAN = 160
+_LOG_MARGIN_ABOVE = 23.0
+_LOG_MARGIN_BELOW = 72.0
+_GRID_POINTS = 160
 
 _PRIOR_MESSAGES = {
     "inner": "converged; the precisions maximize the evidence",
@@ -290,7 +290,7 @@ def _ratio_grid(terms: EvidenceTerms) -> Array:
     if not len(terms.eigenvalues):
         return np.zeros(1)
     low, high = math.log(float(terms.eigenvalues.min())), math.log(float(terms.eigenvalues.max()))
-    return np.linspace(low - _REACH_DOWN, high + _REACH_UP, _SCAN)
+    return np.linspace(low - _LOG_MARGIN_BELOW, high + _LOG_MARGIN_ABOVE, _GRID_POINTS)
 
 
 def _noise_grid(terms: EvidenceTerms) -> Array:
@@ -298,7 +298,7 @@ def _noise_grid(terms: EvidenceTerms) -> Array:
     total = terms.rss + float(terms.projections.sum())
     smallest = max(terms.rss, total * 1e-20, np.finfo(float).tiny)
     low, high = math.log(terms.dof / max(total, smallest)), math.log(terms.dof / smallest)
-    return np.linspace(low - _REACH_UP, high + _REACH_UP, _SCAN)
+    return np.linspace(low - _LOG_MARGIN_ABOVE, high + _LOG_MARGIN_ABOVE, _GRID_POINTS)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from credo.core.linalg.lapack import cholesky_in_place, clear_upper, triangular_
 
 Array = NDArray[np.float64]
 
-# Right-hand sides that are solved for one by one.
-_FEW_COLUMNS = 8
+# Up to this many right-hand sides are solved one by one.
+_MAX_SEPARATE_COLUMNS = 8
 
 
 class Workspace:
@@ -74,7 +74,7 @@ class Workspace:
         L, columns = self.A.T, np.asarray(b, dtype=np.float64)
         if columns.size == 0:
             return columns.copy()
-        if columns.ndim == 2 and columns.shape[1] > _FEW_COLUMNS:
+        if columns.ndim == 2 and columns.shape[1] > _MAX_SEPARATE_COLUMNS:
             solution, _ = lapack.dpotrs(L, columns, lower=1)
             return solution
         # dpotrs would first copy the whole factor into an order that pays for many columns only.
@@ -83,7 +83,7 @@ class Workspace:
 
     def half_solve(self, b: Array, *, transpose: bool = False) -> Array:
         """L⁻¹b, or L⁻ᵀb, from the factor A = LLᵀ, for a vector or the columns of a matrix."""
-        if b.ndim == 1 or b.shape[1] > _FEW_COLUMNS or not b.size:
+        if b.ndim == 1 or b.shape[1] > _MAX_SEPARATE_COLUMNS or not b.size:
             return triangular_solve(self.A.T, b, transpose=transpose)
         # dtrsm would first copy the whole factor into an order that pays for many columns only.
         return np.column_stack([dtrsv(self.A.T, column, lower=1, trans=int(transpose)) for column in b.T])

@@ -18,8 +18,6 @@ from credo.core.estimator import dask_module, example_rows, interval_level, is_d
 from credo.core.notices import on_one_line
 from credo.core.parts.parts import Chunk, LocalParts, Mapped, PartError, Parts, joined
 
-# Partitions that are computed at a time to find one that fails.
-_GROUP = 32
 _TASK = "credo-partition"
 
 
@@ -97,7 +95,8 @@ def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn
     known = re.search(rf"{_TASK}-(\d+)-", str(error))
     if known:
         raise PartError(f"partition {known[1]}: {on_one_line(error)}") from error
-    for first, group in zip(range(0, len(leaves), _GROUP), _groups(leaves, _GROUP), strict=True):
+    # 32 partitions at a time, until one fails.
+    for first, group in zip(range(0, len(leaves), 32), _groups(leaves, 32), strict=True):
         try:
             dask.compute(*group)
         except Exception:

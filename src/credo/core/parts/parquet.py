@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from credo.core.estimator import named, names_for
 
 # Numbers in a chunk, 32 MB.
-_ENTRIES = 4_000_000
+_CHUNK_ENTRIES = 4_000_000
 
 # So that pyarrow reads a row group page by page.
 READING = {"pre_buffer": False, "buffer_size": 2**20}
@@ -50,7 +50,7 @@ class ParquetChunks:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         pq = _pyarrow()
         needed = list(dict.fromkeys([*self.columns, self.target, *([self.weight] if self.weight else [])]))
-        step = max(1024, _ENTRIES // len(needed))
+        step = max(1024, _CHUNK_ENTRIES // len(needed))
         for file in self.files:
             with pq.ParquetFile(file, **READING) as opened:
                 yield from map(self._chunk, record_batches(opened, step, needed))

@@ -35,9 +35,9 @@ from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize
 Array = NDArray[np.float64]
 
 # Sparse tables with more entries (64 MB) are not made dense.
-_DENSE_ENTRIES = 8_000_000
+_MAX_DENSE_ENTRIES = 8_000_000
 # With a larger support, a factorization costs more than passes of coordinate descent.
-LARGEST_SUPPORT = 2000
+MAX_NEWTON_SUPPORT = 2000
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Ridge:
 
     def solve(self, l2: float) -> tuple[Array, float, float]:
         """Coefficients, a bound on the objective's distance from its minimum, and the effective degrees of freedom."""
-        if is_sparse(self.rows.X) and np.prod(self.rows.X.shape) > _DENSE_ENTRIES:
+        if is_sparse(self.rows.X) and np.prod(self.rows.X.shape) > _MAX_DENSE_ENTRIES:
             return self._iterated(l2)
         U, s, V = self._svd if l2 > 0 else self._least_squares
         w = V @ (s / (s * s + l2) * (U.T @ self.rows.target))
@@ -102,7 +102,7 @@ def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int
     """
     w = w.copy()
     active = np.flatnonzero(w)
-    if not 0 < len(active) <= LARGEST_SUPPORT:
+    if not 0 < len(active) <= MAX_NEWTON_SUPPORT:
         return w
     K, factor = rows.part(active).gram(), None
     K[np.diag_indices_from(K)] += l2
@@ -219,7 +219,7 @@ def polish(rows: Rows, solution: Solution, *, l1: float, l2: float) -> Solution:
     sign leaves the support.
     """
     best, active = solution, np.flatnonzero(solution.w)
-    if l1 == 0.0 or not solution.converged or len(active) > LARGEST_SUPPORT:
+    if l1 == 0.0 or not solution.converged or len(active) > MAX_NEWTON_SUPPORT:
         return solution
     # Each round removes a coefficient, or reduces the rounding error of the round before.
     for _ in range(8):

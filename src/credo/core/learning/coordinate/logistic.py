@@ -129,17 +129,17 @@ class Labels:
 
 Indices = NDArray[np.intp]
 
-# The most passes of coordinate descent in one step.
+# Passes of coordinate descent in one step.
 _MAX_PASSES = 1000
 # The order of the largest common Gram matrix of several classes.
-_PAIRS = 1000
+_MAX_GRAM_ORDER = 1000
 
 
 def groups(n_scores: int, shape: tuple[int, int]) -> list[Indices]:
     """The classes in groups that take a step together: all of them if memory allows."""
     n_samples, n_features = shape
     # The Gram matrix is made from a matrix of at most 160 MB.
-    together = min(_PAIRS, 20_000_000 // n_samples) // max(n_features, 1)
+    together = min(_MAX_GRAM_ORDER, 20_000_000 // n_samples) // max(n_features, 1)
     return np.array_split(np.arange(n_scores), -(-n_scores // max(together, 1)))
 
 
@@ -234,7 +234,7 @@ def _decrements(p: Array, residual: Array, floor: Array) -> Array:
 
 
 # The quadratic model is solved to at least this fraction of the current gap.
-_FINEST_SHARE = 1e-10
+_MIN_GAP_SHARE = 1e-10
 
 
 @dataclass
@@ -302,12 +302,12 @@ class _Solver:
             known, working = working, self._working(gap, candidates, working, l1)
             if gap.value > 0.5 * before and len(working) <= len(known):
                 # The gap hardly decreases, though the working set hasn't grown: solve the quadratic models better.
-                inner = max(0.1 * inner, _FINEST_SHARE)
+                inner = max(0.1 * inner, _MIN_GAP_SHARE)
             before = gap.value
             if not self._newton_step(working, l1, inner * gap.value):
-                if inner == _FINEST_SHARE:
+                if inner == _MIN_GAP_SHARE:
                     break
-                inner = _FINEST_SHARE
+                inner = _MIN_GAP_SHARE
         return gap.value, step
 
     def _support(self) -> Indices:
