@@ -14,7 +14,7 @@ in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarni
 inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`, validation of
 tables; `require_no_missing`, `missing_to_nan`, `check_labels` and `encode_labels`, validation of targets;
 `merge_equal_rows`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
-validation for functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an
+validation for functions; `named`, `named_by` and `names_for`, feature names for arrays; `evidence_base`, what an
 evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks
 of arguments and of fitted state.
 

@@ -113,7 +113,7 @@ class Regressor(RegressorMixin, Estimator):
     ) -> tuple[Any, Array, Array | None]:
         """X, y and weights as finite float64 arrays; rows of weight zero are dropped.
 
-        To every estimator a row of weight k is the same as k copies of the row.
+        A row of weight k is equivalent to k copies of the row.
         """
         rows: Any
         target: Any
@@ -134,7 +134,7 @@ class Regressor(RegressorMixin, Estimator):
 
     @staticmethod
     def _reject_text_targets(y: Any) -> None:
-        """Raise an error if the targets are text, which names the first and suggests a classifier."""
+        """Raise an error if the targets are text; it names the first and suggests a classifier."""
         values = np.asarray(y) if np.ndim(y) == 1 else np.empty(0)
         if values.dtype.kind not in "OU":
             return

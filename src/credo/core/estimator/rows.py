@@ -183,7 +183,7 @@ def require_no_missing(y: Any) -> Any:
 def missing_to_nan(y: Any, *, name: str = "y") -> Any:
     """y with NaN in place of None, pandas' NA and the like.
 
-    Anything else that isn't a number is returned unchanged, for scikit-learn's validation to say what is wrong.
+    Anything else that isn't a number is returned unchanged; scikit-learn's validation rejects it.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def _kinds(table: Any) -> Iterator[tuple[str, str | None]]:
     Lists and columns of objects are judged by their first row.
     """
     if nw.dependencies.is_pandas_dataframe(table) and all(map(_is_number, table.dtypes.unique())):
-        # A wide table has thousands of columns, and pandas is slow to access each.
+        # Accessing each of thousands of columns is slow in pandas.
         return
     if nw.dependencies.is_into_dataframe(table):
         for series in nw.from_native(table, eager_only=True).iter_columns():

@@ -2,7 +2,7 @@
 
 With C = LLᵀ the covariance of a block, the last entry of L⁻¹b is what b has beyond its prediction from the others, in
 units of the conditional standard deviation L_qq. Several blocks are factored at once, one in each lane of the vector
-instructions, since rows of thirty numbers are too short for them.
+instructions, because rows of thirty numbers are too short for these.
 """
 
 import math
@@ -16,7 +16,7 @@ LANES = 8
 # A conditional variance is at least this share of the variance.
 _MIN_VARIANCE_SHARE = 1e-12
 _FAST = {"contract", "nsz"}
-# Where sums may be taken in any order.
+# Sums may be taken in any order.
 _SUMS = {"contract", "nsz", "reassoc"}
 
 

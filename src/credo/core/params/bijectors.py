@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit
 
 Array = NDArray[np.float64]
 
-# Where positive values saturate: short of float64's own limits, so that products have some room left.
+# Positive values saturate short of float64's limits, which leaves some room for products.
 _MIN_POSITIVE, _MAX_POSITIVE = 1e-299, 1e299
 _LOG_MAX_POSITIVE = float(np.log(_MAX_POSITIVE))
 _POSITIVE = f"positive (between {_MIN_POSITIVE:g} and {_MAX_POSITIVE:g})"

@@ -7,11 +7,11 @@
 
 - chunks, `fit(chunks)`: an iterable of tuples (X, y) or (X, y, weight), or a function that returns one. An iterator is
   enough for models that read the rows once; `LogisticRegression` reads them once for each Newton step, and
-  `GPRegressor` twice. Models that would read them more than 20 times say that they don't fit from parts.
+  `GPRegressor` twice. Models that would read them more than 20 times raise an error.
 - Dask arrays or frames, `fit(X, y)`, with the same partitions in both: computed by the current Dask client if there is
   one. The fitted model is an ordinary one.
 
-Both are `Parts`, whose `map_reduce(function, merge)` is the only way to the rows; every statistic goes through it. A
+Both are `Parts`, whose `map_reduce(function, merge)` computes every statistic of the rows. A
 part that can't be used raises a `PartError`, which names it.
 
 >>> import numpy as np

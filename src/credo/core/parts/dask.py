@@ -1,9 +1,4 @@
-"""Partitions of Dask arrays and frames: a task for each and a tree of merges, which Dask schedules and repeats.
-
-Which arguments of `fit` are a table in parts.
-
-Predictive distributions for Dask arrays and frames, one partition at a time.
-"""
+"""Fits to Dask arrays and frames, by a task for each partition and a tree of merges; and predictions for them."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ _TASK = "credo-partition"
 
 
 class DaskParts(Parts):
-    """Partitions of Dask collections, computed where the current client says, or else by Dask's own threads.
+    """Partitions of Dask collections, computed by the current client, or else by Dask's threads.
 
     Examples
     --------
@@ -91,7 +86,7 @@ def _groups(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn:
-    """Raise an error that names the partition which fails: the one that the error names, or else by computing them."""
+    """Raise an error that names the failing partition, from the error itself or by computing the partitions."""
     known = re.search(rf"{_TASK}-(\d+)-", str(error))
     if known:
         raise PartError(f"partition {known[1]}: {on_one_line(error)}") from error
@@ -111,7 +106,7 @@ def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn
 
 
 def _aligned(values: Any, X: Any, name: str) -> list[Any]:
-    """The partitions of the values, as those of X as far as sizes are known before the computation."""
+    """The partitions of the values, split like those of X if sizes are known before the computation."""
     sizes: tuple[float, ...] = (np.nan,) if hasattr(X, "columns") else X.chunks[0]
     known = not np.isnan(sizes).any()
     if not is_dask(values):
@@ -184,7 +179,7 @@ def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
 def predict(model: Any, X: Any, *, level: float = 0.95) -> Any:
     """Means, standard deviations and intervals for the rows of a Dask array or frame.
 
-    Nothing is computed until the result is, as by `to_parquet`; then each partition is predicted where it is.
+    Computation is lazy, until for example `to_parquet`; each partition is then predicted where it is stored.
 
     Parameters
     ----------

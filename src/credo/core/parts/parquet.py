@@ -1,4 +1,4 @@
-"""Parquet files as chunks of rows, of which one is in memory at a time."""
+"""Parquet files as chunks of rows, with one chunk in memory at a time."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def read_parquet(
 
 
 def record_batches(opened: Any, n_rows: int, columns: Sequence[str]) -> Iterator[Any]:
-    """Batches of at most so many rows from an open file; of one row group at a time, because pyarrow keeps them all.
+    """Batches of at most `n_rows` rows from an open file, one row group at a time, because pyarrow keeps them all.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _files(path: Source | Sequence[Source]) -> list[Path]:
 
 
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
-    """A column of a batch as floats, NaN where a value is missing."""
+    """A column of a batch as floats, NaN for missing values."""
     try:
         return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False))
     except Exception:

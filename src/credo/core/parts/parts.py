@@ -1,7 +1,4 @@
-"""Tables that come in parts: chunks of an iterable, or partitions of Dask collections, behind one `map_reduce`.
-
-A random sample of the rows of a table in parts, in one pass.
-"""
+"""Tables in parts, chunks of an iterable or partitions of Dask collections, with one `map_reduce`; and row samples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Centred, weighted rows and their triangular factor, √w [X − x̄, y − ȳ] = Q R, computed block by block.
-
-A table reduced to what linear regression needs of it, in a form that can be merged.
+"""A table reduced to what linear regression needs: means and a triangular factor, computed block by block.
 
     √w (Z − 1 z̄ᵀ) = Q R,    Z = [X, y]
 
@@ -116,7 +114,7 @@ def qr_factor(A: Array) -> Array:
 
 @dataclass(frozen=True)
 class RowSummary:
-    """What linear regression, ridge regression, the lasso or a choice of columns needs to know of a table.
+    """What linear regression, ridge regression, the lasso and selection of columns need to know about a table.
 
     Made by `credo.summarize`, joined by `merge`, and fitted by the `fit_summary` method of `LinearRegression`, `Ridge`,
     `BayesianLinearRegression`, `Lasso`, `ElasticNet` and `SpikeSlabRegressor`.
@@ -128,12 +126,12 @@ class RowSummary:
     mean : array of shape (n_features + 1,)
         z̄, the mean row.
     mean_correction : array of shape (n_features + 1,)
-        What rounding has taken from the mean, so that merging costs no digits where columns have a large offset.
+        The rounding error of the mean, so that merging loses no digits if columns have a large offset.
     weight : float
         Sum of the sample weights, that is, the number of observations.
     n_rows : int
     centered : bool
-        False where R is that of the rows themselves, not of their differences from the mean.
+        False if R is that of the rows themselves, not of their differences from the mean.
     feature_names : tuple of str or None
 
     Examples
@@ -209,7 +207,7 @@ class RowSummary:
 
 
 def summarize(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RowSummary:
-    """Reduce a table to what `LinearRegression`, `Ridge`, `Lasso` and other linear models need to know of it.
+    """Reduce a table to what `LinearRegression`, `Ridge`, `Lasso` and other linear models need to know about it.
 
     Summaries of parts of a table, wherever they were computed, can be merged; `fit_summary` of each of these models
     then gives the fit to all rows. So one pass over a table that doesn't fit into memory serves several models.
@@ -301,7 +299,7 @@ def row_summary(X: Any, y: Array, weight: Array | None) -> RowSummary:
 
 
 def _in_blocks(X: Any, y: Array, weight: Array | None) -> RowSummary:
-    """The summary of sparse rows, of which some are made dense at a time."""
+    """The summary of sparse rows, made dense a block at a time."""
     n_samples, n_features = X.shape
     step = max(4 * n_features, BLOCK_ENTRIES // n_features)
     blocks = [slice(start, start + step) for start in range(0, n_samples, step)]
@@ -312,7 +310,7 @@ def _in_blocks(X: Any, y: Array, weight: Array | None) -> RowSummary:
 
 
 def reduced(factor: Array) -> Array:
-    """The factor, triangular where it has more rows than there are features.
+    """The factor, triangular if it has more rows than there are features.
 
     Examples
     --------
