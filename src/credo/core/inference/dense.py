@@ -1,10 +1,7 @@
 """The exact representation: every covariance between the training rows, in one n×n matrix.
 
-Exact conditioning of a Gaussian process on targets with Gaussian noise.
-
-C = K + Σ is filled, factored and inverted in one triangle of one matrix; `flat_mean` has the equations.
-
-A latent Gaussian times one Gaussian site for each row, with dense matrices.
+Given targets with Gaussian noise, C = K + Σ is filled, factored and inverted in one triangle of one matrix;
+`protocols` has the equations. Given one Gaussian site for each row,
 
     q(f) ∝ N(f | 0, K) Πᵢ exp(−½ τᵢ fᵢ² + νᵢ fᵢ) = N(f | μ, Σ)
     Σ = (K⁻¹ + T)⁻¹,    B = I + T^½ K T^½,    R = (K + T⁻¹)⁻¹ = T^½ B⁻¹ T^½,    μ = K a,    a = ν − Tμ
@@ -43,7 +40,7 @@ _BLOCK_ENTRIES = 2**23
 class Dense(Representation):
     """All covariances between the rows of X: O(n³) time, and the memory of one n×n matrix.
 
-    Matrices that posteriors no longer need are used again, so that a search doesn't allocate one in each evaluation.
+    Matrices that posteriors no longer need are reused, so that a search doesn't allocate one in each evaluation.
 
     Examples
     --------
@@ -93,7 +90,7 @@ class Dense(Representation):
             return Workspace(len(self.X))
 
     def release(self, workspace: Workspace) -> None:
-        """Take memory back."""
+        """Return memory that is no longer needed."""
         self._unused.append(workspace)
 
 
@@ -160,8 +157,8 @@ UNDETERMINED = 1e-9
 class DensePosterior:
     """f given targets with Gaussian noise; see `ObservedPosterior` for what the methods give.
 
-    C is factored when first needed. `gradient` replaces the factor by the inverse in the same memory; C is
-    factored again if something else is needed afterwards.
+    C is factored when first needed. `gradient` overwrites the factor by the inverse; if something else is needed
+    afterwards, C is factored again.
     """
 
     def __init__(
@@ -184,7 +181,7 @@ class DensePosterior:
             self.prior.representation.release(workspace)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With a copy of the factor, if there is one: its memory will be used again."""
+        """With a copy of the factor, if there is one, because its memory is reused."""
         if self._workspace is None and "_factor" not in vars(self):
             return vars(self)
         factor = Factor(self._factor.L.copy(order="F"), jitter=self.jitter)
@@ -197,7 +194,7 @@ class DensePosterior:
 
     @property
     def variance(self) -> Array:
-        """N − N(C⁻¹ − GGᵀ)N, with less cost than at new rows."""
+        """N − N(C⁻¹ − GGᵀ)N, cheaper than at new rows."""
         noise = self.noise + self.jitter
         return np.maximum(noise - noise**2 * self._diagonals()[1], 0.0)
 
@@ -213,7 +210,7 @@ class DensePosterior:
     @cached_property
     def log_evidence(self) -> float:
         if "_factor" not in vars(self):
-            # Before anything else, so that a fit reaches the factorization directly.
+            # First, so that a fit reaches the factorization directly.
             self._factored()
         return self._mean.log_evidence(self.logdet)
 
@@ -282,7 +279,7 @@ class DensePosterior:
             solved = solved + self._mean.basis @ uncertain
             by_basis = by_basis + 2 * by_variance * uncertain
         by_cross = by_cross - 2 * by_variance * self._factor.half_solve(solved, transpose=True)
-        # The means on offer are affine in x, so that a difference over one unit is their derivative.
+        # The mean functions are affine in x, so a difference over one unit is their derivative.
         corners = self.basis(np.vstack([row, row + np.eye(len(row))]))
         rows = np.vstack([self.prior.X, other])
         slope = input_gradient(self.prior.kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
@@ -317,7 +314,7 @@ class DensePosterior:
         positive_integer("n", n)
         positive_integer("n_features", n_features)
         prior = prior_paths(self.prior.kernel, self.prior.X, self.basis, n, n_features, rng)
-        # The jitter is noise like any other.
+        # The jitter counts as noise.
         errors = np.sqrt(self.noise + self.jitter)[:, None] * rng.standard_normal((len(self.Y), n))
         misfit = self._factor.half_solve(self.Y[:, :1] - prior(self.prior.X).T - errors)
         mean = FlatMean.of(misfit, self._mean.basis)
@@ -335,13 +332,13 @@ class DensePosterior:
 
     @property
     def _solver(self) -> Workspace | Factor:
-        """What solves with L: a factor that there is, or else the workspace, which is cheaper to make."""
+        """What solves with L: the factor if it exists, or else the workspace, which is cheaper to make."""
         return self._factor if "_factor" in vars(self) else self._factored()
 
     @cached_property
     def _factor(self) -> Factor:
         workspace = self._factored()
-        # Means are solved for first, so that their last digits don't depend on what is asked for first.
+        # Means are solved for first, so that their last digits don't depend on the order of requests.
         assert self.alpha is not None
         return workspace.as_factor()
 
@@ -362,7 +359,7 @@ class DensePosterior:
         np.einsum("ii->i", C)[...] += self.noise
 
     def _roots(self, cross: Array, H: Array) -> tuple[Array, Array]:
-        """L⁻¹k for each new row, and a root of what the mean's coefficients add to the covariance."""
+        """L⁻¹k for each new row, and a root of the covariance due to the mean's coefficients."""
         half = self._factor.half_solve(cross.T)
         return half, self._mean.uncertainty(H, half)
 
@@ -402,7 +399,7 @@ class DenseSites:
 
     @cached_property
     def variance(self) -> Array:
-        """(1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² where a site's precision is too small for that."""
+        """(1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² if a site's precision is too small for that."""
         K = self.prior.gram
         prior = np.diagonal(K)
         # Below this share of the prior variance, 1 − (B⁻¹)ᵢᵢ has lost the digits of τΣ.
@@ -473,7 +470,7 @@ class DenseSites:
 
     @cached_property
     def _factor(self) -> Factor:
-        """Of B."""
+        """The factor of B."""
         B = self.prior.gram * self._root
         B *= self._root[:, None]
         B.flat[:: len(B) + 1] += 1.0

@@ -1,7 +1,7 @@
-"""The features of inducing points, and sums over rows that are all a posterior needs of its data.
+"""The features of inducing points, and the sums over rows that a posterior needs.
 
-ψ(x) = L⁻¹k(Z, x) with K_uu = LLᵀ; see `inducing`. The sums are taken over rows in any order and in any parts, so that
-rows needn't fit into memory or be in one place.
+ψ(x) = L⁻¹k(Z, x) with K_uu = LLᵀ; see `inducing`. The sums can be taken over rows in any order and in parts, so that
+rows needn't fit into memory or be on one machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _N_GROUPS = 8
 class InducingSummary:
     """Sums over rows with targets and mean columns b = (y, h), features ψ, residual variances e and noise λ.
 
-    n, Σψψᵀ/λ, Σψbᵀ/λ, Σbbᵀ/λ, Σ ln λ and Σe/λ. Of the matrix Σψψᵀ/λ only the lower triangle is kept.
+    n, Σψψᵀ/λ, Σψbᵀ/λ, Σbbᵀ/λ, Σ ln λ and Σe/λ. Only the lower triangle of Σψψᵀ/λ is stored.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class InducingFeatures:
 
     @classmethod
     def of(cls, kernel: Kernel, points: Array, tolerance: float = 1e-10) -> InducingFeatures:
-        """Without points that the others leave less than this share of the variance, such as repeated ones."""
+        """Without points that the others determine up to this share of the variance, such as repeated ones."""
         index, factor = pivoted_factor(kernel.gram(points), tolerance)
         return cls(kernel, np.ascontiguousarray(points[index]), factor)
 
@@ -131,7 +131,7 @@ class InducingFeatures:
             )
         slices = list(self.slices(rows))
         groups = [slices[k::_N_GROUPS] for k in range(min(_N_GROUPS, len(slices)))]
-        # Each thread has chunks of its own, of which nothing is done by one core while the others wait.
+        # Each thread works on its own chunks, so that no core waits for another.
         with one_blas_thread():
             parts = parallel_map(lambda group: self._sums(rows, targets, noise, group), groups)
         gram, cross, residual = parts[0]

@@ -1,10 +1,8 @@
 """The Kalman filter and smoother of a kernel in state-space form, over rows sorted in time.
 
-Rows are taken in chunks. The filter keeps the state before each chunk, and the smoother runs from the last chunk to the
-first, filtering each once more: memory is that of a few numbers per row and of one chunk's states. New rows are rows
-without data among those of their chunk, so that a prediction costs one chunk and not the whole series.
-
-The two passes over all rows of a chain, forward and backward, and predictions between the rows.
+Rows are taken in chunks. The filter stores the state before each chunk, and the smoother runs from the last chunk to
+the first, filtering each chunk again: memory is a few numbers per row and the states of one chunk. New rows are
+inserted into their chunk as rows without data, so that a prediction costs one chunk and not the whole series.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ class Timeline:
 
     @classmethod
     def of(cls, times: Array) -> Timeline:
-        # The last leads to a row that isn't there.
+        # The last gap leads to a row that doesn't exist.
         gaps = np.diff(times, prepend=times[:1], append=times[-1:])
         if len(np.unique(gaps[:_SAMPLED_GAPS])) <= _MAX_DISTINCT_SHARE * min(len(gaps), _SAMPLED_GAPS):
             distinct, places = np.unique(gaps, return_inverse=True)
@@ -61,7 +59,7 @@ class Timeline:
 class Stretch:
     """Rows that follow each other: their transitions, with one more that leads to the row after them.
 
-    A and Q are empty where the filter computes them on the way.
+    A and Q are empty if the filter computes them itself.
     """
 
     form: MarkovForm
@@ -116,7 +114,7 @@ class Chain:
 
     @cached_property
     def _whole(self) -> Stretch:
-        """The transitions of all rows, where they are few."""
+        """The transitions of all rows, if there are few."""
         line = self.timeline
         A, Q = self.form.transitions(line.gaps)
         A[0], Q[0] = 0.0, self.form.covariance()
@@ -173,7 +171,7 @@ class Chain:
     def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, before: Before | None = None) -> FilteredRows:
         """Filter a stretch of rows; m and S are moved to its end.
 
-        The states before every few rows are stored in `before`, or all of them are kept.
+        The states before every few rows are stored in `before`, or all of them in the result.
         """
         n, size, count = len(part), self.size, data.Z.shape[1]
         kept_n = n if before is None else 0
@@ -216,7 +214,7 @@ class Chain:
 
     @property
     def _zeros(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Tuples of zeros of the size of a state and of its covariance, which tell compiled code the size."""
+        """Tuples of zeros of the size of a state and of its covariance, which give compiled code the size."""
         return (0.0,) * self.size, (0.0,) * self.size**2
 
     def multiply(self, v: Array) -> Array:
@@ -243,7 +241,7 @@ class Data:
     b: Array
 
     def __post_init__(self) -> None:
-        # Compiled loops are made for this layout alone; for read-only arrays they would be compiled once more.
+        # Loops are compiled for this layout only; for read-only arrays they would be compiled again.
         for name in ("Z", "a", "b"):
             object.__setattr__(self, name, np.require(getattr(self, name), requirements=["C", "W"]))
 
@@ -277,7 +275,7 @@ class Before:
 
 @dataclass(frozen=True, eq=False)
 class FilteredRows:
-    """What the filter gives: e for each row, or e√q where states aren't kept, q, predicted states, and Σ ln q."""
+    """The filter's output: e for each row, or e√q if states aren't stored, q, predicted states, and Σ ln q."""
 
     A: Array
     Q: Array
@@ -298,7 +296,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """C⁻¹z, the diagonal of C⁻¹, mean and variance of f, and where they are kept the vectors Nk, for each row."""
+    """C⁻¹z, the diagonal of C⁻¹, mean and variance of f, and the vectors Nk if they are stored, for each row."""
 
     alpha: Array
     inverse: Array
@@ -327,7 +325,7 @@ class Slopes:
     @classmethod
     def zero(cls, form: MarkovForm) -> Slopes:
         size = int((form.sizes**2).sum())
-        # Few kernels change P, and for the others nothing is added up.
+        # Few kernels change P; for the others nothing is summed.
         changes = any(True for term in form.terms for _ in term.covariances())
         return cls(np.zeros(size), np.zeros(size), np.zeros(size * changes), np.zeros(len(form.sizes)))
 
@@ -456,7 +454,7 @@ class Smoothed:
 
 @dataclass(frozen=True, eq=False)
 class _Visit:
-    """A chunk with new rows: which rows are new, and where they are among the times that were asked for."""
+    """A chunk with new rows: which rows are new, and their positions among the requested times."""
 
     part: Stretch
     data: Data
@@ -467,7 +465,7 @@ class _Visit:
 
 
 def filtered(chain: Chain, data: Data) -> Filtered:
-    """The filter over all rows: at once where compiled code does it all, else chunk by chunk."""
+    """The filter over all rows: at once if compiled code can, else chunk by chunk."""
     n, count = data.Z.shape
     m, S = np.zeros((chain.size, count)), np.zeros((chain.size, chain.size))
     before = Before.empty(chain.n_chunks, chain.size, count)
@@ -493,7 +491,7 @@ def _gains(chain: Chain, part: Stretch, kept: FilteredRows) -> Array:
 def _joined(order: Index, gains: Array, rests: Array, phis: Array, n_rows: int | None) -> Array:
     """The covariances from what each time, sorted, has: between all times, or between the first `n_rows` and the rest.
 
-    `order` is where each sorted time is among the times that were asked for.
+    `order` has the position of each sorted time among the requested times.
     """
     n = len(order)
     is_row = np.ones(n, dtype=bool) if n_rows is None else order < n_rows

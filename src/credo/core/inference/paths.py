@@ -97,7 +97,7 @@ class Paths:
         return max(self.features.size, len(self.X))
 
     def _learned(self, rows: Array) -> Array:
-        """What data add to the functions of the prior, beside their mean."""
+        """The correction of the prior's functions by data, apart from the mean."""
         return self.kernel.cross(rows, self.X) @ self.alpha
 
     def corrected(self, alpha: Array, coefficients: Array) -> Paths:

@@ -18,7 +18,7 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# The name is what an estimator's `method` says.
+# By the names of an estimator's `method`.
 REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
     "exact": Dense,
     "state_space": StateSpace,
@@ -39,14 +39,14 @@ _MAX_NEIGHBOR_COLUMNS = 3
 def choose(
     method: str, X: Array, kernel: Kernel, *, allowed: Sequence[str] = tuple(REPRESENTATIONS), purpose: str = ""
 ) -> tuple[str, str]:
-    """The name of the representation, and why "auto" chose it; empty where it is the usual one.
+    """The name of the representation, and why "auto" chose it; empty if it is the usual one.
 
     Parameters
     ----------
     allowed : names of representations
-        Those that can do what is asked for.
+        The ones to choose from.
     purpose : str
-        What that is, for the error message.
+        What needs one of them, for the error message.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def choose(
 
 
 def cost_remark(method: str, X: Array, kernel: Kernel) -> str:
-    """A note where a method takes many times as long as another that is exact as well; empty otherwise.
+    """A note if a method takes many times as long as another exact method; otherwise empty.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def cost_remark(method: str, X: Array, kernel: Kernel) -> str:
 def _relative_cost(X: Array, kernel: Kernel) -> float:
     """How many times as long as a dense matrix a state space takes, on average over the starts of a search.
 
-    Infinite where there is no state-space form.
+    Infinite if there is no state-space form.
     """
     n, n_columns = X.shape
     if n_columns != 1:

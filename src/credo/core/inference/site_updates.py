@@ -1,27 +1,20 @@
-"""Anderson mixing: acceleration of fixed-point iterations z = g(z) by the last few steps.
+"""Laplace's approximation, expectation propagation and variational inference by Gaussian sites.
 
-With residuals r = g(z) − z and their differences ΔR over the last steps, the next point is the one whose residual would
-vanish were g affine (Walker & Ni, 2011): z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
+Laplace: the mode of ln p(y|f) − ½fᵀK⁻¹f and its curvature there, by Newton's method in a = K⁻¹f with a line search
+(Rasmussen & Williams alg. 3.1); the evidence's gradient includes the derivative of the mode (alg. 5.1).
 
-Newton's method for the mode of ln p(y|f) − ½fᵀK⁻¹f, in a = K⁻¹f and f together, with a line search.
+Expectation propagation: every site matches the moments of its tilted distribution. All sites are updated in parallel,
+damped, with Anderson mixing of the last few updates. A row of weight k has one site, for the likelihood to that power:
+k equal sites would be a coarser approximation and converge more slowly. Log-concave likelihoods keep every site's
+precision positive; a precision that would be negative is set to zero, with a note in the message.
 
-Laplace's approximation: the mode of the posterior, and its curvature there.
+Variational inference with a full normal distribution, by natural-gradient steps in its sites. The bound E_q ln p(y|f) −
+KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper & Archambeau, 2009), and a
+step towards those values is one along the natural gradient (Khan & Lin, 2017).
 
-Newton's method in a = K⁻¹f with a line search (Rasmussen & Williams alg. 3.1), and the evidence with its gradient,
-including the derivative of the mode (alg. 5.1).
-
-Expectation propagation: every site matches the moments of its tilted distribution.
-
-All sites are updated in parallel, damped, with Anderson mixing of the last few updates. A row of weight k has one site,
-for the likelihood to that power: k equal sites would be a coarser approximation and converge more slowly. Log-concave
-likelihoods keep every site's precision positive; a precision that would be negative is set to zero, and the message
-says so.
-
-Variational inference with a full normal distribution, by natural-gradient steps in its sites.
-
-The bound E_q ln p(y|f) − KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper &
-Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017). Steps are
-accelerated by Anderson mixing.
+Anderson mixing accelerates fixed-point iterations z = g(z) by the last few steps. With residuals r = g(z) − z and their
+differences ΔR, the next point is the one whose residual would vanish if g were affine (Walker & Ni, 2011):
+z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
 """
 
 from __future__ import annotations
@@ -44,7 +37,7 @@ _MAX_RESIDUAL_GROWTH = 1.5
 
 
 class AndersonAcceleration:
-    """The history of one iteration: steps are damped by β, and more so when residuals grow.
+    """Anderson mixing of one iteration: steps are damped by β, and more so when residuals grow.
 
     Examples
     --------
@@ -83,7 +76,7 @@ class AndersonAcceleration:
         return plain - (dZ + self.damping * dR) @ mix
 
     def restart(self) -> None:
-        """Forget the previous steps."""
+        """Discard the previous steps."""
         self._points.clear()
         self._residuals.clear()
 
@@ -121,7 +114,7 @@ def mode(
     ----------
     log_posterior : callable(f, a) -> float
     newton : callable(f) -> a, f
-        Where a full Newton step from f leads.
+        The end of a full Newton step from f.
     guess : pair of arrays, optional
         a and f, used as the start if their log posterior is higher than that of zero.
     tolerance : float
@@ -142,7 +135,7 @@ def mode(
                 break
             size *= 0.5
         else:
-            # No step increases the log posterior: this is the mode, or rounding errors have spoiled the step.
+            # No step increases the log posterior: this is the mode, or the step is dominated by rounding errors.
             return Mode(a, f, value, n_iter, _is_small(step_f, f))
         a, f, value = a + size * step_a, f + size * step_f, value + gain
         if gain < tolerance:
@@ -218,7 +211,7 @@ _MAX_SWEEPS = 200
 # Largest change of a marginal by the next update, relative to its standard deviation and variance, at convergence.
 _TOLERANCE = 1e-8
 _DAMPING, _MIN_DAMPING = 0.9, 0.005
-# A step is too long if the next update would change the marginals this many times as much as the last.
+# A step is too long if the next update would change the marginals by more than this factor times the last.
 _MAX_GROWTH = 2.0
 
 

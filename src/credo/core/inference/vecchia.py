@@ -1,6 +1,4 @@
-"""An order of rows, and for each row its nearest neighbours among those before it.
-
-Vecchia's approximation: each row given its nearest neighbours among the rows before it.
+"""Vecchia's approximation: each row given its nearest neighbours among the rows before it.
 
     ln p(y) = Σᵢ ln p(yᵢ | y_N(i)),    N(i) the m nearest of the rows before i
 
@@ -41,10 +39,10 @@ _TREE_GROWTH = 1.4
 
 
 def ordered(Z: Array) -> Index:
-    """Row numbers in maximin order (Guinness 2018): each as far as possible from those before it.
+    """Row numbers in maximin order (Guinness 2018): each has the largest distance to those before it.
 
-    Coarse rows come first, so that later ones have neighbours on all sides. Copies of earlier rows come last. In many
-    columns, where an order of all rows would take too long, the rows after some thousands are in random order.
+    Coarse rows come first, so that later ones have neighbours on all sides. Copies of earlier rows come last. With many
+    columns, ordering all rows would take too long, so only the first few thousand are ordered.
     """
     n = len(Z)
     # Leaves of at most 8 rows, of equal sizes; positions that are left over repeat a row and don't count.
@@ -167,7 +165,7 @@ class Vecchia(Representation):
 
     @cached_property
     def neighbors(self) -> tuple[Index, Index]:
-        """The rows of each block, the last of which is the row itself; and how many of the first ones don't count."""
+        """The rows of each block, the last of which is the row itself; and how many of the first don't count."""
         Z = self.X / self.scales
         return earlier_neighbors(Z, ordered(Z), self.n_neighbors)
 
@@ -321,7 +319,7 @@ class VecchiaPosterior:
         return VecchiaPosterior(prior, np.vstack([self.Y, Y]), np.append(self.noise, noise), self.basis)
 
     def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
-        """By Matheron's rule, where the misfit is predicted from the nearest rows; for the first target."""
+        """By Matheron's rule, with the misfit predicted from the nearest rows; for the first target."""
         prior = prior_paths(self.prior.kernel, self._rows.X, self.basis, n, n_features, rng)
         errors = np.sqrt(self.noise)[:, None] * rng.standard_normal((len(self.Y), n))
         # The random features of 1000 rows at a time.
@@ -400,7 +398,7 @@ class Conditionals:
 def _solve(
     kernel: Kernel, X: Array, noise: Array, neighbors: tuple[Index, Index], B: Array, *, solved: bool = False
 ) -> Conditionals:
-    """The conditional distributions of all blocks, some at a time; `solved` for what derivatives need as well."""
+    """The conditional distributions of all blocks, some at a time; `solved` adds what derivatives need."""
     places, unused = neighbors
     (n, size), k = places.shape, B.shape[1]
     n_solved = n if solved else 0
@@ -414,7 +412,7 @@ def _solve(
 
 
 def _chunks(places: Index, n_arrays: int = 1) -> Iterator[slice]:
-    """Parts of the blocks, whose covariances in so many arrays are held at a time."""
+    """Slices of the blocks, such that `n_arrays` arrays of their covariances fit into `_BLOCK_ENTRIES`."""
     size = places.shape[1]
     step = max(1, 2 * _BLOCK_ENTRIES // (n_arrays * size * (size + 1)))
     return (slice(start, min(start + step, len(places))) for start in range(0, len(places), step))
