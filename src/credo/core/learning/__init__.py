@@ -3,7 +3,7 @@
     θ̂ = argmax ln p(y | θ) + ln p(θ),    or    θ⁽ˢ⁾ ~ p(θ | y)
 
 Functions here take numbers and an ``objective(vector) -> value, gradient``, a log density on the unconstrained scale
-that is −∞ where it can't be evaluated; never a model.
+that is −∞ if it can't be evaluated; never a model.
 
 - `maximize_precisions` finds the prior and noise precision of a Gaussian linear model at the global maximum of the
   evidence (`Precisions`), from its `EvidenceTerms`. `log_evidence`, `log_evidence_gradient`, `gamma_posterior` and the

@@ -1,10 +1,8 @@
-"""Passes of coordinate descent, compiled; `tests/reference/coordinate.py` has the same in plain NumPy.
+"""Compiled passes of coordinate descent and sums over sparse matrices.
 
 Each coordinate is set to its own optimum, w_j = S(x_jᵀr + ‖x_j‖² w_j, l1) / (‖x_j‖² + l2), with S the soft threshold
 (Friedman, Hastie & Tibshirani 2010, eq. 5). Every few passes the iterates are extrapolated (Bertrand & Massias 2021),
-and the result is kept where it lowers the objective.
-
-Sums over the entries of a sparse matrix, compiled; `tests/reference/coordinate.py` has the same in plain NumPy.
+and the result is kept if it lowers the objective. `tests/reference/coordinate.py` has the same in plain NumPy.
 """
 
 import numpy as np
@@ -15,7 +13,7 @@ from credo.core.numba import njit
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
-# Of a sparse matrix by columns: entries, their rows, and where each column starts.
+# A sparse matrix by columns: entries, their rows, and the start of each column.
 Matrix = tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]
 
 # Passes between two extrapolations.
@@ -103,7 +101,7 @@ def screen(
             size += abs(w[j])
             square += (l2 * w[j]) * w[j]
     gap = duality_gap(square, inner, size, largest, l1)
-    # Not `max`, so that NaN remains.
+    # Not `max`, to keep NaN.
     if gap < 0.0:
         gap = 0.0
     scale, radius = min(1.0, l1 / largest) if largest > 0.0 else 1.0, np.sqrt(2.0 * gap)
@@ -404,7 +402,7 @@ def row_gram(data: Array, indices: NDArray[np.int32], indptr: NDArray[np.int32],
                 K[indices[a], indices[b]] += data[a] * data[b]
     for i in range(p):
         for j in range(i):
-            # Where the entries of a row aren't sorted by column, part of the sum is in the upper triangle.
+            # If the entries of a row aren't sorted by column, part of the sum is in the upper triangle.
             K[i, j] += K[j, i]
             K[j, i] = K[i, j]
     return K

@@ -1,6 +1,4 @@
-"""Problems that need no coordinate descent: without an ℓ₁ penalty, or with known signs of the coefficients.
-
-Least squares with an ℓ₁ and an ℓ₂ penalty, for one penalty or along a path of them.
+"""Least squares with an ℓ₁ and an ℓ₂ penalty, for one penalty or along a path.
 
     min ½‖y − Xw‖² + l1‖w‖₁ + ½ l2‖w‖²
 
@@ -95,9 +93,9 @@ class Ridge:
 
 
 def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int = 50) -> Array:
-    """Newton steps on the support of w, each up to where the first coefficient changes its sign.
+    """Newton steps on the support of w, each until the first coefficient changes its sign.
 
-    With fixed signs the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used where
+    With fixed signs the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used if
     correlated columns make coordinate descent slow.
     """
     w = w.copy()
@@ -137,7 +135,7 @@ _SLOW_PASSES = 300
 class Solution:
     """The coefficients for one penalty, with the duality gap of the objective above.
 
-    `effective` are the effective degrees of freedom, where they aren't the number of nonzero coefficients.
+    `effective` are the effective degrees of freedom, if they aren't the number of nonzero coefficients.
     """
 
     w: Array

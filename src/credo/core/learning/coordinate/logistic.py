@@ -2,16 +2,14 @@
 
     P(W, b) = Σ_i ω_i (ln Σ_k exp f_ik − f_iy) + l1 Σ|W|,    f = XWᵀ + b
 
-Two classes have one score, that of the second, against zero for the first.
+Two classes have one score, that of the second; that of the first is zero.
 
-Newton steps for the log loss: its second-order expansion in the scores, a quadratic in the coefficients.
+Newton steps minimize the second-order expansion of the log loss in the scores, a quadratic in the coefficients. For one
+class that is weighted least squares (iteratively reweighted least squares), solved on a Gram matrix or on sparse
+columns. For several classes at once the Hessian of row i in its scores is diag(p_i) − p_i p_iᵀ, and the Gram matrix has
+a column for every pair of class and feature.
 
-For one class that is weighted least squares (iteratively reweighted least squares), solved on a Gram matrix or on
-sparse columns. For several classes at once the Hessian of row i in its scores is diag(p_i) − p_i p_iᵀ, and the Gram
-matrix has a column for every pair of class and feature.
-
-Sparse logistic regression: proximal Newton steps on a working set, each a lasso solved by coordinate descent.
-
+Sparse logistic regression takes such proximal Newton steps on a working set, each a lasso solved by coordinate descent.
 A line search makes sure that each step lowers the objective (Lee, Sun & Saunders 2014). All classes take a step
 together or, if there are too many, in groups. The working set is chosen as in `descent`.
 """
@@ -224,7 +222,7 @@ def _intercept_curvature(X: Any, p: Array, omega: Array, floor: Array) -> tuple[
 
 
 def _decrements(p: Array, residual: Array, floor: Array) -> Array:
-    """An upper bound of rᵀH⁻¹r of each row; H⁻¹ is diag(1/p) plus 1/rest if some class isn't in the group."""
+    """An upper bound of rᵀH⁻¹r for each row; H⁻¹ is diag(1/p) plus 1/rest if some class isn't in the group."""
     rest, left = 1.0 - p.sum(axis=1), residual.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = (residual**2 / p).sum(axis=1)
@@ -327,7 +325,7 @@ class _Solver:
     def _newton_step(self, working: Indices, l1: float, target: float) -> bool:
         """One Newton step for each group of classes, on the working set; returns whether any lowered the objective."""
         X, moved = self.rows.X[:, working], False
-        # Dense where sparse storage doesn't pay.
+        # Dense if sparse storage isn't faster.
         if is_sparse(X) and X.shape[0] * X.shape[1] <= 10_000 + 10 * X.nnz:
             X = X.toarray()
         for group in groups(len(self.W), X.shape):
