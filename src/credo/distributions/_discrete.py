@@ -1,13 +1,7 @@
-"""Distributions on finitely many points, whose cdf is a step function.
+"""The Bernoulli, categorical and empirical distributions, on finitely many points: the cdf is a step function.
 
 `points` holds the sorted points of each row, shape (m, n_rows), and `heights` the cdf at them, (m, n_rows) or (m, 1),
 the last of which is exactly one.
-
-The Bernoulli distribution.
-
-The categorical distribution.
-
-The empirical distribution of draws.
 """
 
 from __future__ import annotations
@@ -77,7 +71,7 @@ def choices(probs: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _rank(points: Array, y: Array) -> NDArray[np.intp]:
-    """How many of its row's points each y reaches: a binary search in all rows at once."""
+    """How many points of its row are at most y: a binary search in all rows at once."""
     rows = _rows(points, y)
     low, high = np.zeros(y.shape, dtype=np.intp), np.full(y.shape, len(points), dtype=np.intp)
     for _ in range(len(points).bit_length()):
@@ -322,7 +316,7 @@ class Empirical(Distribution):
     """Equally weighted draws for each row, as from Monte Carlo predictions.
 
     The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman & Fan's type
-    1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is that of this
+    1, not interpolated), so that `quantile(cdf(y))` is y for a draw y. The standard deviation is that of this
     distribution (divided by the number of draws, not one less). The CRPS is exact, from the sorted draws. There is no
     density, hence no `log_prob`; use a mixture of the densities that were drawn from.
 

@@ -1,6 +1,6 @@
-"""Validation of arguments; every error names the argument, the index and the value.
+"""The base class of predictive distributions, and validation of arguments.
 
-The base class of predictive distributions.
+Every error names the argument, the index and the value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.frames import frame
 from credo.core.seeds import generator
 
-# Probabilities that come out of a softmax in single precision sum to one within this.
+# Probabilities from a softmax in single precision sum to one within this.
 SUM_TOLERANCE = 1e-6
 
 
@@ -128,8 +128,8 @@ class Distribution(Immutable, ABC):
     value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole grid.
     Parameters are read-only attributes.
 
-    A distribution is scalar if its parameters are, or if it is one row by its index, as in `dist[0]`: results then have
-    no axis for the rows, and have the shape of y.
+    A distribution is scalar if its parameters are, or if it is a single row such as `dist[0]`: results then have the
+    shape of y, without an axis for the rows.
 
     Examples
     --------
@@ -275,7 +275,7 @@ class Distribution(Immutable, ABC):
     def _tail_index(self) -> Array:
         """The order below which absolute moments exist; infinite for tails like a normal's or lighter.
 
-        For P(|Y| > t) ~ t^(−a) it is a. The CRPS, an integral of squared tails, is finite where it exceeds 1/2.
+        For P(|Y| > t) ~ t^(−a) it is a. The CRPS, an integral of squared tails, is finite if it exceeds 1/2.
         """
         return np.full(len(self), np.inf)
 
@@ -287,7 +287,7 @@ class Distribution(Immutable, ABC):
         raise NotImplementedError
 
     def _widths(self) -> tuple[Array, Array]:
-        """Two lengths for each knot: over which the cdf around it is smooth (zero: a jump), and where its tail ends."""
+        """Two lengths for each knot: over which the cdf is smooth (zero for a jump), and where the tail ends."""
         knots = self._knots()
         return np.zeros(knots.shape), np.zeros(knots.shape)
 

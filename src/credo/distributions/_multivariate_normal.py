@@ -212,7 +212,7 @@ def _regular_factor(cov: Array) -> Factor | None:
         factor = factorize(cov, jitter=0.0, assume_symmetric=True)
     except NotPositiveDefiniteError:
         return None
-    # Rounding lets some singular matrices pass. Two steps of inverse iteration find an eigenvalue that is so small.
+    # Some singular matrices pass because of rounding. Two steps of inverse iteration find such a small eigenvalue.
     std, size = np.sqrt(np.diagonal(cov)), 1.0
     vector = np.random.default_rng(0).standard_normal(len(cov))
     for _ in range(2):
@@ -227,7 +227,7 @@ class _Support:
     """The subspace that supports a normal distribution with covariance C, from the eigenvectors of the correlations.
 
     Correlations, not covariances, so that the units don't decide what is singular. C = S V W Vᵀ S, where S contains the
-    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding errors.
+    standard deviations (one if they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding errors.
     """
 
     scale: Array

@@ -1,7 +1,4 @@
-"""The inverse of distribution functions, for many rows and levels at once.
-
-Gauss–Legendre quadrature over the outcomes of many rows at once, on panels adapted to where their cdfs rise.
-"""
+"""Inverse distribution functions, and Gauss–Legendre quadrature over the outcomes, for many rows at once."""
 
 from __future__ import annotations
 
@@ -26,19 +23,19 @@ class InverseCdf:
     ----------
     tail : callable
         `tail(x, upper)` is 1 − F where `upper`, and F elsewhere; x is of shape (k, n_rows).
-    q, rest : arrays of shape (k, 1)
-        rest is 1 − q, accurate for q near 1.
+    q, complement : arrays of shape (k, 1)
+        complement is 1 − q, accurate for q near 1.
     smooth : array of shape (n_rows,)
-        Where F is smooth, the search may end as soon as F(x) equals q up to rounding. Elsewhere F may jump, and
-        the search ends at exactly the float at which it does.
+        If F is smooth, the search may end as soon as F(x) equals q up to rounding. Otherwise F may jump, and the
+        search ends at exactly the float at which it does.
     """
 
-    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, rest: Array, *, smooth: Bools) -> None:
+    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, complement: Array, *, smooth: Bools) -> None:
         # 1 − F keeps the digits of a smooth upper tail. Jumps are searched in F itself, so that quantile(cdf(y)) is
         # y at a jump.
         self.tail, self.smooth = tail, smooth
         self.upper = (q > 0.5) & smooth
-        self.level = np.where(self.upper, rest, q)
+        self.level = np.where(self.upper, complement, q)
         self.probit = ndtri(self.level)
 
     def between(self, low: Array, high: Array) -> Array:

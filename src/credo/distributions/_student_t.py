@@ -1,7 +1,4 @@
-"""The cdf of Student's t with its tails accurate to rounding error, and its inverse.
-
-Student's t distribution, in its location-scale form.
-"""
+"""Student's t distribution in its location-scale form; its cdf is accurate to rounding error in the tails."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def quantile(q: Array, df: Array) -> Array:
 
 
 def common_df(df: Array) -> Array:
-    """A single df if all rows have the same, as in least squares, so that what depends on it alone is computed once."""
+    """A single df if all rows have the same, as in least squares, so that terms in df are computed once."""
     return df[:1] if (df == df[:1]).all() else df
 
 
@@ -66,7 +63,7 @@ def two_sided(z: Array, df: Array) -> Array:
         central = betainc(0.5, df / 2, rest, out=np.zeros(ratio.shape), where=inner)
         tail = np.where(inner, 1 - central, tail)
         if light.any():
-            # Some ten times slower than betainc.
+            # About ten times slower than betainc.
             betaincc(0.5, df / 2, rest, out=tail, where=light & ~inner)
         if far.any():
             tail = np.where(far, np.exp(-df * np.log(ratio) - log_tail(df)), tail)
@@ -79,7 +76,7 @@ def log_tail(df: Array) -> Array:
 
 
 def gamma_ratio(x: Array) -> Array:
-    """ln Γ(x+1/2) − ln Γ(x); by its asymptotic series where the two would cancel."""
+    """ln Γ(x+1/2) − ln Γ(x); by its asymptotic series if the two would cancel."""
     u = 1 / np.maximum(x, 30.0)
     series = -0.5 * np.log(u) + u * (
         -1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * (17 / 14336 - u**2 * 31 / 18432)))

@@ -93,14 +93,14 @@ class Tabulated:
         beyond = np.maximum(np.maximum((self.points[0] - z) / below, (z - self.points[-1]) / above), 0.0)
         return np.log(self.density[piece]) - (_POWER + 1) * np.log1p(beyond)
 
-    def quantile(self, q: Array, rest: Array) -> Array:
-        """The quantile at q = 1 − rest."""
+    def quantile(self, q: Array, complement: Array) -> Array:
+        """The quantile at q = 1 − complement."""
         (low, below), (high, above) = self._ends
         with np.errstate(all="ignore"):
             left = self.points[0] - below * ((low / q) ** (1 / _POWER) - 1)
-            right = self.points[-1] + above * ((high / rest) ** (1 / _POWER) - 1)
+            right = self.points[-1] + above * ((high / complement) ** (1 / _POWER) - 1)
         inside = np.interp(q, self.heights, self.points)
-        return np.where(q < low, left, np.where(rest < high, right, inside))
+        return np.where(q < low, left, np.where(complement < high, right, inside))
 
     def crps(self, z: Array) -> Array:
         """∫ F² up to z plus ∫ (1 − F)² from z on, by sums over the pieces and closed forms beyond them."""

@@ -1,13 +1,4 @@
-"""Gaussian basis functions around centres.
-
-Smooth steps of each column.
-
-Cosines and sines of each column.
-
-Step functions: indicators of a column below a threshold.
-
-Features computed by a user's function.
-"""
+"""Radial, sigmoid, Fourier and step functions of the columns, and features computed by a user's function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class probabilities averaged over normally distributed log odds.
+"""The Bernoulli likelihood, and class probabilities averaged over normally distributed log odds.
 
     p(y = 1) = ∫ σ(a) N(a | m, v) da                two classes
     p(y = k) = ∫ softmax_k(Cf) N(f | m, Σ) df       more
@@ -6,8 +6,6 @@
 The average is closer to ½ than σ(m): uncertainty about the coefficients makes probabilities less extreme ("moderation",
 MacKay 1992). For two classes the integral is accurate to rounding error; for more, it is a mean over fixed quasi-random
 points.
-
-Two classes, −1 and +1, from one latent value.
 """
 
 from __future__ import annotations
@@ -271,7 +269,7 @@ class Bernoulli(Likelihood):
         return log_ndtr(z), y * r / np.sqrt(width), -r * (z + r) / width
 
     def expected(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
-        """By the trapezoidal rule, where its steps are short compared to how fast ln s bends; to eleven digits."""
+        """By the trapezoidal rule if its steps resolve the curvature of ln s; to eleven digits."""
         y, mean, var = np.broadcast_arrays(y, mean, var)
         found, left = np.empty((3, *y.shape)), np.ones(y.shape, dtype=bool)
         for width, steps, weights in _RULES:
@@ -285,7 +283,7 @@ class Bernoulli(Likelihood):
         return found[0], found[1], found[2]
 
     def log_odds(self, mean: Array, var: Array) -> Array:
-        """ln P(y = +1) − ln P(y = −1) where f ~ N(mean, var), accurate in both tails."""
+        """ln P(y = +1) − ln P(y = −1) for f ~ N(mean, var), accurate in both tails."""
         if self.link == "probit":
             z = mean / np.sqrt(1.0 + var)
             return log_ndtr(z) - log_ndtr(-z)
@@ -294,7 +292,7 @@ class Bernoulli(Likelihood):
         return self.tilted(ones, mean, width)[0] - self.tilted(-ones, mean, width)[0]
 
     def probability(self, mean: Array, var: Array) -> Array:
-        """P(y = +1) where f ~ N(mean, var)."""
+        """P(y = +1) for f ~ N(mean, var)."""
         return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else expected_sigmoid(mean, var)[:, 1]
 
 

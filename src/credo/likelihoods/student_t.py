@@ -19,7 +19,7 @@ from credo.likelihoods._likelihood import Likelihood, expectation
 
 Array = NDArray[np.float64]
 
-# Where ln p bends, in units of √df·scale from y, for the quadrature of expectations.
+# Where ln p is most curved, in units of √df·scale from y, for the quadrature of expectations.
 _LEVELS = 0.5 * 4.0 ** np.arange(15)
 _BREAKPOINTS = np.concatenate([-_LEVELS[::-1], [0.0], _LEVELS])
 # Nodes over ln w of tilted moments, and how far below its largest value the integrand is left out.
@@ -134,7 +134,7 @@ class StudentT(Likelihood):
         if self.df > 2.0:
             beyond = np.append(gammainc(half - 1.0, half * np.exp(edges)), 0.0)
             tail = half / (half - 1.0) * (beyond[:-1] - beyond[1:]) / np.where(mass > 0, mass, 1.0)
-            # What rounding and the rule have left of the variance.
+            # Corrects the variance for rounding and for the error of the rule.
             variances *= (half / (half - 1.0) - mass @ tail) / (core @ variances)
         else:
             tail = np.exp(-edges)

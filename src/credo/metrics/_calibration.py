@@ -1,7 +1,4 @@
-"""Calibration of intervals: coverage, PIT and the calibration curve.
-
-Tests of calibration: whether held-out outcomes differ from the predictive distributions by more than chance.
-"""
+"""Calibration: coverage, PIT, the calibration curve, and tests whether outcomes differ from predictions by chance."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def pit(
 ) -> NDArray[np.float64]:
     """Probability integral transform F(y) of each outcome; uniform if the distributions are calibrated.
 
-    Where F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. The result is then
+    If F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. The result is then
     the mid-PIT ½ (F(y−) + F(y)) or, if `random_state` is given, the randomized PIT (Czado, Gneiting and Held 2009), a
     uniform point of the jump, which is exactly uniform.
 
@@ -279,7 +276,7 @@ def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
 def uniformity(pit: Vector) -> Uniformity:
     """Tests of PIT values against the uniform distribution.
 
-    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its own mean
+    For U uniform on (0, 1), Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its own mean
     has mean 1 and variance 2/n.
     """
     values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)

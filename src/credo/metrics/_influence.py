@@ -1,6 +1,6 @@
-"""How much each input changes a model's predictions; strongly correlated inputs are changed together.
+"""How much each input changes a model's predictions, and trends of residuals along the predictions.
 
-Residuals in groups of neighbouring predictions: what a residual plot shows, and what is said about it.
+Strongly correlated inputs are changed together.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def influence(
 ) -> Influence | None:
     """How much each input changes the predictions; None if these are not finite.
 
-    Values are changed by little, because far from the rows the model extrapolates. Inputs that determine each other,
+    Changes are small, because far from the rows the model extrapolates. Inputs that determine each other,
     such as the parts of a mixture, are changed together.
 
     Parameters
