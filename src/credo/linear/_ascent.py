@@ -120,7 +120,7 @@ def ascend(
             break
         ahead = method.advance(step)
         if ahead is None:
-            # Nothing along a direction of ascent is higher: the last digit is reached.
+            # No point along a direction of ascent is higher: the result is exact up to rounding.
             return replace(end, converged=slope <= _ROUNDING * max(abs(point.value), 1.0))
         point = ahead
     return end
@@ -180,7 +180,7 @@ class _Newton:
         self._before = np.inf
 
     def start_on_subsample(self) -> Array:
-        """The maximum on every tenth row where there are many, else no weights."""
+        """The maximum on every tenth row if there are many rows, else zero weights."""
         whole = self._objective
         every = slice(None, None, _SUBSAMPLING_STEP)
         few = whole.codes[every]
@@ -197,7 +197,7 @@ class _Newton:
 
     def step(self, point: Point, n_iter: int) -> Step:
         step = self._direction(point)
-        # A curvature is used again as long as each step takes λ² down to a tenth.
+        # A curvature is reused as long as each step reduces λ² to a tenth.
         if point.curvature is None and (
             step.slope > 0.1 * self._before or (self._exact and step.slope <= self.goal)
         ):  # fmt: skip
@@ -223,14 +223,14 @@ class _Newton:
         return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0), curvature)
 
     def _has_far_to_go(self, slope: float) -> bool:
-        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs, three."""
+        """Whether an old curvature, at the rate of its last step, needs over three steps, the cost of a new one."""
         known = 0.0 < slope < self._before < np.inf
         return known and bool(np.log(self.goal / slope) < 3 * np.log(slope / self._before))
 
     def _is_collinear(self, step: Step) -> bool:
         H, curvature, objective = step.point.curvature, step.curvature, self._objective
         assert H is not None and curvature is not None
-        # The others leave less than 1e-9 of a column's square.
+        # The other columns explain a column up to 1e-9 of its square.
         if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < 1e-9:
             return True
         diagonal = np.diagonal(H).reshape(objective.shape)
@@ -243,13 +243,13 @@ class _Newton:
 def newton_cg(
     objective: MatrixFreeObjective, *, tol: float, max_iter: int, monitor: Monitor | None
 ) -> Optimum:  # fmt: skip
-    """The maximum by Newton's method where H is too large to store: Hs = g is solved by conjugate gradients."""
+    """The maximum by Newton's method if H is too large to store: Hs = g is solved by conjugate gradients."""
     point = objective.evaluate(objective.start())
     return ascend(objective, point, _NewtonCG(objective, tol), max_iter=max_iter, monitor=monitor)
 
 
 class _NewtonCG:
-    """Steps as accurate as their length deserves (Dembo, Eisenstat & Steihaug 1982)."""
+    """Steps more accurate as they get shorter (Dembo, Eisenstat & Steihaug 1982)."""
 
     def __init__(self, objective: MatrixFreeObjective, tol: float) -> None:
         self.goal = tol**2 * objective.mean_weight
@@ -295,7 +295,7 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Arr
 def steepest_ascent(
     objective: Objective, *, tol: float, max_iter: int, monitor: Monitor | None
 ) -> tuple[Optimum, list[Point]]:  # fmt: skip
-    """The maximum by steps D⁻¹g, and all points on the way.
+    """The maximum by steps D⁻¹g, and all points visited.
 
     D is the diagonal of the curvature at the start, that is, of the variances of the columns: steepest ascent on
     columns of one scale.
@@ -354,14 +354,14 @@ _VANISHED_SHARE = 1e-7
 
 
 class SeparationMonitor:
-    """Follows the steps of an ascent, and says so when there is certainly no maximum.
+    """Watches the steps of an ascent, and reports if there is no maximum.
 
-    Not `exact`: without the linear program, which needs all rows; the rows of the objective are then a sample.
+    Without `exact`, no linear program is solved, which would need all rows: those of the objective are a sample.
     """
 
     def __init__(self, *, exact: bool = True) -> None:
         self._exact, self._decided = exact, False
-        # The step at which the classes were found to be separable; the ascent goes on until it has separated them.
+        # The step at which the classes were found to be separable; the ascent continues until it has separated them.
         self._known: int | None = None
 
     def __call__(self, objective: Objective, point: Point, step: Array, slope: float, n_iter: int) -> str:

@@ -1,4 +1,4 @@
-"""Axes of weighted rows, and the rows that a model keeps."""
+"""Principal axes of weighted rows, and the rows that a model stores."""
 
 from __future__ import annotations
 

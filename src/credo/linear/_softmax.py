@@ -143,7 +143,7 @@ class Objective:
 
     @cached_property
     def _is_near_zero(self) -> bool:
-        """Whether all columns are so near zero that the gradient keeps its digits if rows aren't centred."""
+        """Whether all columns are close enough to zero that the gradient is accurate without centring the rows."""
         if is_sparse(self.X):
             return False
         sample = self.X[:: max(1, len(self.X) // 256)]

@@ -4,8 +4,8 @@
     ln p(y) ≥ E_q ln p(y | Θ) − KL[q ‖ N(0, Λ⁻¹)],    q(Θ) = N(M, P⁻¹)
 
 is highest where E_q of the log posterior's gradient is zero and P is E_q of its curvature (Opper & Archambeau 2009).
-Laplace's approximation takes both at the mode instead; if the classes are nearly separable, the curvature there is far
-too small.
+Laplace's approximation evaluates both at the mode instead; if the classes are nearly separable, the curvature there is
+far too small.
 
 φ is the centred row in the singular basis V of the data, with a 1 for the intercept. An isotropic prior is the same in
 every orthonormal basis; directions outside the span of the rows keep their prior and cancel in the evidence; and P is
@@ -19,7 +19,7 @@ The precision of the weights' prior: integrated out by a few Gaussians, at the m
 The prior of α is one of τ, the standard deviation of the log odds of a typical row: τ² = mean‖x − x̄‖²/α. It has a
 half-Cauchy distribution of scale 3 (log odds of ±3 are probabilities of .05 and .95), so neither the units of the
 columns nor their number matter. Bound and slope at a few α make an interpolating spline, and the Gauss rule of its
-exponential has the α_k and w_k. The same spline without the prior leads to the maximum of the bound.
+exponential gives α_k and w_k. The same spline without the prior gives the maximum of the bound.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ class LogPosterior(Objective):
         """Averages of gradient and curvature by the contrasts' scores; zeros in place of E ln p(y).
 
         p_k = 1/Σ_j exp(f_j − f_k), and p_k p_l = (p_k + p_l)² σ'(f_k − f_l). With exp(f_j − f_k) replaced by the odds
-        of the average of σ(f_j − f_k), and each factor by its average, both are exact where one difference of logits
-        matters, whatever its variance, and where variances are small.
+        of the average of σ(f_j − f_k), and each factor by its average, both are exact if only one difference of logits
+        matters, whatever its variance, and if variances are small.
         """
         C = self.contrasts
         k, l = np.triu_indices(len(C), 1)
@@ -284,7 +284,7 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
     here, n_iter = start, 0
     size = np.sqrt(np.diagonal(start.precision))
     units = np.concatenate([np.outer(size, size)[np.triu_indices(len(size))], size])
-    # The memory of the last six steps takes little beside the matrices then.
+    # With more parameters, storing the last six steps would take much memory.
     mixes = len(size) <= 2_000
     mixing, damping = AndersonAcceleration(1.0), 1.0
     while here.change > tol and n_iter < _MAX_STEPS:
@@ -386,7 +386,7 @@ def maximized_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFit
     profile = _Profile(posterior, float(np.square(data.s).sum()) / data.weight, flat=True)
     profile.explore()
     for _ in range(8):
-        # Between the ends of the grid, where the bound may still rise.
+        # The bound may still rise between the points of the grid.
         if abs(profile.at(profile.top).slope) < 1e-3:
             break
     place = profile.top
@@ -446,7 +446,7 @@ class _Profile:
 
     @property
     def kind(self) -> str:
-        """Whether the bound is highest without any effect."""
+        """Whether the bound is highest without any linear effect."""
         bounds = {u: part.bound for u, part in self._known.items()}
         return "high" if bounds[max(bounds)] >= max(bounds.values()) - 1e-3 else "integrated"
 
@@ -485,7 +485,7 @@ class _Profile:
         return -math.log(math.pi) - float(np.logaddexp(x, -x)), -0.5 * math.tanh(x)
 
     def _between(self, u: float, posterior: LogPosterior) -> Gaussian:
-        """Linear interpolation of the neighbours' means and of what the rows add to their precisions."""
+        """Linear interpolation of the neighbours' means and of their precisions without the prior."""
         below = max((known for known in self._known if known <= u), default=None)
         above = min((known for known in self._known if known >= u), default=None)
         left = self._known[below if below is not None else min(self._known)]

@@ -1,7 +1,4 @@
-"""What a Bayesian linear model learns from the spectrum of its data: precisions, posterior and evidence.
-
-Bayesian linear regression: posterior, predictive and evidence in closed form (Bishop 3.3–3.5).
-"""
+"""Bayesian linear regression: precisions, posterior, predictive and evidence in closed form (Bishop 3.3–3.5)."""
 
 from __future__ import annotations
 
@@ -226,7 +223,7 @@ def _evidence_terms(data: Spectrum, prior_mean: Array) -> EvidenceTerms:
 
 
 def _provisional(data: Spectrum, alpha: float | None) -> Precisions:
-    """Provisional precisions as long as there are too few rows to estimate them."""
+    """Provisional precisions while there are too few rows to estimate them."""
     noise = 1.0 / data.y_square if data.y_square > 0 else 1.0
     return Precisions(
         noise if alpha is None else alpha,
@@ -236,7 +233,7 @@ def _provisional(data: Spectrum, alpha: float | None) -> Precisions:
     )
 
 
-# The prior of the noise variance where that of the coefficients is given; see `credo.core.learning.precisions`.
+# The prior of the noise variance if that of the coefficients is given; see `credo.core.learning.precisions`.
 _TOTAL = "prior 1/(σ² + explained variance)"
 
 
@@ -276,11 +273,11 @@ class BayesianLinearRegression(PosteriorModel):
     coef_, intercept_ : posterior means
     coef_std_, intercept_std_ : posterior standard deviations
     coef_cov_ : posterior covariance of the coefficients, computed on each access
-    prior_precision_, noise_precision_ : α and β, given or estimated; where they are integrated out, the reciprocals of
+    prior_precision_, noise_precision_ : α and β, given or estimated; if they are integrated out, the reciprocals of
         the posterior mean variances of coefficients and noise (with scales of Student-t distributions as variances)
     effective_dof_ : effective number of parameters (γ of Bishop 3.91)
     log_evidence_, evidence_method_ : ln p(y | X) and "exact" (integrals over α/β by quadrature, to about 1e-8)
-    evidence_base_ : what the evidence conditions on; evidences of one base compare
+    evidence_base_ : what the evidence conditions on; only evidences of the same base are comparable
     posterior_ : the posterior in the singular basis of the data, one component for each value of α/β
     result_ : how α and β were found
 
@@ -401,7 +398,7 @@ class BayesianLinearRegression(PosteriorModel):
     ) -> Array:
         """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): the weight of each training target in the prediction at x.
 
-        Averaged over α/β where that is integrated out; the average depends on the targets.
+        Averaged over α/β if that is integrated out; the average then depends on the targets.
 
         With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
 

@@ -1,7 +1,4 @@
-"""What linear models with uncertain coefficients share: confidence intervals and the summary table.
-
-Linear regression by ordinary least squares, with classical standard errors, tests and intervals.
-"""
+"""Linear regression by ordinary least squares, and what linear models with uncertain coefficients share."""
 
 from __future__ import annotations
 
@@ -128,7 +125,7 @@ class PosteriorModel(LinearModel):
         return self.posterior_.covariance(rows)
 
     def _scales(self) -> tuple[Array, float]:
-        """Of a single distribution; those of a mixture are the root mean squares of its components'."""
+        """The scales of a single distribution, or the root mean squares of those of a mixture's components."""
         square = self.posterior_.weights @ self.posterior_.parameters()[1]
         return np.sqrt(square[1:]), float(np.sqrt(square[0]))
 
@@ -317,7 +314,7 @@ class LinearRegression(LinearModel):
         log_variance = -np.inf if exact else float(np.log(2.0 * np.pi * solution.rss / n_observations))
         self.log_likelihood_ = -0.5 * n_observations * (log_variance + 1.0)
         scale = solution.coef_scale()
-        # Also where the noise is zero, a weight that the rows don't determine has an infinite standard error.
+        # Even without noise, a weight that the rows don't determine has an infinite standard error.
         known = np.isfinite(scale)
         self.coef_std_error_ = np.where(known, self.noise_std_ * np.where(known, scale, 1.0), np.inf)
         self.intercept_std_error_ = self.noise_std_ * solution.intercept_scale()
@@ -414,7 +411,7 @@ class LinearRegression(LinearModel):
 
 
 def least_squares(summary: RowSummary, *, center: bool) -> Solution:
-    """The least-squares solution, of smallest norm where there are many.
+    """The least-squares solution, of smallest norm if it isn't unique.
 
         √w [X − x̄, y − ȳ] = Q R,    R = [[R₁, c], [0, ρ]],    R₁ w = c,    RSS = ρ²
 

@@ -87,8 +87,8 @@ class LogisticRegression(LinearClassifier):
     coef_std_error_, intercept_std_error_ : standard errors from the observed information, for alpha=0 and the solver
         "newton" only (for penalized coefficients see `BayesianLogisticRegression`). Infinite for a coefficient that the
         data don't determine, absent if there are too many parameters
-    coef_cov_ : covariance of the coefficients, class by class, where there are standard errors; NaN for a pair of which
-        the data don't determine one
+    coef_cov_ : covariance of the coefficients, class by class, if there are standard errors; NaN for a pair if the data
+        don't determine both
     log_likelihood_ : log likelihood at the estimate
     n_parameters_, n_observations_ : number of parameters, and sum of the sample weights
     path_ : coefficients, intercepts and objective after each step of steepest ascent
@@ -246,14 +246,14 @@ class Maximum:
 
         X − c = Z Vᵀ,    w = V u,    ‖w‖ = ‖u‖
 
-    where V has orthonormal columns. Weights outside of the span change no score, so the penalized maximum has none, and
-    among equal maxima the one without any has the smallest norm.
+    where V has orthonormal columns. Weights outside the span change no score, so they are zero at the penalized maximum
+    and at the maximum of smallest norm.
     """
 
     objective: Objective
     optimum: Optimum
     center: Array
-    # V, and which single weights the rows determine; None where the coordinates are those of X − c.
+    # V, and which single weights the rows determine; None if the coordinates are those of X − c.
     V: Array | None = None
     determined: NDArray[np.bool_] | None = None
 
@@ -431,7 +431,7 @@ def maximize_in_parts(objective: PartsObjective, *, tol: float, max_iter: int) -
     """The maximum by Newton's method, started at that of the sample, if it has one and no class is missing."""
     sample, start = objective.sample, objective.start()
     if np.unique(sample.codes).size == sample.n_classes:
-        # A start needn't have many digits.
+        # A start needn't be accurate.
         near = newton(sample, start=start, tol=1.0, max_iter=20)
         if near.converged and not near.failure and near.point.min_margin <= 0:
             start = near.point.theta
