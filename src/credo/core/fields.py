@@ -7,9 +7,9 @@
 
 A file may hold any state, and compiled code doesn't check its indices. So each field says what it must be: `Axes` the
 shape of an array, whose letters stand for the same length in all fields; `Size` a number that is such a length; `Inner`
-the lengths that a value inside must share; `Places` indices; `Where` any condition, and `Finite`, `Positive`,
-`NonNegative`, `Increasing`, `NotEmpty`, `Probabilities` the usual ones. `If` and `Sometimes` mark what some fits don't
-set.
+the lengths that a value inside must share; `Indices` whole numbers below a length; `Where` any condition, and `Finite`,
+`Positive`, `NonNegative`, `Increasing`, `NotEmpty`, `Probabilities` the usual ones. `If` and `Sometimes` mark what some
+fits don't set.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Places:
+class Indices:
     """Whole numbers from 0 up to, and without, a number or the length which a letter stands for."""
 
     stop: str | int

@@ -120,7 +120,7 @@ class Bernoulli(Distribution):
     def __init__(self, probs: ArrayLike) -> None:
         scalar = valid.are_scalars(probs)
         (probs,) = valid.rows(probs=probs)
-        valid.refuse((probs < 0) | (probs > 1), probs, "probs must be between 0 and 1")
+        valid.reject((probs < 0) | (probs > 1), probs, "probs must be between 0 and 1")
         vars(self).update(_probs=probs, _scalar=scalar)
 
     @property
@@ -152,12 +152,12 @@ class Bernoulli(Distribution):
         return np.where(y < 0, 0.0, np.where(y < 1, 1 - self._probs, 1.0))
 
     def _log_prob(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         with np.errstate(divide="ignore"):
             return np.where(y == 1, np.log(self._probs), np.log1p(-self._probs))
 
     def _crps(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         return np.square(self._probs - y)
 
     def _quantile(self, q: Array) -> Array:
@@ -172,8 +172,8 @@ class Bernoulli(Distribution):
         return np.broadcast_to([[0.0], [1.0]], (2, len(self)))
 
 
-def _refuse_others(y: Array) -> None:
-    valid.refuse((y != 0) & (y != 1), y, "outcomes of a Bernoulli must be 0 or 1; use Categorical for other labels")
+def _reject_others(y: Array) -> None:
+    valid.reject((y != 0) & (y != 1), y, "outcomes of a Bernoulli must be 0 or 1; use Categorical for other labels")
 
 
 class Categorical(Distribution):
@@ -213,7 +213,7 @@ class Categorical(Distribution):
         labels = np.arange(table.shape[1]) if classes is None else np.asarray(classes)
         if labels.shape != (table.shape[1],):
             raise ValueError(f"probs has {table.shape[1]} columns, but classes has the shape {labels.shape}")
-        _refuse_unusable(labels)
+        _reject_unusable(labels)
         vars(self).update(
             _probs=valid.probabilities("probs", table), classes=valid.frozen(labels), _scalar=np.ndim(probs) == 1
         )
@@ -301,10 +301,10 @@ class Categorical(Distribution):
         return self.classes.dtype.kind in "biuf"
 
 
-def _refuse_unusable(labels: NDArray[Any]) -> None:
+def _reject_unusable(labels: NDArray[Any]) -> None:
     """Classes must be distinct, and numbers among them finite."""
     if labels.dtype.kind == "f":
-        valid.refuse(~np.isfinite(labels), labels, "classes must be finite")
+        valid.reject(~np.isfinite(labels), labels, "classes must be finite")
     seen: set[Any] = set()
     for label in labels.tolist():
         if label in seen:
@@ -345,7 +345,7 @@ class Empirical(Distribution):
             raise ValueError(f"draws must have the shape (n_draws, n_rows); got {np.shape(draws)}")
         if len(values) == 0:
             raise ValueError("draws must contain at least one draw")
-        valid.refuse(np.isinf(values), values, "draws must be finite")
+        valid.reject(np.isinf(values), values, "draws must be finite")
         vars(self).update(draws=valid.frozen(values), _scalar=np.ndim(draws) == 1)
 
     @property

@@ -27,7 +27,7 @@ def numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
         array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be real numbers; got {_short(values)}") from None
-    refuse(np.isnan(array), array, f"{name} must not contain NaN")
+    reject(np.isnan(array), array, f"{name} must not contain NaN")
     return array
 
 
@@ -38,7 +38,7 @@ def rows(**columns: ArrayLike) -> list[NDArray[np.float64]]:
         array = np.atleast_1d(numbers(name, values))
         if array.ndim != 1:
             raise ValueError(f"{name} must be a number or one-dimensional; got shape {array.shape}")
-        refuse(np.isinf(array), array, f"{name} must be finite")
+        reject(np.isinf(array), array, f"{name} must be finite")
         arrays.append(array)
     lengths = {array.size for array in arrays} - {1}
     if len(lengths) > 1:
@@ -55,7 +55,7 @@ def are_scalars(*values: ArrayLike) -> bool:
 
 def probabilities(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Non-negative numbers whose last axis sums to one, normalized to do so exactly (up to rounding)."""
-    refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
+    reject((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
     total = values.sum(axis=-1, keepdims=True)
     off = np.abs(total - 1) > SUM_TOLERANCE
     if off.any():
@@ -80,7 +80,7 @@ def count(name: str, value: Any) -> int:
     return int(value)
 
 
-def refuse(bad: NDArray[np.bool_], values: NDArray[Any], message: str) -> None:
+def reject(bad: NDArray[np.bool_], values: NDArray[Any], message: str) -> None:
     """Raise if any value is bad, with the index and value of the first."""
     if not bad.any():
         return
@@ -190,7 +190,7 @@ class Distribution(Immutable, ABC):
         levels = numbers("q", q)
         if levels.ndim > 1:
             raise ValueError(f"q must be a number or one-dimensional; got shape {levels.shape}")
-        refuse((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
+        reject((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
         values = self._quantile(np.atleast_1d(levels))
         return self._unless_scalar(values if levels.ndim else values[:, 0])
 

@@ -58,7 +58,7 @@ class PoissonLogNormal(Distribution):
     def __init__(self, loc: ArrayLike, scale: ArrayLike = 0.0) -> None:
         scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
-        valid.refuse(scale < 0, scale, "scale must not be negative")
+        valid.reject(scale < 0, scale, "scale must not be negative")
         vars(self).update(_loc=loc, _scale=scale, _scalar=scalar)
 
     @property
@@ -104,7 +104,7 @@ class PoissonLogNormal(Distribution):
         return np.where(y > _MAX_COUNT, large, np.where(y >= 0, np.minimum(found, 1.0), 0.0))
 
     def _log_prob(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         scale = np.maximum(self._scale, _MIN_STD)
         # The mode solves y − e^g = (g − loc)/scale²: with u = scale²·e^g, u + ln u is known.
         u = wrightomega(self._loc + y * scale**2 + 2.0 * np.log(scale))
@@ -138,7 +138,7 @@ class PoissonLogNormal(Distribution):
         return total.reshape(shape)
 
     def _crps(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         last = 1.0 + np.maximum(self._quantile(_LEVELS[-1:])[:, 0], y)
         score = [
             self[place[-1] % len(self)]._score(float(y[place]), float(last[place])) for place in np.ndindex(y.shape)
@@ -203,6 +203,6 @@ def _log_joint(g: Array, gap: Array, y: Array, scale: Array) -> Array:
     return y * g - np.exp(np.minimum(g, 700.0)) - gammaln(y + 1.0) + log_normal
 
 
-def _refuse_others(y: Array) -> None:
+def _reject_others(y: Array) -> None:
     bad = (y < 0) | (y != np.floor(y)) | np.isinf(y)
-    valid.refuse(bad, y, "outcomes of a PoissonLogNormal must be counts 0, 1, 2, …")
+    valid.reject(bad, y, "outcomes of a PoissonLogNormal must be counts 0, 1, 2, …")

@@ -166,8 +166,8 @@ class StudentT(LocationScale):
     def __init__(self, df: ArrayLike, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0) -> None:
         scalar = valid.are_scalars(df, loc, scale)
         df, loc, scale = valid.rows(df=df, loc=loc, scale=scale)
-        valid.refuse(df <= 0, df, "df must be positive")
-        valid.refuse(scale < 0, scale, "scale must not be negative")
+        valid.reject(df <= 0, df, "df must be positive")
+        valid.reject(scale < 0, scale, "scale must not be negative")
         vars(self).update(_df=df, _loc=loc, _scale=scale, _scalar=scalar)
 
     @property

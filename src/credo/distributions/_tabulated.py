@@ -147,7 +147,7 @@ class TabulatedScale(LocationScale):
     def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Tabulated) -> None:
         scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
-        valid.refuse(scale < 0, scale, "scale must not be negative")
+        valid.reject(scale < 0, scale, "scale must not be negative")
         vars(self).update(_loc=loc, _scale=scale, _scalar=scalar, shape=shape)
 
     @property

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
 from credo.core.estimator import Result, choice, has_weight, in_words, is_sparse, numeric
-from credo.core.fields import Axes, If, Inner, NotEmpty, Places, Positive, Where
+from credo.core.fields import Axes, If, Indices, Inner, NotEmpty, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
@@ -48,7 +48,7 @@ class Residuals:
     """
 
     values: Annotated[Array, Axes("n")]
-    fold: Annotated[Index, Axes("n"), Places(10**6), Where(_without_gaps, "numbers of which each has a residual")]
+    fold: Annotated[Index, Axes("n"), Indices(10**6), Where(_without_gaps, "numbers of which each has a residual")]
     weight: Annotated[Array, Axes("n"), Positive]
 
     @classmethod

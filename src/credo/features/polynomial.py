@@ -144,7 +144,7 @@ class Polynomial(Basis):
             if self.min_degree == 1:
                 start = int(self.include_constant)
                 Phi[:, start : start + X.shape[1]] = T
-        self._refuse_overflow(X, Phi)
+        self._reject_overflow(X, Phi)
         return Phi
 
     def _monomials(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -160,7 +160,7 @@ class Polynomial(Basis):
                     Phi[:, i] *= power(*other)
         return Phi
 
-    def _refuse_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
+    def _reject_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
         finite = np.isfinite(Phi).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))

@@ -209,7 +209,7 @@ class _Newton:
 
     def advance(self, step: Step) -> Point | None:
         fresh = step.point.curvature is not None
-        renew = not self._reuses or (not fresh and self._has_far_to_go(step.slope))
+        renew = not self._reuses or (not fresh and self._needs_new_curvature(step.slope))
         ahead = line_search(self._objective, step, curvature=renew)
         if ahead is not None and ahead.curvature is None and not self._reuses:
             ahead = self._objective.evaluate(ahead.theta)
@@ -222,7 +222,7 @@ class _Newton:
         direction = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
         return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0), curvature)
 
-    def _has_far_to_go(self, slope: float) -> bool:
+    def _needs_new_curvature(self, slope: float) -> bool:
         """Whether an old curvature, at the rate of its last step, needs over three steps, the cost of a new one."""
         known = 0.0 < slope < self._before < np.inf
         return known and bool(np.log(self.goal / slope) < 3 * np.log(slope / self._before))

@@ -28,7 +28,7 @@ from credo.core.frames import Intervals
 from credo.core.learning.spectrum import Spectrum, components
 from credo.core.linalg import one_blas_thread
 from credo.core.notices import warn
-from credo.core.parts import BLOCK_ENTRIES, refuse_parts
+from credo.core.parts import BLOCK_ENTRIES, reject_parts
 from credo.core.seeds import generator
 from credo.distributions import Mixture, Normal
 from credo.likelihoods import bernoulli as moderated
@@ -314,7 +314,7 @@ class BayesianLogisticRegression(LinearClassifier):
             A weight of k is the same as k copies of the row.
         """
         choice("predictive", self.predictive, ("quadrature", "probit", "monte_carlo", "plugin"))
-        refuse_parts(self, X, y)
+        reject_parts(self, X, y)
         self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         # With few parameters, BLAS threads cost more than they save.

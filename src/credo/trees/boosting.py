@@ -27,7 +27,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Finite, Inner, NonNegative, Places
+from credo.core.fields import Axes, Finite, Indices, Inner, NonNegative
 from credo.core.folds import divided_rows
 from credo.core.frames import Table
 from credo.core.linalg import one_openmp_thread
@@ -56,7 +56,7 @@ class BoostedTrees(Nodes):
 
     value: Annotated[Array, Axes("n")]
     gain: Annotated[Array, Axes("n"), NonNegative]
-    root: Annotated[Index, Axes("t"), Places("n")]
+    root: Annotated[Index, Axes("t"), Indices("n")]
     baseline: Annotated[Array, Axes("k")]
 
     @classmethod

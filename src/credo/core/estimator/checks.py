@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from credo.core.fields import Axes, NonNegative, Places, Positive
+from credo.core.fields import Axes, Indices, NonNegative, Positive
 
 
 def positive(name: str, value: Any, *, words: Sequence[str] = ()) -> float:
@@ -210,7 +210,7 @@ def check_indices(owner: Any, name: str, stop: int) -> None:
     ...
     ValueError: group must contain whole numbers from 0 to 1
     """
-    Places(stop).check(name, getattr(owner, name), {})
+    Indices(stop).check(name, getattr(owner, name), {})
 
 
 def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = False) -> None:

@@ -56,7 +56,7 @@ class Timeline:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class Segment:
     """Rows that follow each other: their transitions, with one more that leads to the row after them.
 
     A and Q are empty if the filter computes them itself.
@@ -113,14 +113,14 @@ class Chain:
         return np.vstack([A, np.zeros_like(A[:1])]), np.vstack([Q, self.form.covariance()])
 
     @cached_property
-    def _whole(self) -> Stretch:
+    def _whole(self) -> Segment:
         """The transitions of all rows, if there are few."""
         line = self.timeline
         A, Q = self.form.transitions(line.gaps)
         A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(self.form, line.times, line.gaps, A, Q, begins=True)
+        return Segment(self.form, line.times, line.gaps, A, Q, begins=True)
 
-    def stretch(self, rows: slice) -> Stretch:
+    def segment(self, rows: slice) -> Segment:
         """The transitions of some rows."""
         line = self.timeline
         if self.n_chunks == 1 and line.places is None:
@@ -131,9 +131,9 @@ class Chain:
         which = line.places[rows.start : rows.stop + 1]
         if rows.start == 0:
             which = np.append(len(line.distinct), which[1:])  # type: ignore[arg-type]
-        return Stretch(self.form, line.times[rows], gaps, *self._table, begins=rows.start == 0, places=which)
+        return Segment(self.form, line.times[rows], gaps, *self._table, begins=rows.start == 0, places=which)
 
-    def stretch_with(self, rows: slice, times: Array) -> tuple[Stretch, NDArray[np.bool_], Index]:
+    def segment_with(self, rows: slice, times: Array) -> tuple[Segment, NDArray[np.bool_], Index]:
         """Rows with new times among them; which are new, and the order of both together.
 
         The new times are those from the first row to the one after the last.
@@ -147,29 +147,31 @@ class Chain:
         gaps = np.diff(both, prepend=previous, append=following)
         return self._between(both, gaps, begins=rows.start == 0), order >= rows.stop - rows.start, order
 
-    def _between(self, times: Array, gaps: Array, *, begins: bool) -> Stretch:
+    def _between(self, times: Array, gaps: Array, *, begins: bool) -> Segment:
         if self.fused:
             A = Q = np.empty((0, self.size**2))
         else:
             A, Q = self.form.transitions(gaps)
             if begins:
                 A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(self.form, times, gaps, A, Q, begins)
+        return Segment(self.form, times, gaps, A, Q, begins)
 
-    def tabulated(self, rows: slice) -> Stretch:
+    def tabulated(self, rows: slice) -> Segment:
         """The transitions of some rows, for loops that don't compute them."""
-        part = self.stretch(rows)
+        part = self.segment(rows)
         if len(part.A):
             return part
         A, Q = self.form.transitions(part.gaps)
-        return Stretch(self.form, part.times, part.gaps, A, Q, part.begins)
+        return Segment(self.form, part.times, part.gaps, A, Q, part.begins)
 
-    def general(self, part: Stretch) -> tuple[Index, Array, Array]:
+    def general(self, part: Segment) -> tuple[Index, Array, Array]:
         """The first arguments of the loops for any number of blocks."""
         return self.starts, part.g, np.empty((self.size + 3, self.size))
 
-    def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, before: Before | None = None) -> FilteredRows:
-        """Filter a stretch of rows; m and S are moved to its end.
+    def filter_rows(
+        self, part: Segment, data: Data, m: Array, S: Array, before: ChunkStates | None = None
+    ) -> FilteredRows:
+        """Filter a segment of rows; m and S are moved to its end.
 
         The states before every few rows are stored in `before`, or all of them in the result.
         """
@@ -179,7 +181,7 @@ class Chain:
         if computes and before is None:
             A, Q = np.empty((n + 1, size * size)), np.empty((n + 1, size * size))
         if before is None:
-            before = Before.empty(0, size, count)
+            before = ChunkStates.empty(0, size, count)
         E, q = np.empty((n, count)), np.empty(n)
         kept_S, kept_m = np.empty((kept_n, size * size)), np.empty((kept_n, size, count))
         which = _NO_ROWS if computes else part.which
@@ -197,10 +199,10 @@ class Chain:
         return FilteredRows(A, Q, E, q, kept_S, kept_m, logdet)
 
     def smooth_rows(
-        self, part: Stretch, data: Data, kept: FilteredRows, rho: Array, N: Array, weights: Weights, slopes: Slopes,
+        self, part: Segment, data: Data, kept: FilteredRows, rho: Array, N: Array, weights: Weights, slopes: Slopes,
         *, keep: bool = False,
     ) -> Marginals:  # fmt: skip
-        """Smooth a stretch of rows that was filtered; rho and N are moved to its start, and slopes added to."""
+        """Smooth a segment of rows that was filtered; rho and N are moved to its start, and slopes added to."""
         out = Marginals.empty(len(kept.E), kept.E.shape[1], self.size if keep else 0)
         common = (
             part.which, part.gaps, kept.A, kept.Q, data.a, data.b, kept.E, kept.q, kept.S, kept.m, rho, N,
@@ -262,14 +264,14 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Before:
+class ChunkStates:
     """The mean and covariance of the state before each chunk."""
 
     m: Array
     S: Array
 
     @classmethod
-    def empty(cls, n: int, size: int, columns: int) -> Before:
+    def empty(cls, n: int, size: int, columns: int) -> ChunkStates:
         return cls(np.empty((n, size, columns)), np.empty((n, size, size)))
 
 
@@ -351,12 +353,12 @@ class Filtered:
     white: Array
     q: Array
     logdet: float
-    before: Before
+    before: ChunkStates
 
-    def refiltered(self, chunk: int, transform: Array) -> tuple[Stretch, Data, FilteredRows]:
+    def refiltered(self, chunk: int, transform: Array) -> tuple[Segment, Data, FilteredRows]:
         """A chunk with its states kept, for the columns Z·transform."""
         rows = self.chain.rows(chunk)
-        part, data = self.chain.stretch(rows), self.data.part(rows).transformed(transform)
+        part, data = self.chain.segment(rows), self.data.part(rows).transformed(transform)
         kept = self.chain.filter_rows(part, data, self.before.m[chunk] @ transform, self.before.S[chunk].copy())
         return part, data, kept
 
@@ -443,7 +445,7 @@ class Smoothed:
         for chunk in range(chunks[0], chunks[-1] + 1) if everywhere else np.unique(chunks).tolist():
             places = order[np.searchsorted(chunks, chunk) : np.searchsorted(chunks, chunk, side="right")]
             rows = chain.rows(chunk)
-            part, new, among = chain.stretch_with(rows, times[places])
+            part, new, among = chain.segment_with(rows, times[places])
             data = filtered.data.part(rows).transformed(self.transform).with_new(among)
             m, S = filtered.before.m[chunk] @ self.transform, filtered.before.S[chunk].copy()
             kept = chain.filter_rows(part, data, m, S)
@@ -456,7 +458,7 @@ class Smoothed:
 class _Visit:
     """A chunk with new rows: which rows are new, and their positions among the requested times."""
 
-    part: Stretch
+    part: Segment
     data: Data
     kept: FilteredRows
     found: Marginals
@@ -468,21 +470,21 @@ def filtered(chain: Chain, data: Data) -> Filtered:
     """The filter over all rows: at once if compiled code can, else chunk by chunk."""
     n, count = data.Z.shape
     m, S = np.zeros((chain.size, count)), np.zeros((chain.size, chain.size))
-    before = Before.empty(chain.n_chunks, chain.size, count)
+    before = ChunkStates.empty(chain.n_chunks, chain.size, count)
     if chain.small:
-        kept = chain.filter_rows(chain.stretch(slice(0, n)), data, m, S, before)
+        kept = chain.filter_rows(chain.segment(slice(0, n)), data, m, S, before)
         return Filtered(chain, data, kept.E, kept.q, kept.logdet, before)
     white, q, logdet = np.empty((n, count)), np.empty(n), 0.0
     for chunk in range(chain.n_chunks):
         rows, own = chain.rows(chunk), slice(chunk, chunk + 1)
-        part = Before(before.m[own], before.S[own])
-        kept = chain.filter_rows(chain.stretch(rows), data.part(rows), m, S, part)
+        part = ChunkStates(before.m[own], before.S[own])
+        kept = chain.filter_rows(chain.segment(rows), data.part(rows), m, S, part)
         white[rows], q[rows], logdet = kept.E, kept.q, logdet + kept.logdet
         check()
     return Filtered(chain, data, white, q, logdet, before)
 
 
-def _gains(chain: Chain, part: Stretch, kept: FilteredRows) -> Array:
+def _gains(chain: Chain, part: Segment, kept: FilteredRows) -> Array:
     """k = Sh for each row."""
     S = kept.S.reshape(-1, chain.size, chain.size)
     return np.einsum("ib,ibp->ip", part.g, S[:, chain.starts[:-1]])

@@ -26,11 +26,11 @@ array([ 1., -2.])
 
 Members: `RowSummary` and `summarize`, the statistic of linear regression; `read_parquet`, the chunks of Parquet files;
 `predict` and `predict_dist`, predictions for Dask collections; `RowSample`, a random sample of the rows;
-`survey_labels` and `Labels`, the classes; `Parts`, `Chunk`, `PartError`, `in_parts`, `parts_of` and `refuse_parts`, for
+`survey_labels` and `Labels`, the classes; `Parts`, `Chunk`, `PartError`, `in_parts`, `parts_of` and `reject_parts`, for
 models. What does not belong here: models, scheduling.
 """
 
-from credo.core.parts.dask import DaskParts, in_parts, parts_of, predict, predict_dist, refuse_parts
+from credo.core.parts.dask import DaskParts, in_parts, parts_of, predict, predict_dist, reject_parts
 from credo.core.parts.labels import Labels, LabelSurvey, survey_labels
 from credo.core.parts.parquet import READING, ParquetChunks, read_parquet, record_batches
 from credo.core.parts.parts import Chunk, LocalParts, PartError, Parts, RowSample
@@ -70,7 +70,7 @@ __all__ = [
     "read_parquet",
     "record_batches",
     "reduced",
-    "refuse_parts",
+    "reject_parts",
     "row_summary",
     "summarize",
     "summary_of",

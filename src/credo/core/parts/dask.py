@@ -142,14 +142,14 @@ def in_parts(X: Any, y: Any) -> bool:
     return callable(X) or (isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__"))
 
 
-def refuse_parts(model: Any, X: Any, y: Any) -> None:
+def reject_parts(model: Any, X: Any, y: Any) -> None:
     """Raise an error for a table in parts, for a model that would read the rows dozens of times.
 
     Examples
     --------
     >>> from credo import GPClassifier
-    >>> from credo.core.parts import refuse_parts
-    >>> refuse_parts(GPClassifier(), [[0.0], [1.0]], ["a", "b"])
+    >>> from credo.core.parts import reject_parts
+    >>> reject_parts(GPClassifier(), [[0.0], [1.0]], ["a", "b"])
     """
     if in_parts(X, y):
         raise ValueError(
