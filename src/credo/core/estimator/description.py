@@ -145,7 +145,7 @@ class Description:
     >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0], [4.0, 1.0], [5.0, 0.0]]
     >>> found = SpikeSlabRegressor().fit(X, [0.1, 0.9, 2.1, 2.9, 4.1, 5.0]).describe()
     >>> found.words, found.measure, [name for name, value in found.inputs if value > 0.5]
-    ('Spike and slab: an average over subsets of the columns', 'inclusion probability', ['x0'])
+    ('Spike and slab regression', 'inclusion probability', ['x0'])
     """
 
     words: str
