@@ -17,7 +17,7 @@ SIZES = (150, 1, 249)
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+    for name in ("_MAX_SAMPLE_ROWS", "_MIN_SAMPLE_ROWS"):
         monkeypatch.setattr(f"credo.core.parts.parts.{name}", 100)
 
 

@@ -67,7 +67,7 @@ def test_by_default_models_that_can_be_fitted_in_parts(path):
 
 
 def test_a_process_is_fitted_to_all_rows(path, monkeypatch):
-    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+    for name in ("_MAX_SAMPLE_ROWS", "_MIN_SAMPLE_ROWS"):
         monkeypatch.setattr(f"credo.core.parts.parts.{name}", 200)
     frame = table()
     estimator = credo.GPRegressor("rbf", n_inducing=60, n_restarts=0, max_evaluations=15)

@@ -26,9 +26,9 @@ from credo.core.estimator import (
     FitWarning,
     Regressor,
     Result,
+    check_labels,
     check_magnitude,
-    labels_of,
-    observed,
+    require_no_missing,
     unmasked,
 )
 from credo.core.fields import Axes, If
@@ -148,11 +148,11 @@ def target_rows(
 ) -> tuple[Any, Array, Array | None]:
     """X unchanged, y and weights as arrays of numbers; rows of weight zero are removed."""
     _require(owner, y)
-    y = observed(y)
+    y = require_no_missing(y)
     try:
         values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=owner)
     except ValueError:
-        Regressor._refuse_words(y)
+        Regressor._reject_text_targets(y)
         raise
     target = np.asarray(column_or_1d(values, warn=True), dtype=np.float64)
     check_magnitude(target, name="y")
@@ -164,7 +164,7 @@ def labelled_rows(
 ) -> tuple[Any, NDArray[Any], Array | None]:
     """X unchanged, labels and weights; rows of weight zero are removed. Sets `classes_`, of which two are needed."""
     _require(owner, y)
-    rows, labels, weight = _weighted(owner, X, labels_of(y), sample_weight)
+    rows, labels, weight = _weighted(owner, X, check_labels(y), sample_weight)
     if not len(labels):
         raise ValueError(f"{type(owner).__name__} needs rows to learn from; got 0 samples (n_samples = 0)")
     owner.classes_ = np.unique(labels)

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import Classifier, FitWarning, Result, choice, codes_of, interval_level, positive_integer
+from credo.core.estimator import Classifier, FitWarning, Result, choice, encode_labels, interval_level, positive_integer
 from credo.core.fields import Axes, Inner
 from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
@@ -283,7 +283,7 @@ class AdaBoostClassifier(Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
-        self._forget()
+        self._reset()
         learner = self._checked_learner()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         weight = np.ones(len(rows)) if weight is None else weight
@@ -334,7 +334,7 @@ class AdaBoostClassifier(Classifier):
     def margins(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The share of the votes for the label minus the largest share for another class: from −1 to 1."""
         F = self.votes(X)
-        codes = codes_of(y, self.classes_)
+        codes = encode_labels(y, self.classes_)
         own = F[np.arange(len(codes)), codes]
         F[np.arange(len(codes)), codes] = -np.inf
         return (own - F.max(axis=1)) / (self.boosted_.total or 1.0)
@@ -345,7 +345,7 @@ class AdaBoostClassifier(Classifier):
         It is exp(Σ α_m (1[wrong] − (K − 1)/K)), which for two classes is the same.
         """
         F = self.votes(X)
-        own = F[np.arange(len(F)), codes_of(y, self.classes_)]
+        own = F[np.arange(len(F)), encode_labels(y, self.classes_)]
         return float(np.mean(np.exp(np.minimum(self.boosted_.total / len(self.classes_) - own, 700.0))))
 
     def staged_votes(self, X: ArrayLike) -> Iterator[Array]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from credo.core.estimator import Description, Result, choice, codes_of
+from credo.core.estimator import Description, Result, choice, encode_labels
 from credo.core.fields import Axes, Probabilities
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
@@ -112,7 +112,7 @@ class WeightedModels(Ensemble, _BaseComposition):
         column_groups : sequence of labels, optional
             Passed to estimators whose `fit` takes it, such as `GPRegressor`.
         """
-        self._forget()
+        self._reset()
         pairs = pairs_of(self.estimators)
         # Not those of arguments, nor with "__", which set_params couldn't tell apart.
         self._validate_names([name for name, _ in pairs])
@@ -374,7 +374,7 @@ class Committee(WeightedModels):
         """
         rows = self._predict_rows(X)
         if self._predicts_classes:
-            sums = ErrorSums(codes_of(y, self.classes_), len(self.classes_))
+            sums = ErrorSums(encode_labels(y, self.classes_), len(self.classes_))
             for model in self.estimators_:
                 sums.add(class_probabilities(model, rows, self.classes_))
         else:

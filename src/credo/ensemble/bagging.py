@@ -208,7 +208,7 @@ class Bagging(MetaEstimator):
         sample_weight : array of shape (n_samples,), optional
             Rows are drawn in proportion to their weights.
         """
-        self._forget()
+        self._reset()
         n_members = positive_integer("n_estimators", self.n_estimators)
         self._check_arguments()
         rows, target, weight = self._training(X, y, sample_weight)

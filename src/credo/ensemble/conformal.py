@@ -19,10 +19,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
 from credo.core.estimator import Result, choice, has_weight, in_words, is_sparse, numeric
-from credo.core.fields import Axes, If, Inner, NotEmpty, Places, Positive, Where
+from credo.core.fields import Axes, If, Indices, Inner, NotEmpty, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
-from credo.distributions import Distribution, Normal, Shape, Shaped
+from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
 from credo.distributions import distribution as valid
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._calibration import METHODS, Calibration, choose_calibration
@@ -48,7 +48,7 @@ class Residuals:
     """
 
     values: Annotated[Array, Axes("n")]
-    fold: Annotated[Index, Axes("n"), Places(10**6), Where(_without_gaps, "numbers of which each has a residual")]
+    fold: Annotated[Index, Axes("n"), Indices(10**6), Where(_without_gaps, "numbers of which each has a residual")]
     weight: Annotated[Array, Axes("n"), Positive]
 
     @classmethod
@@ -81,7 +81,7 @@ class Residuals:
         loc = (share * middle).sum(axis=0)
         return loc, np.sqrt((share * (spread**2 * var[:, None] + (middle - loc) ** 2)).sum(axis=0))
 
-    def shape(self) -> Shape:
+    def shape(self) -> Tabulated:
         """The smoothed distribution of the residuals, in units of their standard deviation around their mean.
 
         A kernel density of asinh(residual), whose bandwidth grows with the size of a residual, with Silverman's
@@ -104,7 +104,7 @@ class Residuals:
         heights = (n * heights + ndtr(grid / broad)) / (n + 1)
         # Of very many residuals, the outermost heights are rounded to 0 and 1.
         used = np.append(True, np.diff(heights) > 0) & (heights > 0) & (heights < 1)
-        return Shape(core * np.sinh(grid)[used], heights[used])
+        return Tabulated(core * np.sinh(grid)[used], heights[used])
 
 
 def _spread(values: Array, share: Array) -> float:
@@ -126,7 +126,7 @@ def quantiles(values: Array, weight: Array, levels: list[float]) -> Array:
     return np.asarray(0.5 * (values[order][low] + values[order][high]))
 
 
-class ConformalDist(Shaped):
+class ConformalDist(TabulatedScale):
     """The smooth distribution of each row, with the intervals of CV+.
 
     Of the n points of a row, sorted, the interval of level 1 − α goes from the one of rank ⌊(n + 1) α/2⌋ to that of
@@ -138,7 +138,7 @@ class ConformalDist(Shaped):
     center: Array
     spread: Array
 
-    def __init__(self, residuals: Residuals, shape: Shape, center: Array, spread: Array) -> None:
+    def __init__(self, residuals: Residuals, shape: Tabulated, center: Array, spread: Array) -> None:
         super().__init__(*residuals.moments(center, spread), shape)
         vars(self).update(residuals=residuals, center=valid.frozen(center), spread=valid.frozen(spread))
 
@@ -253,7 +253,7 @@ class Conformal(Ensemble):
     spread_limits_: Annotated[Array, Axes("e 2"), If("_predicts_classes", False)]
     spread_by_columns_: bool
     residuals_: Residuals
-    shape_: Shape
+    shape_: Tabulated
     calibration_: Annotated[Calibration, Inner(k="c"), If("_predicts_classes")]
     calibration_losses_: Array
 
@@ -299,7 +299,7 @@ class Conformal(Ensemble):
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row, if the estimator takes weights so.
         """
-        self._forget()
+        self._reset()
         choice("method", self.method, ("auto", *METHODS))
         if not all(hasattr(self._estimators()[0], name) for name in ("fit", "predict", "get_params")):
             raise ValueError(f"estimator must be a regressor or a classifier; got {self.estimator!r}")

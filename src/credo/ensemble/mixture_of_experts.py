@@ -22,7 +22,7 @@ from credo.core.estimator import (
     Result,
     center_and_scale,
     choice,
-    codes_of,
+    encode_labels,
     merge_equal_rows,
     nonnegative_integer,
     positive,
@@ -294,7 +294,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate; a weight of k is the same as k copies of the row."""
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, target]), weight)
@@ -434,7 +434,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate; a weight of k is the same as k copies of the row."""
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, codes]), weight)
@@ -462,7 +462,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The probability that each expert made the label of a row: shape (n_samples, n_experts)."""
         rows = self._predict_rows(X)
-        codes = codes_of(y, self.classes_)
+        codes = encode_labels(y, self.classes_)
         terms = np.take_along_axis(self._parts(rows), codes[:, None, None], axis=1)[:, 0]
         shares = terms * np.exp(self.gate_.log_proba(self._phi(rows)))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))

@@ -26,7 +26,7 @@ from credo.core.estimator import (
     in_words,
     merge_equal_rows,
     nonnegative,
-    observed,
+    require_no_missing,
 )
 from credo.core.fields import Where
 from credo.core.frames import Table
@@ -94,7 +94,7 @@ def choose_transform(
     >>> choose_transform(X, np.exp(X @ [1.0, -0.5] + 0.3 * rng.normal(size=200)), random_state=0).name
     'log'
     """
-    target = np.asarray(observed(y), dtype=np.float64)
+    target = np.asarray(require_no_missing(y), dtype=np.float64)
     weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     rows, target, weight = distinct_rows(X, target, weight)
     if len(target) < 20 or np.ptp(target) == 0:
@@ -343,7 +343,7 @@ class TransformedTarget(MetaEstimator, Regressor):
         column_groups : sequence of labels, optional
             Passed to an estimator whose `fit` takes it, such as `GPRegressor`.
         """
-        self._forget()
+        self._reset()
         rows, target, weight = target_rows(self, X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
         transform = self._transform(rows, target, counts)

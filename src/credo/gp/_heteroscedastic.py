@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from credo.core.fields import Axes, Finite, NonNegative
 from credo.core.inference import LatentPrior, SitePosterior, representation
-from credo.core.inference.site_updates import Mixing
+from credo.core.inference.site_updates import AndersonAcceleration
 from credo.core.learning.ascent import maximize
 from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
@@ -178,7 +178,8 @@ class HeteroscedasticObjective(EvidenceObjective):
         if self.last and here.value < float(self.last["value"]) - _FAR:
             afresh = self._bound(kernel, prior, log_level, cold)
             here = afresh if afresh.value > here.value else here
-        size, mixing, n_mixed, enough = 1.0, Mixing(1.0), 0, _GAIN if self.last is None else _SEARCH_GAIN * self.n_rows
+        size, mixing, n_mixed = 1.0, AndersonAcceleration(1.0), 0
+        enough = _GAIN if self.last is None else _SEARCH_GAIN * self.n_rows
         for _ in range(_MAX_STEPS):
             step = here.log_noise.weights(here.gap)
             # The gain of a whole step, up to a factor of about two.
@@ -190,7 +191,7 @@ class HeteroscedasticObjective(EvidenceObjective):
             if ahead.value >= here.value - 1e-9 * abs(here.value):
                 here, size = ahead, min(1.0, 2.0 * size)
                 continue
-            mixing.forget()
+            mixing.restart()
             # Without earlier steps to mix, the next one is a plain step from here.
             size, n_mixed = size if n_mixed > 1 else 0.5 * size, 0
         if self.last is not None:

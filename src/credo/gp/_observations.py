@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.core.estimator import merge_equal_rows, with_gaps
-from credo.core.fields import Axes, NonNegative, Places, Positive, Where, each
+from credo.core.estimator import merge_equal_rows, missing_to_nan
+from credo.core.fields import Axes, Indices, NonNegative, Positive, Where, each
 from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation, representation
 from credo.core.linalg import mean_and_std
 from credo.kernels import Kernel
@@ -97,7 +97,7 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    y = with_gaps(y)
+    y = missing_to_nan(y)
     found: Any = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
     check_consistent_length(rows, found)
     if found.ndim == 2 and found.shape[1] == 0:
@@ -231,7 +231,7 @@ class TrainingData:
     X: Annotated[Array, Axes("n d")]
     Y: Annotated[Array, Axes("n t", finite=False), Where(_are_targets, "finite, and not missing in every row")]
     weight: Annotated[Array, Axes("n"), Positive]
-    index: Annotated[Index, Axes("g"), Places("n")]
+    index: Annotated[Index, Axes("g"), Indices("n")]
     center: Annotated[Array, Axes("t")]
     scale: Annotated[Array, Axes("t"), each(lambda x: (x > 1e-150) & (x < 1e150), "a number whose square is positive")]
     row_noise: Annotated[Array | None, Axes("n"), NonNegative] = None

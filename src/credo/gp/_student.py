@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.fields import each
-from credo.core.inference.site_updates import Mixing
+from credo.core.inference.site_updates import AndersonAcceleration
 from credo.core.params import Parameter, ParameterTree
 from credo.distributions.student_t import t_variance
 from credo.gp._noise import Found, Noise
@@ -93,7 +93,7 @@ class StudentObjective(EvidenceObjective):
 
     def _maximum(self, kernel: Kernel, likelihood: StudentTLikelihood) -> _Bound:
         """The maximum of the bound over the expected squares, by fixed-point iterations with Anderson mixing."""
-        n, mixing = self.n_rows, Mixing(1.0)
+        n, mixing = self.n_rows, AndersonAcceleration(1.0)
         here = self._bound(
             kernel, likelihood, np.full(n, likelihood.scale**2) if not self.last else self.last["squares"]
         )
@@ -108,7 +108,7 @@ class StudentObjective(EvidenceObjective):
             ahead = self._bound(kernel, likelihood, np.clip(mixed, 0.0, _LARGEST * floor))
             if ahead.value < here.value:
                 # The plain iteration never decreases the bound.
-                mixing.forget()
+                mixing.restart()
                 ahead = self._bound(kernel, likelihood, target)
             here = ahead
         if self.last is not None:

@@ -25,7 +25,7 @@ from credo.core.fields import Axes, Inner, Sometimes, Where
 from credo.core.frames import Table
 from credo.core.inference import SoftmaxApproximation, choose
 from credo.core.notices import warn
-from credo.core.parts import refuse_parts
+from credo.core.parts import reject_parts
 from credo.core.seeds import generator
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
 from credo.gp._classes import (
@@ -186,8 +186,8 @@ class GPClassifier(Classifier, GaussianProcess):
             Columns with the same label share a length scale, as in `GPRegressor`.
         """
         self._check_arguments()
-        refuse_parts(self, X, y)
-        self._forget()
+        reject_parts(self, X, y)
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self._keep_groups(column_groups)
         self.members_ = None

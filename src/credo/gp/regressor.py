@@ -237,7 +237,7 @@ class GPRegressor(Regressor, GaussianProcess):
             the default kernel and kernels given by name; a kernel object has `groups` of its own.
         """
         self._check_arguments()
-        self._forget()
+        self._reset()
         parts = n_rows = None
         if in_parts(X, y):
             parts = parts_of(X, y, sample_weight)
@@ -482,7 +482,7 @@ class GPRegressor(Regressor, GaussianProcess):
         try:
             given = self._targets(y, rows)
         except ValueError:
-            self._refuse_words(y)
+            self._reject_text_targets(y)
             raise
         if given.ndim == 2 and not noise.several_targets:
             if given.shape[1] > 1:

@@ -220,7 +220,7 @@ class NadarayaWatson(Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; sample weights multiply the kernel values."""
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(rows)) if weight is None else weight
         data = Neighbours(rows.copy(), weight.copy())
@@ -348,7 +348,7 @@ class SoftNeighborsClassifier(Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; sample weights multiply the votes."""
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(rows)) if weight is None else weight
         data, indicators = Neighbours(rows.copy(), weight.copy()), np.eye(len(self.classes_))[codes]

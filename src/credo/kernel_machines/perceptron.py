@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import Absent, Classifier, ConvergenceWarning, Result, positive_integer
+from credo.core.estimator import Classifier, ConvergenceWarning, Result, UnavailableMethod, positive_integer
 from credo.core.fields import Axes
 from credo.core.frames import Table
 from credo.core.notices import warn
@@ -71,9 +71,9 @@ class KernelPerceptron(Classifier):
     dual_coef_: Annotated[Array, Axes("n | n c")]
     mistakes_: Index
 
-    predict_proba = Absent(_NO_PROBABILITIES)
-    predict_log_proba = Absent(_NO_PROBABILITIES)
-    predict_dist = Absent(_NO_PROBABILITIES)
+    predict_proba = UnavailableMethod(_NO_PROBABILITIES)
+    predict_log_proba = UnavailableMethod(_NO_PROBABILITIES)
+    predict_dist = UnavailableMethod(_NO_PROBABILITIES)
 
     _title = "Kernel perceptron"
     _equation = "score(x) = Σ aᵢ k(x, xᵢ)"

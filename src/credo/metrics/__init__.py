@@ -15,7 +15,7 @@ Log score, CRPS and Brier score are proper scoring rules: the true distribution 
 
 Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as `predict_dist`
 returns it. `forecast` extracts classes and probabilities. `scorer` turns a score into a scikit-learn scorer, greater is
-better, and `predictive` returns the predictive distribution of any model, also of a Pipeline or a fitted search;
+better, and `predictive` returns the predictive distribution of any model, including a Pipeline or a fitted search;
 `point` is its mean or median. `influence` measures how much each input changes the predictions, in their own units.
 
 Not here: splitting into folds and comparing models (`credo.selection`), figures (`credo.plots`), and

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from credo.core.estimator import labels_of, observed
+from credo.core.estimator import check_labels, require_no_missing
 from credo.core.folds import splits
 from credo.core.seeds import generator
 from credo.linear import BaselineClassifier, BaselineRegressor
@@ -152,13 +152,13 @@ def _task(models: Mapping[str, Any]) -> Task:
 
 
 def _numbers(X: Any, y: ArrayLike) -> NDArray[np.float64]:
-    values = check_array(observed(y), ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
+    values = check_array(require_no_missing(y), ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
     _check_rows(X, values)
     return values
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
-    values = labels_of(y)
+    values = check_labels(y)
     _check_rows(X, values)
     # Strings in an array of objects, as pandas gives them.
     values = values.astype(str) if values.dtype.kind == "O" else values

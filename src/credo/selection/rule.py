@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from credo.distributions import Bernoulli, Categorical
 from credo.metrics import brier, crps, forecast, pit, point
-from credo.metrics.calibration import ALARM, FEW, class_calibration, coverage_test, uniformity
+from credo.metrics.calibration import ALARM, MIN_CALIBRATION_ROWS, class_calibration, coverage_test, uniformity
 
 # A mean difference of more standard errors than this is called clear; chance exceeds it about once in 20 times.
 CLEAR = 2.0
@@ -185,7 +185,7 @@ class Candidate:
         """What is wrong with the calibration of a model that is rejected; otherwise empty."""
         if self.is_classifier:
             return _CLASS_FAULTS.get(class_calibration(self.y, self.dist).verdict, "")
-        if len(self.y) < FEW:
+        if len(self.y) < MIN_CALIBRATION_ROWS:
             return ""
         lower, upper = self.dist.interval(0.95)
         covered = coverage_test((lower <= self.y) & (self.y <= upper))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.fields import Axes, Finite, Increasing, Places, Positive, Size
+from credo.core.fields import Axes, Finite, Increasing, Indices, Positive, Size
 from credo.core.linalg import column_norms
 from credo.core.parts import RowSummary, row_summary
 from credo.sparse._dependence import DEPENDENT, unit_columns
@@ -49,7 +49,7 @@ class Design:
 
     X: Annotated[Array, Axes("m R")]
     y: Annotated[Array, Axes("m")]
-    kept: Annotated[NDArray[np.intp], Axes("R"), Places("d"), Increasing]
+    kept: Annotated[NDArray[np.intp], Axes("R"), Indices("d"), Increasing]
     unit: Annotated[Array, Axes("R"), Positive]
     x_mean: Annotated[Array, Axes("R")]
     least: Annotated[Array, Axes("R")]

@@ -8,7 +8,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import FitWarning, LinearClassifier, has_weight, labels_of, positive, positive_integer
+from credo.core.estimator import (
+    FitWarning,
+    LinearClassifier,
+    check_labels,
+    has_weight,
+    positive,
+    positive_integer,
+)
 from credo.core.folds import row_places
 from credo.core.learning.coordinate import Labels, LogisticSolution, Rows, blas_threads_for, logistic_path
 from credo.core.notices import warn
@@ -257,7 +264,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
 
     def _folds(self, table: Any, codes: Indices, omega: Array, y: Any, sample_weight: Any) -> list[Fold]:
         """Folds whose training rows have two classes or more, with the held-out rows of known classes."""
-        given = labels_of(y)
+        given = check_labels(y)
         used = np.isin(given, self.classes_) & has_weight(sample_weight, len(given))
         # The order of the classes depends on their rows, not on their names, so that renaming classes changes nothing.
         key = np.asarray(row_places(table))
