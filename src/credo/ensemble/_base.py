@@ -275,7 +275,7 @@ def pairs_of(estimators: Any) -> Pairs:
     return [(name, estimator) for name, estimator in pairs]
 
 
-def attempt(
+def try_fit(
     name: str, estimator: Any, X: Any, y: Any, weight: Array | None = None, column_groups: Sequence[Any] | None = None
 ) -> Attempt:
     """Fit a clone of the estimator; an error becomes part of the result."""
@@ -290,7 +290,7 @@ def attempt(
     return Attempt(name, model, warned=[str(notice) for notice in caught])
 
 
-def survivors(attempts: Sequence[Attempt]) -> list[Attempt]:
+def successful(attempts: Sequence[Attempt]) -> list[Attempt]:
     """The attempts that succeeded; warns about the others by name, and raises the first error if none is left."""
     failed = [one for one in attempts if one.error is not None]
     if len(failed) == len(attempts):

@@ -21,7 +21,7 @@ from credo.core.estimator import FitWarning
 from credo.core.folds import Split, equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.notices import warn
 from credo.core.seeds import reseeded
-from credo.ensemble._base import Attempt, Pairs, attempt, class_probabilities
+from credo.ensemble._base import Attempt, Pairs, class_probabilities, try_fit
 from credo.metrics import NoDistribution, point, predictive
 
 Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ def _fitted(name: str, model: Any, X: Any, y: NDArray[Any], counts: Indices) -> 
         weight = counts[rows].astype(np.float64)
     else:
         rows = np.repeat(rows, counts[rows])
-    return attempt(name, model, _safe_indexing(X, rows), y[rows], weight)
+    return try_fit(name, model, _safe_indexing(X, rows), y[rows], weight)
 
 
 def _predicted(done: Attempt, X: Any, y: NDArray[Any], out: Indices, classes: NDArray[Any] | None) -> Bag:
@@ -168,7 +168,7 @@ def by_folds(
         for name, estimator in pairs:
             if name in failed:
                 continue
-            done = attempt(name, estimator, rows, y[train], None if weight is None else weight[train])
+            done = try_fit(name, estimator, rows, y[train], None if weight is None else weight[train])
             if done.error is None:
                 try:
                     scores[name].append(_log_scores(done.model, part, y[test], classes))
@@ -195,7 +195,7 @@ def held_out_points(
     (X,) = indexable(X)
     found = np.full(len(y) if classes is None else (len(y), len(classes)), np.nan)
     for train, test in folds or _folds(X, y, 5, np.random.default_rng(0), classes):
-        done = attempt("", estimator, _safe_indexing(X, train), y[train], None if weight is None else weight[train])
+        done = try_fit("", estimator, _safe_indexing(X, train), y[train], None if weight is None else weight[train])
         if done.error is not None:
             raise done.error
         part = _safe_indexing(X, test)

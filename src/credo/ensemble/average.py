@@ -21,7 +21,6 @@ from credo.ensemble._base import (
     Attempt,
     Ensemble,
     Pairs,
-    attempt,
     check_members,
     class_probabilities,
     dist_of,
@@ -30,8 +29,9 @@ from credo.ensemble._base import (
     pairs_of,
     require_distribution,
     result_of,
-    survivors,
+    successful,
     take_columns,
+    try_fit,
     variance_parts,
 )
 from credo.ensemble._diagnosis import Diagnosis, ErrorSums
@@ -118,8 +118,8 @@ class WeightedModels(Ensemble, _BaseComposition):
         self._validate_names([name for name, _ in pairs])
         self._check_arguments([name for name, _ in pairs])
         rows, target, weight = self._training(X, y, sample_weight)
-        attempts = [attempt(*pair, rows, target, weight, column_groups) for pair in pairs]
-        kept = survivors(attempts)
+        attempts = [try_fit(*pair, rows, target, weight, column_groups) for pair in pairs]
+        kept = successful(attempts)
         if not self._predicts_classes:
             for one in kept:
                 require_distribution(one.name, one.model)
@@ -314,7 +314,7 @@ class ModelAverage(WeightedModels):
             pairs = [(one.name, given[one.name]) for one in kept]
             rng = generator(self.random_state)
             scores, rows, failed, n_folds = by_folds(pairs, X, y, weight, cv=self.cv, rng=rng, classes=classes)
-            survivors([one for one in kept if one.name not in {lost.name for lost in failed}] + failed)
+            successful([one for one in kept if one.name not in {lost.name for lost in failed}] + failed)
             for lost in failed:
                 attempts[[one.name for one in attempts].index(lost.name)] = lost
             kept = [one for one in attempts if one.error is None]

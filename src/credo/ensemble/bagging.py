@@ -37,7 +37,7 @@ from credo.ensemble._base import (
     mixture_of,
     require_distribution,
     result_of,
-    survivors,
+    successful,
     take_columns,
     target_rows,
     variance_parts,
@@ -215,7 +215,7 @@ class Bagging(MetaEstimator):
         (rows,) = indexable(rows)
         bags = self._bags(rows, target, weight, n_members)
         attempts = [bag.attempt for bag in bags]
-        self.estimators_ = [one.model for one in survivors(attempts)]
+        self.estimators_ = [one.model for one in successful(attempts)]
         self.result_ = result_of(attempts)
         take_columns(self, self.estimators_[0])
         # Attributes have a row for each given one, also for those of weight zero.

@@ -269,8 +269,8 @@ def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp], cell: floa
     ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
     ax.set_xticks(np.arange(len(known)))
     # Slanted if the longest would overlap its neighbour.
-    crowded = max(map(len, names)) * 0.6 * size > cell
-    turn: Any = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
+    overlap = max(map(len, names)) * 0.6 * size > cell
+    turn: Any = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if overlap else {}
     ax.set_xticklabels(names, parse_math=False, **turn)
     ax.tick_params(length=0, labelsize=size, top=False, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
