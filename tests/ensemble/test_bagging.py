@@ -238,7 +238,7 @@ def test_extreme_tables():
     assert constant.noise_std_ == pytest.approx(0.0, abs=1e-12) and np.isnan(constant.oob_score_)
     one = BaggingRegressor(PlainRegression(), n_estimators=2).fit([[1.0]], [3.0])
     assert one.predict([[0.0]]) == [3.0] and np.isnan(one.oob_log_score_)
-    with pytest.raises(ValueError, match="nothing is out of bag"):
+    with pytest.raises(ValueError, match="none is out of bag"):
         one.diagnosis()
     # Two rows of each class: samples of one class only are drawn again.
     two = BaggingClassifier(DecisionTreeClassifier(), n_estimators=30, random_state=0)
