@@ -197,7 +197,7 @@ def test_labels_are_called_by_the_name_of_their_series(ax, two):
 @pytest.mark.parametrize(
     ("n_columns", "options", "message"),
     [
-        (1, {}, "plane of two columns, and the model has 1: sigmoid draws those"),
+        (1, {}, "plane of two columns, but the model has 1: sigmoid draws those"),
         (3, {}, "plane of two columns, but the model has 3: select two by columns="),
         (3, {"columns": (0, 0)}, r"columns must be two different columns; got \(0, 0\)"),
         (3, {"columns": "ab"}, "columns must be two columns, by name or index; got 'ab'"),
