@@ -78,7 +78,7 @@ class Diagnosis:
             return f"Averaging hurt: {numbers} ({margin})."
         return f"Averaging helped: {numbers} ({margin}), {self.gain / before:.0%} less."
 
-    def beside(self, single: Array, committee: Array, weight: Array | None) -> Diagnosis:
+    def compared_with(self, single: Array, committee: Array, weight: Array | None) -> Diagnosis:
         """With the errors of a single model for comparison, paired with those of the committee row by row."""
         used = np.isfinite(single) & np.isfinite(committee)
         gain, error = _mean_and_error((single - committee)[used], None if weight is None else weight[used])

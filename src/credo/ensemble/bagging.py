@@ -239,7 +239,7 @@ class Bagging(MetaEstimator):
         single = held_out_points(self._inner(), rows, target, weight, classes)
         used = has_weight(sample_weight, len(target))
         committee = self._errors(self._oob_points()[used], target)
-        return self.diagnosis_.beside(self._errors(single, target), committee, weight)
+        return self.diagnosis_.compared_with(self._errors(single, target), committee, weight)
 
     def _same_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, Any, Array | None]:
         """The rows of the fit, validated again."""

@@ -193,7 +193,7 @@ class CountPosterior(Posterior):
         return cov if latent else cov + np.diag(mean)
 
     def draws(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
-        """Of the rate."""
+        """n draws of the rate."""
         return [np.exp(drawn) for drawn in super().draws(rows, n, rng, method)]
 
     def _expected_noise(self, rows: Array, k: int) -> Any:

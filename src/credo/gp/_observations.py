@@ -287,12 +287,12 @@ class TrainingData:
 
     @cached_property
     def basis(self) -> MeanBasis:
-        """Of the mean function."""
+        """The basis of the mean function."""
         return MeanBasis.of(self.mean, self.X, self.weight)
 
     @property
     def n_coefficients(self) -> int:
-        """Of the mean function."""
+        """Number of coefficients of the mean function."""
         return self.basis(self.X[:1]).shape[1]
 
     @property

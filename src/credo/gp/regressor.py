@@ -56,7 +56,7 @@ _MEANS = ("zero", "constant", "linear")
 # Short names of noises.
 _NOISES: dict[str, type[Noise]] = {kind.name: kind for kind in (Gaussian, Heteroscedastic, StudentT, Poisson)}
 # (rows, points, most): up to this many rows, hyperparameters are integrated over this many points, and predictions
-# average over at most so many of them. With more rows, the posterior is narrower and a point costs more; with the
+# average over at most `most` of them. With more rows, the posterior is narrower and a point costs more; with the
 # fewest, it is skewed.
 _INTEGRATION_POINTS = ((100, 32, 32), (300, 32, 6), (700, 16, 4), (1500, 8, 3))
 

@@ -113,7 +113,7 @@ class ModelPosterior:
     best_by_size : tuple of models
         For every visited size the subset with the smallest residual.
     moments : Moments or None
-        Of the coefficients over all models, after an enumeration.
+        Moments of the coefficients over all models, after an enumeration.
     sample, sample_weight : tuple of models, and array of shape (len(sample),)
         Posterior draws, if `models` have too little of the probability to represent all.
     diagnostics : mapping
