@@ -137,7 +137,7 @@ def test_what_needs_all_rows_says_so(small_sample):
             fitted(parts, **dict([arguments]))
     model = fitted(parts)
     for call in (model.loo, lambda: model.update(X[:2], y[:2]), lambda: model.log_evidence(model.theta_)):
-        with pytest.raises(ValueError, match="keeps sums only"):
+        with pytest.raises(ValueError, match="keeps only sums"):
             call()
     with pytest.raises(ValueError, match="several times"):
         fitted(iter(parts))

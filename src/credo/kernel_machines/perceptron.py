@@ -104,7 +104,7 @@ class KernelPerceptron(Classifier):
                     for k, sign in ((code, 1.0), (rival, -1.0)):
                         F[:, k] += sign * K[i]
                         dual[i, k] += sign
-                        # Times the visits before it: the mean over all visits is dual − total/n_visits.
+                        # Weighted by the visits before it: the mean over all visits is dual − total/n_visits.
                         total[i, k] += sign * n_visits
                     self.mistakes_[i] += 1
                     wrong = True
@@ -135,7 +135,7 @@ class KernelPerceptron(Classifier):
         return np.concatenate(parts)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of the largest score of each row; the first of equals."""
+        """The label with the largest score of each row; the first if several are equal."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 

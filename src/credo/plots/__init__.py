@@ -3,7 +3,7 @@
     draw(data, *, ax=None) -> Axes
 
 Without `ax` a new pyplot figure is made. matplotlib's own settings stay as they are, and figures may be drawn in
-several threads. Colours are safe for colour-blind readers, and what is marked by colour is also marked by shape.
+several threads. Colours are safe for colour-blind readers, and colour is never the only distinction.
 
 Members:
 
@@ -20,8 +20,8 @@ Members:
     posterior of subsets  `model_scores`, `coefficient_density` (several Axes)
     anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
 
-What a figure says about a model, it reads from `model.describe()`. Sentences about statistics belong to `report`,
-scores to `metrics`.
+Figures of models read `model.describe()`. Sentences about statistics belong to `credo.study`, scores to
+`credo.metrics`.
 """
 
 from importlib.util import find_spec

@@ -1,9 +1,4 @@
-"""Values by name: bars, and coefficients with intervals.
-
-Which inputs matter to a process with a length scale for each (automatic relevance determination).
-
-What a Bayesian linear model knows about two of its weights.
-"""
+"""Values by name as bars, coefficients with intervals, importances, and the posterior of two weights."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from credo.plots._data import Vector, feature_names, grid_rows, pair_of, vector
 from credo.plots.style import ACCENT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
 # A bar below this share of the largest is hollow.
-FAINT = 0.1
+HOLLOW_SHARE = 0.1
 
 
 def bars(
@@ -52,12 +47,12 @@ def bars(
     """
     lengths = vector("values", values, length=len(names))
     if not len(lengths) or not np.isfinite(lengths).all():
-        raise ValueError("bars need at least one value, all of them finite: leave out what is not known")
+        raise ValueError("bars need at least one value, and all must be finite: leave out unknown ones")
     order = np.argsort(-lengths, kind="stable")
     rows = order[: positive_integer("max_rows", max_rows)]
     shown = lengths[rows]
     with canvas(ax, size=(4.6, 0.8 + 0.24 * len(rows))) as ax:
-        draw_bars(ax, shown, filled=np.abs(shown) > FAINT * np.abs(lengths).max())
+        draw_bars(ax, shown, filled=np.abs(shown) > HOLLOW_SHARE * np.abs(lengths).max())
         name_rows(ax, [names[i] for i in rows])
         low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
         room = 0.12 * (high - low) or 1.0
@@ -83,7 +78,7 @@ def draw_bars(ax: Axes, values: Vector, *, filled: NDArray[np.bool_], texts: Seq
 
 
 def _digits(value: float) -> str:
-    """Two digits, also where the second is a zero; a whole number stays whole."""
+    """Two digits, even if the second is a zero; whole numbers have no decimals."""
     is_short = abs(value) < 99.5 and not float(value).is_integer()
     text = f"{value:#.2g}".rstrip(".") if is_short else f"{value:.0f}"
     return text.replace("-", "−")
@@ -98,7 +93,7 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
 
 
 def remark(ax: Axes, text: str) -> None:
-    """A second line below the label of the horizontal axis, for what the figure leaves out."""
+    """A second line below the label of the horizontal axis, about what isn't shown."""
     ax.set_xlabel(f"{ax.get_xlabel()}\n{text}", parse_math=False, linespacing=1.5)
 
 
@@ -169,7 +164,7 @@ def coefficients(
 def _clearest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.ndarray:
     """Indices of the finite coefficients by |estimate| / width of the interval, largest first.
 
-    The ratio doesn't depend on the units of a column, as the estimate itself does.
+    Unlike the estimate, the ratio doesn't depend on the units of a column.
     """
     estimate, width = np.asarray(estimate), np.asarray(upper) - np.asarray(lower)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,9 +214,7 @@ def importances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Ax
 Array = NDArray[np.float64]
 
 _TURN = np.linspace(0.0, 2 * np.pi, 181)
-_MESH = 121
-# Zero is inside the axes unless the ellipse would fill less of an axis than this.
-_SHARE = 0.15
+_MESH_POINTS = 121
 
 
 def weight_posterior(
@@ -241,9 +234,9 @@ def weight_posterior(
     Parameters
     ----------
     model : fitted model with `coef_` and `coef_cov_`
-        As `credo.BayesianLinearRegression` or `credo.BayesianLogisticRegression`.
+        Such as `credo.BayesianLinearRegression` or `credo.BayesianLogisticRegression`.
     pair : pair of int or str, default (0, 1)
-        The columns; of more than two classes, places in ``coef_.ravel()``.
+        The columns; with more than two classes, indices into ``coef_.ravel()``.
     levels : sequence of float, default (0.5, 0.9)
     names : pair of str, optional
         For the axes' labels.
@@ -334,26 +327,27 @@ def _reach(ring: Vector) -> tuple[float, float]:
     low, high = float(ring.min()), float(ring.max())
     low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
     with_zero = min(low, 0.0), max(high, 0.0)
-    if high - low > _SHARE * (with_zero[1] - with_zero[0]):
+    # Zero is inside the axes unless the ellipse would fill less of an axis than this.
+    if high - low > 0.15 * (with_zero[1] - with_zero[0]):
         low, high = with_zero
     margin = 0.08 * (high - low)
     return low - margin, high + margin
 
 
 def _exact(ax: Axes, log_posterior: Callable[[Array], Any], levels: list[float]) -> None:
-    """Contours of a log posterior, on axes that are half as wide again."""
+    """Contours of a log posterior, on axes half again as wide."""
     # The log density of two normal weights is −½r² = ln(1 − q) below its maximum at the boundary of level q.
     depths = [float(np.log1p(-level)) for level in levels[::-1]]
     for ends, widen in ((ax.get_xlim(), ax.set_xlim), (ax.get_ylim(), ax.set_ylim)):
         margin = 0.25 * (ends[1] - ends[0])
         widen(ends[0] - margin, ends[1] + margin)
-    across, up = (np.linspace(*ends, _MESH) for ends in (ax.get_xlim(), ax.get_ylim()))
+    across, up = (np.linspace(*ends, _MESH_POINTS) for ends in (ax.get_xlim(), ax.get_ylim()))
     mesh = grid_rows(across, up)
     values = np.asarray(log_posterior(mesh), dtype=np.float64)
     if values.shape != (len(mesh),):
         raise ValueError(
             f"log_posterior must give one value for each of the {len(mesh)} weights of shape (n, 2); got {values.shape}"
         )
-    below = np.reshape(values - np.nanmax(values), (_MESH, _MESH))
+    below = np.reshape(values - np.nanmax(values), (_MESH_POINTS, _MESH_POINTS))
     ax.contour(across, up, below, levels=depths, colors=INK, linewidths=1.0, linestyles=[(0, (4, 2.5))], zorder=3)
     ax.plot([], [], color=INK, linewidth=1.0, dashes=(4, 2.5), label="exact posterior")

@@ -1,21 +1,19 @@
-"""Paired differences between the scores of two models, and whether chance explains them.
-
-The selection rule, and the sentence that gives the reason.
+"""The selection rule, with the sentence that gives the reason, and paired differences between scores.
 
 1. A model must beat the baseline: a better log score and an RMSE (or accuracy) that is no worse, one of them by more
-   than one standard error. Where the log score is clearly better, an RMSE that is larger by less than a tenth, and not
+   than one standard error. If the log score is clearly better, an RMSE that is larger by less than a tenth, and not
    clearly, is no worse. If no model beats the baseline, the baseline is selected.
 2. The leader has the best held-out log score. If another model's RMSE is lower by a tenth or more, and clearly
    (its accuracy clearly higher), the two scores contradict each other, and the best CRPS (Brier score) decides; but not
    in favour of an overconfident model over a leader that isn't and whose lead in log score is clear.
 3. Models are tied with the leader if the paired difference of their log scores is negligible, or small and within one
-   standard error (half of one where the leader is at least as good on every measure), and its RMSE isn't lower by a
-   tenth and clearly. Of these the simplest is selected, the one named first.
-   Of rows in time order, models whose intervals for later times are too narrow beside their held-out errors are passed
-   over before.
-4. A model whose calibration is rejected, by enough to matter, is passed over if a calibrated one is left that doesn't
-   predict much worse. If the intervals of the first are not too narrow, or it is underconfident, only for one that
-   predicts about as well.
+   standard error (half of one if the leader is at least as good on every measure), and their RMSE isn't clearly lower
+   by a tenth or more. The simplest of these is selected, the one named first.
+   For rows in time order, models whose intervals for later times are too narrow compared with their held-out errors
+   are excluded first.
+4. A model whose calibration is rejected, by enough to matter, is passed over if there is a calibrated one that doesn't
+   predict much worse. If its intervals are not too narrow, or it is underconfident, the calibrated one must predict
+   about as well.
 """
 
 from __future__ import annotations
@@ -32,8 +30,8 @@ from credo.distributions import Bernoulli, Categorical
 from credo.metrics import brier, crps, forecast, pit, point
 from credo.metrics.calibration import ALARM, MIN_CALIBRATION_ROWS, class_calibration, coverage_test, uniformity
 
-# A mean difference of more standard errors than this is called clear; chance exceeds it about once in 20 times.
-CLEAR = 2.0
+# A mean difference of more standard errors than this is called clear; by chance this happens about once in 20 times.
+CLEAR_STD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -59,13 +57,13 @@ class Gap:
         >>> Gap(0.30, 0.16).clear, Gap(0.35, 0.16).clear, Gap(float("inf"), float("nan")).clear
         (False, True, True)
         """
-        return bool(np.isinf(self.mean) or abs(self.mean) > CLEAR * self.error)
+        return bool(np.isinf(self.mean) or abs(self.mean) > CLEAR_STD_ERRORS * self.error)
 
 
 def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
     """The paired difference of two models' scores, row by row.
 
-    Equal scores have difference zero, also if they are infinite.
+    Equal scores have difference zero, even if they are infinite.
 
     Examples
     --------
@@ -84,28 +82,25 @@ def gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> Gap:
 
 
 BASELINE = "baseline"
-# The forecast by the last value, of rows in time order.
+# The forecast by the last value, for rows in time order.
 NAIVE = "naive"
 
 # An RMSE contradicts the log score if it is smaller than this factor times the other.
-_LOWER = 0.9
+_RMSE_RATIO = 0.9
 # Smaller deviations of the coverage of 95 % intervals from 0.95, and of PIT values from uniform, don't matter.
-_COVERAGE_OFF, _DISTANCE = 0.03, 0.08
-# Small leads: in log score, and in log loss, absolute or relative to the leader's.
-_SMALL_SCORE, _SMALL_LOSS, _SMALL_SHARE = 0.05, 0.01, 0.2
-# A lead that doesn't matter, though with many rows it may exceed a standard error.
-_NEGLIGIBLE = 0.002
-# A calibrated model is no alternative if its log score is this much lower, in nats per row,
-_MUCH_WORSE = 0.25
-# or its RMSE this many times larger.
-_FAR_LARGER = 1.5
+_MIN_COVERAGE_ERROR, _MIN_PIT_DISTANCE = 0.03, 0.08
+# Small leads, in nats per row: in log score, and in log loss, absolute or relative to the leader's.
+_SMALL_SCORE, _SMALL_LOSS, _SMALL_LOSS_SHARE = 0.05, 0.01, 0.2
+# A lead in nats per row that doesn't matter, even if it exceeds a standard error.
+_NEGLIGIBLE_LEAD = 0.002
+# A calibrated model is no alternative if its log score is this much lower, in nats per row, or its RMSE this many times
+# larger.
+_MAX_SCORE_LOSS, _MAX_RMSE_RATIO = 0.25, 1.5
 _CLASS_FAULTS = {
     "overconfident": "it is overconfident",
     "underconfident": "it is underconfident",
     "miscalibrated": "its probabilities are not calibrated",
 }
-# Up to this many tied models are listed by name.
-_LISTED = 4
 _SPELLED = ("", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 
 
@@ -140,7 +135,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model's held-out predictions, with what the rule needs."""
+    """One model's held-out predictions, with the quantities of the rule."""
 
     name: str
     y: NDArray[Any]
@@ -160,7 +155,7 @@ class Candidate:
 
     @cached_property
     def errors(self) -> NDArray[np.float64]:
-        """Squared error of each row, or 1 where the label is wrong."""
+        """Squared error of each row, or 1 if the label is wrong."""
         if self.is_classifier:
             found = forecast(self.y, self.dist)
             return (found.predicted != found.codes).astype(np.float64)
@@ -190,10 +185,10 @@ class Candidate:
         lower, upper = self.dist.interval(0.95)
         covered = coverage_test((lower <= self.y) & (self.y <= upper))
         excess = covered.inside / covered.n - 0.95
-        is_off = abs(excess) > _COVERAGE_OFF and not covered.low <= covered.inside <= covered.high
+        is_off = abs(excess) > _MIN_COVERAGE_ERROR and not covered.low <= covered.inside <= covered.high
         if not is_off:
             shape = uniformity(pit(self.y, self.dist))
-            if shape.distance <= _DISTANCE or shape.bars.p >= ALARM:
+            if shape.distance <= _MIN_PIT_DISTANCE or shape.bars.p >= ALARM:
                 return ""
         too = "narrow" if excess < 0 else "wide"
         return f"its 95 % intervals are too {too}" if is_off else "its predictive distributions are not calibrated"
@@ -221,9 +216,9 @@ class Candidate:
         lost = gap(self.errors, other.errors)
         if lost.mean <= 0:
             return True
-        if lost.mean > CLEAR * lost.error:
+        if lost.mean > CLEAR_STD_ERRORS * lost.error:
             return False
-        return self.is_classifier or (self.clearly_leads(other) and other.rmse > _LOWER * self.rmse)
+        return self.is_classifier or (self.clearly_leads(other) and other.rmse > _RMSE_RATIO * self.rmse)
 
     def clearly_leads(self, other: Candidate) -> bool:
         """Whether the paired difference of log scores is more than chance would explain."""
@@ -241,7 +236,7 @@ class Candidate:
 
     def is_contradicted_by(self, other: Candidate) -> bool:
         """Whether the other's RMSE is lower by a tenth, and clearly (for labels: its accuracy is clearly higher)."""
-        return other.rmse < _LOWER * self.rmse and gap(self.errors, other.errors).clear
+        return other.rmse < _RMSE_RATIO * self.rmse and gap(self.errors, other.errors).clear
 
 
 def select(candidates: Sequence[Candidate]) -> Selection:
@@ -309,14 +304,14 @@ def _select(candidates: Sequence[Candidate]) -> Selection:
         why += ", by a clear margin." if clear else "."
     else:
         count = _SPELLED[len(tied)] if len(tied) < len(_SPELLED) else str(len(tied))
-        listed = f" ({', '.join(names)})" if len(names) <= _LISTED else ""
+        listed = f" ({', '.join(names)})" if len(names) <= 4 else ""
         calibrated = "" if chosen is tied[0] else " whose calibration is not rejected"
         why = f"{count} models{_among(others, leader)} are statistically tied{listed}; it is the simplest{calibrated}."
     return Selection(chosen.name, names, why, notes)
 
 
 def _among(others: Sequence[Candidate], leader: Candidate) -> str:
-    """Which models the leader is the best of, where others have a better log score."""
+    """The models among which the leader is best, if others have a better log score."""
     if not any(c.log_score.mean() > leader.log_score.mean() for c in others):
         return ""
     return f" of those whose {'accuracy' if leader.is_classifier else 'RMSE'} is not clearly worse than the baseline's"
@@ -330,8 +325,8 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
     """
     lead = gap(leader.log_score, other.log_score)
     loss = -float(leader.log_score.mean()) if leader.is_classifier else 0.0
-    small = max(_SMALL_LOSS, _SMALL_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
-    if lead.mean <= _NEGLIGIBLE:
+    small = max(_SMALL_LOSS, _SMALL_LOSS_SHARE * loss) if leader.is_classifier else _SMALL_SCORE
+    if lead.mean <= _NEGLIGIBLE_LEAD:
         return True
     if not (lead.mean <= lead.error and lead.mean <= small) or other.is_contradicted_by(leader):
         return False
@@ -341,7 +336,7 @@ def _ties(other: Candidate, leader: Candidate) -> bool:
 def _ties_as_baseline(baseline: Candidate, leader: Candidate) -> bool:
     """Whether the leader's lead over the baseline is within one standard error, in log score and in error.
 
-    Among several models one is often slightly better than the baseline on every measure, by chance.
+    Among several models, one is often slightly better than the baseline on every measure by chance.
     """
     leads = gap(leader.log_score, baseline.log_score), gap(baseline.errors, leader.errors)
     return all(np.isfinite(lead.mean) and not lead.mean > lead.error for lead in leads)
@@ -376,8 +371,8 @@ def _calibrated(
     if good:
         return good[0], None
     calibrated = [c for c in eligible if not c.is_rejected]
-    # The log score has judged the width of intervals that are too wide already.
-    worse, larger = (_SMALL_SCORE, 1.0 / _LOWER) if leader.is_cautious else (_MUCH_WORSE, _FAR_LARGER)
+    # The log score already penalises intervals that are too wide.
+    worse, larger = (_SMALL_SCORE, 1.0 / _RMSE_RATIO) if leader.is_cautious else (_MAX_SCORE_LOSS, _MAX_RMSE_RATIO)
     near = [c for c in calibrated if leader.log_score.mean() - c.log_score.mean() < worse
             and c.rmse < larger * leader.rmse]  # fmt: skip
     if near:

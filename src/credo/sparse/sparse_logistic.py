@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 class PenalizedClassifier(SparseCoefficients, LinearClassifier):
-    """What the classifiers with sparse coefficients share. Their `fit` ends in `_keep`."""
+    """Base of classifiers with sparse coefficients. Their `fit` ends in `_keep`."""
 
     _equation = "log odds = b + Σ wⱼ xⱼ, many wⱼ = 0"
 
@@ -157,7 +157,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
     max_iter : int, default 1000
         Maximum number of Newton iterations for one α. The fit warns if any fold's path did not converge.
     random_state : int, Generator or None, default None
-        Shuffles the folds if `cv` is an integer: of each `cv` rows in the order of the classes, one goes to each fold,
+        Shuffles the folds if `cv` is an integer: each `cv` rows in the order of the classes are assigned to the folds
         at random. None assigns them in turn, which gives the same folds every time.
 
     Attributes

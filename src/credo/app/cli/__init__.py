@@ -35,7 +35,7 @@ def main() -> None:
         # A character that the terminal can't show must not raise an error.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    # Leaving by an exception runs the same clean-up as Ctrl-C.
+    # An exception runs the same clean-up as Ctrl-C.
     signal.signal(signal.SIGTERM, _terminate)
     credo.main(prog_name="credo")
 

@@ -64,7 +64,7 @@ def sentence(error: Exception) -> str:
         return f"not enough memory. {text}".strip()
     if isinstance(error, ImportError | ValueError | OSError) and text:
         return text
-    # Nothing that Credo raises on purpose: name the kind, and where to see the rest.
+    # Not an error that Credo raises on purpose: name its type, and how to see more.
     return f"unexpected {type(error).__name__}: {text or 'no message'}. Run again with --debug for more."
 
 
