@@ -1,6 +1,6 @@
 """The analysis of a table from end to end: understand the columns, fit models, select one.
 
-    analyze(data, target) -> Study        Study: leaderboard, selected, predict, explain, report, save
+    analyze(data, target) -> Study        Study: leaderboard, selected, predict, influence, report, save
 
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
 give the same answer. A study keeps to its time budget: models are fitted in the order of their cost, those that would

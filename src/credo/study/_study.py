@@ -123,7 +123,7 @@ def _with_copies(places: list[int], copies: Any) -> list[int]:
 _TOO_GOOD = 1e-3
 # A held-out RMSE of this many times the baseline's is noted.
 _ABSURD = 10.0
-# The most rows used by `explain`.
+# The most rows used by `influence`.
 _ROWS = 2000
 
 
@@ -230,7 +230,7 @@ class Study:
         frame.insert(0, "row", [int(place) + 1 for place in self.data.frame.index[held.rows]])
         return frame if self.data.labels is None else frame.set_axis(self.data.labels[held.rows], axis=0)
 
-    def explain(self, name: str | None = None) -> Table:
+    def influence(self, name: str | None = None) -> Table:
         """How much each input changes the predictions, the most influential first.
 
         The change of the prediction (root mean square over the rows) when an input changes by one standard deviation,
