@@ -1,5 +1,6 @@
 """`study.explain`: contributions of the columns of a table, for models of every kind."""
 
+import re
 import time
 
 import numpy as np
@@ -49,6 +50,12 @@ def test_the_table_has_values_and_the_largest_first(study, houses):
     values = dict(zip(one.columns["input"], one.columns["value"], strict=True))
     assert values == houses.drop(columns="price").iloc[0].to_dict()
     assert str(study.explain(houses.head(1))) == str(one)
+
+
+def test_a_model_without_inputs_explains_nothing(study, houses):
+    found = study.explain(houses.head(1), name="baseline")
+    assert not found.contributions.any()
+    assert re.search(r"^Row 0: predicted price [\d.]+, which is the average prediction", str(found), re.MULTILINE)
 
 
 def test_a_class_is_explained_by_its_probability(analyze, houses):

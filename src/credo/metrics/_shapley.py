@@ -22,8 +22,8 @@ Evaluate = Callable[[NDArray[np.intp], NDArray[np.bool_]], Array]
 
 # The most numbers in one table that is predicted.
 _BATCH = 2**21
-# Errors below this part of the predictions are rounding.
-_ROUNDING = 1e-9
+# Values and errors below this part of the predictions are rounding; an error is the root of a sum of squares.
+_ROUNDING, _ERROR_ROUNDING = 1e-13, 1e-9
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ def shapley(
         results.append(_all_subsets(evaluate, end, flat, d) if few else _sampled(evaluate, end, flat, d, n_pairs, rng))
     shape = len(rows), d, *ends.shape[1:]
     values, errors = (np.stack(part).reshape(shape) for part in zip(*results, strict=True))
-    errors[errors < _ROUNDING * max(np.abs(ends).max(), np.abs(starts).max())] = 0.0
+    scale = max(np.abs(ends).max(), np.abs(starts).max())
+    values[np.abs(values) < _ROUNDING * scale] = 0.0
+    errors[errors < _ERROR_ROUNDING * scale] = 0.0
     return ShapleyValues(names, values, errors, starts.mean(axis=0), ends)
 
 

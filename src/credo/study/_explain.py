@@ -94,11 +94,11 @@ class Explanation:
         return Table("Contributions to the prediction", columns, (*map(self._sentence, range(len(self.rows))), added))
 
     def _sentence(self, i: int) -> str:
-        gap = self.predictions[i] - self.base[i]
+        gap = self.contributions[i].sum()
+        where = f"{abs(gap):.4g} {'below' if gap < 0 else 'above'} {self.base[i]:.4g}, " if gap else ""
         return (
-            f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}, which is {abs(gap):.4g} "
-            f"{'below' if gap < 0 else 'above'} {self.base[i]:.4g}, the average prediction for "
-            f"{self.n_background} rows."
+            f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}, which is {where}"
+            f"the average prediction for {self.n_background} rows."
         )
 
     def waterfall(self, row: int = 0, *, ax: Any = None) -> Any:

@@ -236,8 +236,8 @@ class Study:
 
         A row is compared with up to 100 rows of the study's table, whose values replace its own. The contributions add
         up to the difference from their average prediction, in units of the target, or for classes as the probability
-        of the predicted class. They are exact for linear and additive models and with up to five inputs; otherwise they
-        have standard errors.
+        of the predicted class. They are exact for linear and additive regressions and with up to five inputs; otherwise
+        they have standard errors.
 
         Parameters
         ----------
