@@ -177,6 +177,21 @@ def shorten(name: Any, *, width: int = 32) -> str:
     return f"{text[: width - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
 
+def distinct(names: Sequence[Any], *, width: int) -> list[str]:
+    """Names shortened to about `width` characters, with more of them, or numbers, where two would look alike.
+
+    >>> distinct(["mean of the first and second half", "mean of the first or second half"], width=20)
+    ['mean of the first a…cond half', 'mean of the first o…cond half']
+    """
+    for length in range(width, 2 * width):
+        texts = [shorten(name, width=length) for name in names]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [
+        text if texts.count(text) == 1 else f"{text} ({texts[: i + 1].count(text)})" for i, text in enumerate(texts)
+    ]
+
+
 def probability_text(probability: float) -> str:
     """Two digits, but never 0 or 1."""
     if probability > 0.995:

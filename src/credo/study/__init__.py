@@ -1,6 +1,6 @@
 """The analysis of a table from end to end: understand the columns, fit models, select one.
 
-    analyze(data, target) -> Study        Study: leaderboard, selected, predict, explain, report, save
+    analyze(data, target) -> Study      Study: leaderboard, selected, predict, explain, influence, report, save
 
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
 give the same answer. A study keeps to its time budget: models are fitted in the order of their cost, those that would
@@ -8,7 +8,7 @@ take too long are named in the notes, and when the time is up, or on Ctrl-C, the
 reported. Notes are values; nothing is printed except progress on stderr, and there is no global state.
 
 Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `Card` and `CARDS` (the
-models), `run` (the models on a data set), `write` (the files of a study).
+models), `run` (the models on a data set), `write` (the files of a study), `explain` (a prediction by its inputs).
 
 Not here: parsing of arguments and printing (`credo.app.cli`), the page itself (`credo.study.report`).
 """
@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from credo.study._explain import Explanation, explain
     from credo.study.analysis import analyze, run
     from credo.study.catalogue import CARDS, Card
     from credo.study.data import Dataset, Note, dataset
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 
 # Imported on first use: the command line asks for the names of the models before it needs anything else.
 _MEMBERS = {
-    "analysis": ("analyze", "run"),
-    "catalogue": ("CARDS", "Card"),
-    "data": ("Dataset", "Note", "dataset"),
-    "study": ("Study", "write"),
+    "_analyze": ("analyze", "run"),
+    "_catalogue": ("CARDS", "Card"),
+    "_dataset": ("Dataset", "Note", "dataset"),
+    "_explain": ("Explanation", "explain"),
+    "_study": ("Study", "write"),
 }
 
-__all__ = ["CARDS", "Card", "Dataset", "Note", "Study", "analyze", "dataset", "run", "write"]
+__all__ = ["CARDS", "Card", "Dataset", "Explanation", "Note", "Study", "analyze", "dataset", "explain", "run", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from credo.app.cli._screen import visible
 _COMMANDS = {
     "fit": "credo.app.cli._fit:fit",
     "predict": "credo.app.cli._predict:predict",
+    "explain": "credo.app.cli._explain:explain",
     "show": "credo.app.cli._show:show",
     "serve": "credo.app.cli._serve:serve",
     "demo": "credo.app.cli._demo:demo",
