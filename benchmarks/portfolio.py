@@ -40,11 +40,11 @@ _PARTS = ((16, 1000), (4, 60))
 _HOPELESS = 3.0
 # Training rows from which on a table belongs to a size.
 SIZES = {"small": 0, "medium": 500, "large": 5000}
-# A shorter fit counts as this many seconds, and a larger gain on one table as this many nats.
-_LEAST_SECONDS, _MOST_GAIN = 0.02, 0.5
+# A shorter fit counts as this many seconds, a larger gain on one table as this many nats, and a lower log score of a
+# row as this. Models that gain less than this many nats are left out of the order.
+_LEAST_SECONDS, _MOST_GAIN, _LEAST_LOG, _LEAST_GAIN = 0.02, 0.5, -1e3, 5e-4
 _SUFFIXES = ("-log", "-power")
 _BASELINE = "baseline"
-_LEAST_LOG = np.log(1e-6)
 Row = dict[str, Any]
 
 
@@ -201,6 +201,12 @@ def plain_name(model: str) -> str:
     return next((model.removesuffix(suffix) for suffix in _SUFFIXES if model.endswith(suffix)), model)
 
 
+def order_name(model: str) -> str:
+    """One name for the models of the transformed target, whichever transformation a table has."""
+    plain = plain_name(model)
+    return model if plain == model else f"{plain}-transformed"
+
+
 def law(lines: pd.DataFrame, seconds: str = "fit") -> dict[str, tuple[float, float, float, float]]:
     """For each model a, b, c of seconds = a·nᵇ·pᶜ by least squares in logarithms, and the typical error as a factor.
 
@@ -238,15 +244,14 @@ class Board:
 
     def __init__(self, work: Path, lines: pd.DataFrame) -> None:
         self.name, self.n = lines["table"].iloc[0], int(lines["n"].max())
-        self.seconds = dict(
-            zip(lines["model"], lines["fit"].fillna(_LEAST_SECONDS).clip(lower=_LEAST_SECONDS), strict=True)
-        )
+        names = lines["model"].map(order_name)
+        self.seconds = dict(zip(names, lines["fit"].fillna(0.0).clip(lower=_LEAST_SECONDS), strict=True))
         self.logs = {}
         for name in lines["model"][lines["status"] == "ok"]:
             file = _file(work, self.name, name, whole=True)
             if file.exists():
                 log = np.load(file)["log"]
-                self.logs[name] = np.maximum(np.where(np.isnan(log), -np.inf, log), _LEAST_LOG - 1e3)
+                self.logs[order_name(name)] = np.maximum(np.nan_to_num(log, nan=_LEAST_LOG), _LEAST_LOG)
         self._known: dict[frozenset[str], float] = {}
 
     @property
@@ -335,7 +340,7 @@ def derive(given: argparse.Namespace) -> None:
             if not own:
                 continue
             found = order(own)
-            orders[task, size] = [(name, gain > 0) for name, gain, _ in found]
+            orders[task, size] = tuple(name for name, gain, _ in found if gain >= _LEAST_GAIN)
             comments += [f"# {task}, {size}: {len(own)} tables to derive, {len(new)} to judge.", _HEAD]
             behind = (
                 judged(new, [name for name, *_ in found]) if new else [(name, np.nan, np.nan) for name, *_ in found]
@@ -343,10 +348,10 @@ def derive(given: argparse.Namespace) -> None:
             for (name, gain, seconds), (_, total, gap) in zip(found, behind, strict=True):
                 comments.append(f"#   {name:<24}{gain:>+8.4f}{seconds:>9.2f}{total:>14.2f}{gap:>+9.4f}")
     print("\n".join(comments))
-    print("# Models that gain nothing after those before them are left out.")
+    print(f"# Models that gain less than {_LEAST_GAIN:g} nats after those before them are left out.")
     print("ORDER = {")
     for key, models in orders.items():
-        print(f"    {key!r}: {tuple(name for name, gains in models if gains)!r},")
+        print(f"    {key!r}: {models!r},")
     print("}")
 
 

@@ -442,10 +442,8 @@ def summary(found: pd.DataFrame, task: str) -> pd.DataFrame:
     mean = ranks(found, task).mean().unstack(0)
     by = found[found["task"] == task].assign(ok=lambda frame: frame["status"] == "ok").groupby("system")
     if task == REGRESSION:
-        rows = by[["coverage", "n_test"]].apply(
-            lambda part: np.average(part["coverage"].dropna(), weights=part["n_test"].dropna())
-        )
-        mean["coverage"] = 100 * rows
+        inside = found.assign(inside=found["coverage"] * found["n_test"]).dropna(subset=["inside"]).groupby("system")
+        mean["coverage"] = 100 * inside["inside"].sum() / inside["n_test"].sum()
     mean["cpu"], mean["predict_1000"] = by["cpu"].median(), by["predict_1000"].median()
     mean["failed"] = by.size() - by["ok"].sum()
     return mean.sort_values("log_score")
