@@ -364,8 +364,8 @@ class Table:
 
 
 def _label(value: Any) -> str:
-    """A class as text: numbers that are whole without a fraction."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """A class as text that doesn't look like a number, which a system might read as one."""
+    return str(value) if isinstance(value, str) else f"class {float(value):g}"
 
 
 def tables(half: str | None = None, names: Sequence[str] = ()) -> list[Table]:
