@@ -3,7 +3,8 @@
 `run` fits each model to a part and to all of the training rows of each table; `derive` reads what is there and prints
 constants and orders as Python. From one half of the tables it derives
 
-- the law of time, seconds of a fit = a·nᵇ·pᶜ for n rows and p prepared columns, and
+- the law of time, seconds of a fit = a·nᵇ·pᶜ·kᵈ for n rows, p prepared columns and k functions to learn (one for
+  numbers and for two classes, otherwise one for each class), and
 - for each task and size of table the order of models in which the mixture gains most held-out log score per second
   (greedily, as in zero-shot portfolios),
 
@@ -43,6 +44,8 @@ SIZES = {"small": 0, "medium": 500, "large": 5000}
 # A shorter fit counts as this many seconds, a larger gain on one table as this many nats, and a lower log score of a
 # row as this. Models that gain less than this many nats are left out of the order.
 _LEAST_SECONDS, _MOST_GAIN, _LEAST_LOG, _LEAST_GAIN = 0.02, 0.5, -1e3, 5e-4
+# Seconds below which a measured CPU time says nothing.
+_TICK = 0.008
 _SUFFIXES = ("-log", "-power")
 _BASELINE = "baseline"
 Row = dict[str, Any]
@@ -137,7 +140,9 @@ def run(given: argparse.Namespace) -> None:
     old = read(given.work)
     done = {(line.table, line.model, line.n): line for line in old.itertuples()}
     chosen = tables(None if given.half == "both" or given.tables else given.half, given.tables)
-    for table in sorted(chosen, key=lambda table: len(table.frame)):
+    # Small and large ones in turn, so that every part of a run has all sizes.
+    by_size = sorted(chosen, key=lambda table: len(table.frame))
+    for _, table in sorted(enumerate(by_size), key=lambda pair: 0.618034 * pair[0] % 1):
         train, test = table.split()
         test = test.head(_MOST_TEST_ROWS) if table.series else test.sample(frac=1, random_state=0).head(_MOST_TEST_ROWS)
         last: dict[str, tuple[int, Row]] = {}
@@ -207,36 +212,54 @@ def order_name(model: str) -> str:
     return model if plain == model else f"{plain}-transformed"
 
 
-def law(lines: pd.DataFrame, seconds: str = "fit") -> dict[str, tuple[float, float, float, float]]:
-    """For each model a, b, c of seconds = a·nᵇ·pᶜ by least squares in logarithms, and the typical error as a factor.
+def with_outputs(work: Path, lines: pd.DataFrame) -> pd.DataFrame:
+    """The lines with the number k of functions to learn."""
+    classes = {}
+    for table in lines["table"][lines["task"] == CLASSIFICATION].unique():
+        file = _file(work, table, _BASELINE, whole=True)
+        classes[table] = np.load(file)["probs"].shape[1] if file.exists() else 2
+    return lines.assign(k=[k if (k := classes.get(table, 1)) > 2 else 1 for table in lines["table"]])
 
-    A fit that was stopped took at least as long as it ran: it counts as its prediction where that is longer.
+
+def _powers(lines: pd.DataFrame) -> np.ndarray:
+    return np.column_stack([np.ones(len(lines)), *(np.log(lines[key].clip(lower=1).astype(float)) for key in "npk")])
+
+
+Law = dict[tuple[str, str], tuple[float, ...]]
+
+
+def law(lines: pd.DataFrame, seconds: str = "fit") -> Law:
+    """For each task and model a, b, c, d by least squares in logarithms, and the typical error as a factor.
+
+    A fit that was stopped took at least as long as it ran, and the clock of some systems doesn't resolve a few
+    milliseconds: such a fit counts as its prediction, as far as that agrees.
     """
-    found = {}
-    for name, own in lines.groupby(lines["model"].map(plain_name)):
+    found: Law = {}
+    for (task, name), own in lines.groupby(["task", lines["model"].map(plain_name)]):
         own = own[own[seconds].notna()]
         if len(own) < 8:
             continue
         stopped = (own["status"] == "stopped").to_numpy()
-        log = np.log(np.maximum(own[seconds].to_numpy(float), 1e-4))
-        A = np.column_stack([np.ones(len(own)), np.log(own["n"].astype(float)), np.log(own["p"].clip(lower=1))])
-        # Milliseconds are mostly overhead, and the law is for what takes long.
-        weight = np.where(log > np.log(_LEAST_SECONDS), 1.0, 0.3)
-        target, coefficients = log.copy(), np.zeros(3)
-        for _ in range(20):
-            coefficients = _nonnegative_powers(A, target, weight)
-            target = np.where(stopped, np.maximum(log, A @ coefficients), log)
-        error = np.sqrt(np.average((target - A @ coefficients)[~stopped] ** 2, weights=weight[~stopped]))
-        found[str(name)] = (*map(float, (np.exp(coefficients[0]), *coefficients[1:])), float(np.exp(error)))
+        log = np.log(np.maximum(own[seconds].to_numpy(float), _TICK))
+        fast, A = (log <= np.log(_TICK)) & ~stopped, _powers(own)
+        target, coefficients = log, np.zeros(A.shape[1])
+        for _ in range(50):
+            coefficients = _nonnegative_powers(A, target)
+            expected = A @ coefficients
+            target = np.where(stopped, np.maximum(log, expected), np.where(fast, np.minimum(log, expected), log))
+        error = np.sqrt(np.mean((target - A @ coefficients)[~stopped] ** 2))
+        found[str(task), str(name)] = (*map(float, (np.exp(coefficients[0]), *coefficients[1:])), float(np.exp(error)))
     return found
 
 
-def _nonnegative_powers(A: np.ndarray, target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _nonnegative_powers(A: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Least squares with powers between 0 and 3.5, pulled weakly towards 0 where the lines say nothing about them."""
     from scipy.optimize import lsq_linear
 
-    root = np.sqrt(weight)
-    bounds = (np.array([-np.inf, 0.0, 0.0]), np.array([np.inf, 3.5, 3.5]))
-    return lsq_linear(A * root[:, None], target * root, bounds).x
+    low, high = np.zeros(A.shape[1]), np.full(A.shape[1], 3.5)
+    low[0], high[0] = -np.inf, np.inf
+    weak = 0.1 * np.eye(A.shape[1])[1:]
+    return lsq_linear(np.vstack([A, weak]), np.append(target, np.zeros(len(weak))), (low, high)).x
 
 
 class Board:
@@ -319,19 +342,12 @@ def judged(found: Sequence[Board], models: Sequence[str]) -> list[tuple[str, flo
 
 def derive(given: argparse.Namespace) -> None:
     """Print what one half says, and how the other half agrees."""
-    lines = read(given.work)
+    lines = with_outputs(given.work, read(given.work))
     ours, others = (lines[lines["half"] == half] for half in (DERIVE, JUDGE))
-    laws = law(ours)
-    print("# Seconds of a fit = a·nᵇ·pᶜ, on the machine of the run; the last number is the typical error as a factor.")
-    print("LAW = {")
-    for name, (a, b, c, error) in laws.items():
-        print(f"    {name!r}: ({a:.3g}, {b:.2f}, {c:.2f}),  # ×/÷ {error:.1f}{_other_half(laws[name], name, others)}")
-    print("}")
+    print("# a, b, c, d of seconds = a·nᵇ·pᶜ·kᵈ on the machine of the run; ×/÷ is the typical error.")
+    _print_law("LAW", law(ours), others, "fit")
     print("# Seconds of 1,000 predictions.")
-    print("PREDICT_LAW = {")
-    for name, (a, b, c, error) in law(ours[ours["status"] == "ok"], "predict_1000").items():
-        print(f"    {name!r}: ({a:.3g}, {b:.2f}, {c:.2f}),  # ×/÷ {error:.1f}")
-    print("}")
+    _print_law("PREDICT_LAW", law(ours[ours["status"] == "ok"], "predict_1000"), others, "predict_1000")
     comments, orders = [], {}
     for task in (REGRESSION, CLASSIFICATION):
         known = {half: boards(given.work, lines[(lines["task"] == task) & (lines["half"] == half)]) for half in HALVES}
@@ -358,16 +374,20 @@ def derive(given: argparse.Namespace) -> None:
 _HEAD = f"#   {'model':<24}{'gain':>8}{'seconds':>9}{'judged: total':>14}{'behind':>9}"
 
 
-def _other_half(constants: Sequence[float], name: str, others: pd.DataFrame) -> str:
-    """How far the law is off on the tables that it wasn't derived from."""
-    own = others[
-        (others["model"].map(plain_name) == name) & (others["status"] == "ok") & (others["fit"] > _LEAST_SECONDS)
-    ]
-    if own.empty:
-        return ""
-    a, b, c, _ = constants
-    expected = a * own["n"].astype(float) ** b * own["p"].clip(lower=1).astype(float) ** c
-    return f"; on the other half ×/÷ {np.exp(np.sqrt(np.mean(np.log(own['fit'] / expected) ** 2))):.1f}"
+def _print_law(title: str, laws: Law, others: pd.DataFrame, seconds: str) -> None:
+    print(f"{title} = {{")
+    for (task, name), (a, *powers, error) in laws.items():
+        known = others[
+            (others["task"] == task) & (others["model"].map(plain_name) == name) & (others["status"] == "ok")
+        ]
+        own = known[known[seconds] > _LEAST_SECONDS]
+        judged = ""
+        if len(own):
+            off = np.log(own[seconds]) - np.log(a) - _powers(own)[:, 1:] @ powers
+            judged = f"; of {len(own)} fits on the other half {np.exp(np.sqrt(np.mean(off**2))):.1f}"
+        numbers = ", ".join([f"{a:.3g}", *(f"{power:.2f}" for power in powers)])
+        print(f"    ({task!r}, {name!r}): ({numbers}),  # ×/÷ {error:.1f}{judged}")
+    print("}")
 
 
 def main(arguments: Sequence[str]) -> int:

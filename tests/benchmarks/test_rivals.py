@@ -84,9 +84,10 @@ def test_the_law_of_time_is_found_even_if_long_fits_were_stopped() -> None:
     n, p = rng.integers(100, 100_000, 60), rng.integers(1, 50, 60)
     seconds = 1e-6 * n**1.5 * p**0.5 * np.exp(0.05 * rng.normal(size=60))
     lines = pd.DataFrame({"model": ["gp", "gp-log"] * 30, "n": n, "p": p, "fit": np.minimum(seconds, 60.0)})
+    lines["task"], lines["k"] = "regression", 1
     lines["status"] = np.where(seconds > 60.0, "stopped", "ok")
     assert (lines["status"] == "stopped").sum() > 3
-    a, b, c, error = law(lines)["gp"]
+    a, b, c, _, error = law(lines)["regression", "gp"]
     assert (b, c) == pytest.approx((1.5, 0.5), abs=0.05)
     assert np.log(a) == pytest.approx(np.log(1e-6), abs=0.4)
     assert error < 1.1
