@@ -563,6 +563,8 @@ def draw(found: pd.DataFrame, path: Path) -> None:
             x, range(len(lines)), "o", color=f"C{place}", ms=9 if ours else 6, label=system, zorder=3 if ours else 2
         )
     axes.set_yticks(range(len(lines)), [label for label, _ in lines])
+    axes.set_xlim(left=1)
+    axes.margins(y=0.12)
     axes.invert_yaxis()
     axes.grid(axis="y", alpha=0.3)
     axes.spines[["top", "right", "left"]].set_visible(False)
