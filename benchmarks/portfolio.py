@@ -53,7 +53,7 @@ Row = dict[str, Any]
 
 def cards(data: Any) -> list[Any]:
     """All models of the study that suit a table, also of the transformed target where that is easier to predict."""
-    from credo.study._catalogue import AVERAGE, CARDS, with_variants
+    from credo.study.catalogue import AVERAGE, CARDS, with_variants
 
     found: Sequence[Any] = CARDS[data.task]
     if data.transformation != "identity":
