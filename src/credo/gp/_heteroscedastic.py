@@ -176,7 +176,7 @@ class HeteroscedasticObjective(EvidenceObjective):
             here = afresh if afresh.value > here.value else here
         size, mixing, n_mixed, enough = (
             1.0,
-            Mixing(1.0),
+            AndersonAcceleration(1.0),
             0,
             _MIN_GAIN if self.last is None else _MIN_SEARCH_GAIN * self.n_rows,
         )

@@ -26,6 +26,8 @@ the formulas of the single distributions (`credo.distributions`).
 from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, scorer
 from credo.metrics._scores import NoDistribution, crps, final_step, log_score, point, predictive, rmse
 from credo.metrics._shapley import ShapleyValues, shapley
+from credo.metrics.calibration import calibration_curve, coverage, pit
+from credo.metrics.sensitivity import Influence, influence
 
 __all__ = [
     "Forecast", "Influence", "NoDistribution", "Scorer", "ShapleyValues", "accuracy", "brier", "calibration_curve",

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 # Imported on first use: the command line asks for the names of the models before it needs anything else.
 _MEMBERS = {
-    "_analyze": ("analyze", "run"),
-    "_catalogue": ("CARDS", "Card"),
-    "_dataset": ("Dataset", "Note", "dataset"),
+    "analysis": ("analyze", "run"),
+    "catalogue": ("CARDS", "Card"),
+    "data": ("Dataset", "Note", "dataset"),
     "_explain": ("Explanation", "explain"),
-    "_study": ("Study", "write"),
+    "study": ("Study", "write"),
 }
 
 __all__ = ["CARDS", "Card", "Dataset", "Explanation", "Note", "Study", "analyze", "dataset", "explain", "run", "write"]
