@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from credo.core.fields import Axes, Finite, NonNegative
 from credo.core.inference import LatentPrior, SitePosterior, representation
+from credo.core.inference.site_updates import AndersonAcceleration
 from credo.core.learning.ascent import maximize
 from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
@@ -191,7 +192,7 @@ class HeteroscedasticObjective(EvidenceObjective):
             if ahead.value >= here.value - 1e-9 * abs(here.value):
                 here, size = ahead, min(1.0, 2.0 * size)
                 continue
-            mixing.forget()
+            mixing.restart()
             # Without earlier steps to combine, the next one is a plain step from here.
             size, n_mixed = size if n_mixed > 1 else 0.5 * size, 0
         if self.last is not None:
