@@ -15,7 +15,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|mypy|mypyc|pip|setup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser chromium lint types imports unit slow docs fuzz bench bench-quick bench-honesty format clean
+.PHONY: help demo test test-browser chromium lint types imports unit slow docs fuzz bench bench-quick bench-honesty bench-rivals bench-portfolio format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -42,7 +42,7 @@ demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 PACKAGES_core := core distributions kernels likelihoods features metrics
 PACKAGES_models := linear sparse kernel_machines gp trees ensemble mixtures selection
 PACKAGES_app := tables study plots app
-TESTS_core := tests/reference $(foreach name,distributions features kernels representations,tests/contracts/test_$(name).py)
+TESTS_core := tests/reference $(foreach name,distributions features kernels likelihoods representations,tests/contracts/test_$(name).py)
 TESTS_models := tests/contracts
 TESTS_app := tests/benchmarks $(wildcard tests/test_*.py src/credo/*.py)
 TESTS = $(if $(RING),$(PACKAGES_$(RING):%=src/credo/%) $(PACKAGES_$(RING):%=tests/%) $(TESTS_$(RING)))
@@ -103,8 +103,9 @@ fuzz: $(STAMP)  ## hostile inputs for a while: make fuzz SECONDS=3600
 # The peers have an environment of their own, because some of them need older libraries; GPflow needs one for itself.
 BENCH := .venv-bench
 GPFLOW := .venv-bench-gpflow
+RIVALS := .venv-bench-rivals
 
-$(BENCH)/.installed $(GPFLOW)/.installed: %/.installed: pyproject.toml | $(BIN)/python
+$(BENCH)/.installed $(GPFLOW)/.installed $(RIVALS)/.installed: %/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $*
 	$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(patsubst .venv-%,%,$*)]'
 	@touch $@
@@ -125,11 +126,19 @@ DATA ?= ../shared/data
 bench-honesty: $(BENCH)/.installed  ## accuracy and calibration of every default model; tables in DATA=folder; writes docs/honesty.md
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m benchmarks.honesty --data $(DATA)
 
+# What is in docs/rivals.csv isn't run again.
+bench-rivals: $(RIVALS)/.installed  ## Credo beside AutoGluon, CatBoost and LightGBM on real tables, for hours; writes docs/rivals.md
+	nice -n 19 $(RIVALS)/bin/python -m benchmarks.rivals
+
+bench-portfolio: $(RIVALS)/.installed  ## scores and times of every model of a study, for hours; prints the order of the models
+	nice -n 19 $(RIVALS)/bin/python -m benchmarks.portfolio run
+	$(RIVALS)/bin/python -m benchmarks.portfolio derive
+
 format: $(STAMP)  ## fix and format with ruff, and write the stub of public names
 	$(BIN)/python -m tests.test_types
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove what the targets above made
-	rm -rf $(VENV) $(BENCH) $(GPFLOW) demo docs/_build docs/auto_examples docs/reference build dist .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) $(BENCH) $(GPFLOW) $(RIVALS) demo docs/_build docs/auto_examples docs/reference build dist .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis

@@ -20,7 +20,8 @@ _MEMBERS = {
     for package, names in {
         "distributions": """
             Bernoulli BoxCox Categorical Distribution Empirical Mixture MultivariateNormal Normal
-            PoissonLogNormal Recalibrated Shape Shaped StudentT Transform Transformed YeoJohnson t_variance
+            PoissonLogNormal Recalibrated StudentT Tabulated TabulatedScale Transform Transformed YeoJohnson
+            t_variance
         """,
         "ensemble": """
             AdaBoostClassifier BaggingClassifier BaggingRegressor Committee Conformal Diagnosis

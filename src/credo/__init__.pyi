@@ -86,8 +86,6 @@ from credo.kernels import RationalQuadratic as RationalQuadratic
 from credo.linear import Ridge as Ridge
 from credo.linear import RowSummary as RowSummary
 from credo.sparse import Selection as Selection
-from credo.distributions import Shape as Shape
-from credo.distributions import Shaped as Shaped
 from credo.features import Sigmoid as Sigmoid
 from credo.kernel_machines import SoftNeighborsClassifier as SoftNeighborsClassifier
 from credo.sparse import SparseLogisticRegression as SparseLogisticRegression
@@ -98,6 +96,8 @@ from credo.distributions import StudentT as StudentT
 from credo.mixtures import StudentTMixture as StudentTMixture
 from credo.study import Study as Study
 from credo.tables import TableModel as TableModel
+from credo.distributions import Tabulated as Tabulated
+from credo.distributions import TabulatedScale as TabulatedScale
 from credo.distributions import Transform as Transform
 from credo.distributions import Transformed as Transformed
 from credo.ensemble import TransformedTarget as TransformedTarget

@@ -19,9 +19,9 @@ from credo.distributions import (
     Mixture,
     Normal,
     PoissonLogNormal,
-    Shape,
-    Shaped,
     StudentT,
+    Tabulated,
+    TabulatedScale,
     Transformed,
     YeoJohnson,
 )
@@ -34,6 +34,7 @@ CLASSES = {
 }
 DRAWS = np.random.default_rng(5).normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], size=(12, 3))
 # Three rows each. A new distribution needs an entry here, and `test_every_distribution_is_examined` says so.
+TABLE = Tabulated([-2.0, -0.5, 0.0, 1.0, 3.0], [0.03, 0.3, 0.5, 0.9, 0.99])
 EXAMPLES: dict[str, list[Distribution]] = {
     "Normal": [Normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), Normal([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3])],
     "StudentT": [StudentT([3.5, 8.0, 60.0], [0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), StudentT(5.0, [1.0, 2.0, 3.0], 0.0)],
@@ -50,9 +51,9 @@ EXAMPLES: dict[str, list[Distribution]] = {
         Mixture([Transformed(Normal([0.0, 1.0, 0.5], 0.6), Log()), Normal(2.0, [0.5, 1.0, 0.2])], [0.5, 0.5]),
     ],
     "PoissonLogNormal": [PoissonLogNormal([-2.0, 0.0, 1.5], [0.3, 0.5, 0.1]), PoissonLogNormal([-3.0, 0.0, 2.0])],
-    "Shaped": [
-        Shaped([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], Shape([-2.0, -0.5, 0.0, 1.0, 3.0], [0.03, 0.3, 0.5, 0.9, 0.99])),
-        Shaped([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3], Shape([-1.0, 1.0], [0.1, 0.9])),
+    "TabulatedScale": [
+        TabulatedScale([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], TABLE),
+        TabulatedScale([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3], Tabulated([-1.0, 1.0], [0.1, 0.9])),
     ],
     "Transformed": [
         Transformed(Normal([0.0, 3.0, -1.0], [0.5, 0.8, 0.1]), Log()),
@@ -227,7 +228,7 @@ def test_a_scalar_distribution_returns_numbers(dist: Distribution) -> None:
     "dist",
     [
         Normal(0.0, 1.0), StudentT(3.0, 1.0, 2.0), Bernoulli(0.3), PoissonLogNormal(0.0, 0.5),
-        Categorical([0.2, 0.8]), Empirical([1.0, 2.0, 4.0]), Shaped(1.0, 2.0, Shape([-1.0, 1.0], [0.1, 0.9])),
+        Categorical([0.2, 0.8]), Empirical([1.0, 2.0, 4.0]), TabulatedScale(1.0, 2.0, TABLE),
         Mixture([Normal(0.0, 1.0), StudentT(4.0, 1.0, 2.0)], [0.5, 0.5]), Transformed(Normal(0.0, 1.0), Log()),
     ],
     ids=lambda dist: type(dist).__name__,

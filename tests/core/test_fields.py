@@ -11,10 +11,10 @@ from credo.core.fields import (
     Finite,
     If,
     Increasing,
+    Indices,
     Inner,
     NonNegative,
     NotEmpty,
-    Places,
     Positive,
     Probabilities,
     Size,
@@ -34,7 +34,7 @@ class Noise:
 class Model:
     coef: Annotated[Array, Axes("k d")]
     names: Annotated[list[str], NotEmpty]
-    chosen: Annotated[Array, Axes("R"), Places("d")]
+    chosen: Annotated[Array, Axes("R"), Indices("d")]
     noise: Annotated[Noise, Inner(k="k")]
     roots: Annotated[Array | None, Axes("k d | k d d")]
     weights: Annotated[Array, Axes("k"), Probabilities]

@@ -47,7 +47,7 @@ def test_quantile_between_separated_components() -> None:
 @pytest.mark.parametrize("together", [1, 2**15], ids=["one by one", "together"])
 def test_a_mixture_of_mixtures_is_that_of_all_components(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its cdf is Σ_j v_j Σ_k w_k F_jk, whatever is evaluated together; rows may leave components out."""
-    monkeypatch.setattr("credo.distributions._mixture._TOGETHER", together)
+    monkeypatch.setattr("credo.distributions._mixture._MAX_JOINT_VALUES", together)
     rng = np.random.default_rng(0)
     v = np.array([[1.0, 0.0, 0.0], [0.2, 0.5, 0.3], [0.0, 0.0, 1.0], [0.1, 0.9, 0.0]])
     w, loc, scale = rng.dirichlet(np.ones(5), size=2), rng.normal(size=(2, 5, 4)), rng.uniform(0.1, 1.0, size=(2, 5, 4))
@@ -155,7 +155,7 @@ def test_crps_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, one = np.linspace(-3, 3, 11), StudentT(4.0, 1.0, 2.0)
     dist, y = Mixture([Normal(rows, 1.0), one], [0.5, 0.5]), np.linspace(0, 5, 22).reshape(2, 11)
     whole = dist.crps(y)
-    monkeypatch.setattr("credo.distributions._numeric._BLOCK", 300)
+    monkeypatch.setattr("credo.distributions._numeric._BLOCK_POINTS", 300)
     np.testing.assert_allclose(dist.crps(y), whole, rtol=1e-13)
 
 

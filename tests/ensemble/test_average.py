@@ -164,7 +164,7 @@ def test_evidences_of_different_bases_are_refused_and_the_odd_one_is_named():
         ({"prior": [0.5, 0.5]}, "2 probabilities for 1 estimators"),
         ({"prior": [0.5]}, "sum to one"),
         ({"prior": {"b": 1.0}}, "prior must name the estimators a"),
-        ({"prior": [1.0], "weights": "stacking"}, "leave it out"),
+        ({"prior": [1.0], "weights": "stacking"}, "leave prior out"),
         ({"weights": "bic"}, "'evidence', 'stacking'"),
     ],
 )

@@ -43,7 +43,7 @@ def test_bagged_trees_are_as_good_as_scikit_learn_s_and_their_intervals_hold():
     # Out-of-bag scores are for a third of the members, and for rows that none of these has seen.
     assert model.oob_log_score_ == pytest.approx(credo.log_score(truth, dist), abs=0.2)
     found = model.diagnosis(X[:300], y[:300])
-    assert found.verdict.startswith("Averaging paid: mean squared error") and "single model" in found.verdict
+    assert found.verdict.startswith("Averaging helped: mean squared error") and "single model" in found.verdict
     assert found.uncorrelated_error < found.committee_error < found.member_error
     np.testing.assert_allclose(np.sqrt(np.mean((model.oob_prediction_ - y[:300]) ** 2)) ** 2, found.committee_error)
     assert (model.predict_dist(new[:5], latent=True).std < dist[:5].std).all()
@@ -188,7 +188,7 @@ def test_a_majority_of_bad_classifiers_is_worse_than_each():
     assert found.member_error_rate == pytest.approx(0.6, abs=0.03)
     # Out of bag 92 members vote, of which most say A with probability 0.025; of all 250 with 0.0007.
     assert found.committee_error_rate > 0.9 and 1 - model.score(X, y) > 0.95
-    assert found.verdict.startswith("Averaging made it worse: error rate")
+    assert found.verdict.startswith("Averaging hurt: error rate")
     few = BaggingClassifier(SaysAWithProbabilityTwoFifths(), n_estimators=9, voting="hard", random_state=0).fit(X, y)
     assert found.committee_error_rate > few.diagnosis().committee_error_rate
 
@@ -238,7 +238,7 @@ def test_extreme_tables():
     assert constant.noise_std_ == pytest.approx(0.0, abs=1e-12) and np.isnan(constant.oob_score_)
     one = BaggingRegressor(PlainRegression(), n_estimators=2).fit([[1.0]], [3.0])
     assert one.predict([[0.0]]) == [3.0] and np.isnan(one.oob_log_score_)
-    with pytest.raises(ValueError, match="nothing is out of bag"):
+    with pytest.raises(ValueError, match="none is out of bag"):
         one.diagnosis()
     # Two rows of each class: samples of one class only are drawn again.
     two = BaggingClassifier(DecisionTreeClassifier(), n_estimators=30, random_state=0)

@@ -154,6 +154,6 @@ def test_a_calibrated_classifier_without_probabilities_can_be_saved(tmp_path):
 def test_calibrations_that_no_fit_has():
     line = np.linspace(0.0, 1.0, 3)
     for knots in (line[::-1], np.full(3, np.nan), line[:2]):
-        with pytest.raises(ValueError, match="knots rise"):
+        with pytest.raises(ValueError, match="increasing knots"):
             Calibration("isotonic", ScoreScaling.identity(2), (knots, line), (line, line))._check_state()
     Calibration("isotonic", ScoreScaling.identity(2), (line, line), (line, line))._check_state()

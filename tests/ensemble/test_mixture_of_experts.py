@@ -16,7 +16,7 @@ from credo.core.notices import collected
 from credo.distributions import Mixture, StudentT
 from credo.ensemble import Gate, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.ensemble._experts import (
-    INTERCEPT,
+    INTERCEPT_PRECISION,
     NOISE_PRIOR,
     SLOPE_PRIOR,
     LinearExperts,
@@ -88,7 +88,7 @@ def test_one_expert_is_a_bayesian_linear_regression():
     rho = model.experts_.precision
     # The posterior is given the ρ of the last iteration but one, which has converged.
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    Z = np.column_stack([Z, np.full(40, np.sqrt(rho / INTERCEPT))])
+    Z = np.column_stack([Z, np.full(40, np.sqrt(rho / INTERCEPT_PRECISION))])
     single = BayesianLinearRegression(
         rho, noise_precision="conjugate", noise_prior=NOISE_PRIOR, fit_intercept=False
     ).fit(Z, (y - y.mean()) / y.std())  # fmt: skip
@@ -113,7 +113,7 @@ def test_the_evidence_of_one_expert_is_its_bound():
     rho, (c, d) = path.end.experts.precision, SLOPE_PRIOR
     single = BayesianLinearRegression(
         rho, noise_precision="conjugate", noise_prior=NOISE_PRIOR, fit_intercept=False
-    ).fit(phi * [1, 1, np.sqrt(rho / INTERCEPT)], y)  # fmt: skip
+    ).fit(phi * [1, 1, np.sqrt(rho / INTERCEPT_PRECISION)], y)  # fmt: skip
     assert path.values[-1] == pytest.approx(single.log_evidence_ + c * np.log(rho) - d * rho, abs=1e-6)
 
 

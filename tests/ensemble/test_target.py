@@ -192,7 +192,7 @@ def test_what_can_t_be_fitted_is_refused_in_words():
     X, y = prices()
     for form in ("log", "box-cox"):
         with pytest.raises(
-            ValueError, match=rf"transformation='{form}' needs targets above zero, and the smallest is -1"
+            ValueError, match=rf"transformation='{form}' needs positive targets, but the smallest is -1"
         ):
             TransformedTarget(transformation=form).fit(X, np.where(np.arange(len(y)) == 3, -1.0, y))
     with pytest.raises(ValueError, match=r"Log\(\) needs targets between 0 and inf; got 0"):

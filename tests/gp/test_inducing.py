@@ -61,8 +61,8 @@ def test_points_of_another_table_are_an_error_in_a_file(regressor):
 
 
 def test_auto_chooses_by_the_number_of_rows_and_says_why(monkeypatch):
-    monkeypatch.setattr(representations, "_DENSE_ROWS", 100)
-    monkeypatch.setattr(representations, "_FEW_COLUMNS", 1)
+    monkeypatch.setattr(representations, "_MAX_DENSE_ROWS", 100)
+    monkeypatch.setattr(representations, "_MAX_NEIGHBOR_COLUMNS", 1)
     kernel = RBF([1.0, 2.0])
     model = GPRegressor(kernel, hyperparameters="fixed", n_inducing=30).fit(X, Y)
     reason = 'method="inducing" with 30 inducing points, because 650 rows are more than 100'

@@ -151,7 +151,7 @@ def test_outliers_make_the_predictions_heavy_tailed():
 
 
 def test_many_rows_keep_the_maximum(monkeypatch):
-    monkeypatch.setattr("credo.gp.regressor._POINTS", ((10, 8, 8),))
+    monkeypatch.setattr("credo.gp.regressor._INTEGRATION_POINTS", ((10, 8, 8),))
     x, y = table()
     model = GPRegressor(n_restarts=0).fit(x, y)
     assert len(model.thetas_) == 1 and model.evidence_method_ == "exact" and "maximised" in model.evidence_base_
@@ -165,7 +165,7 @@ def test_a_few_points_predict_as_all_do(n, most, monkeypatch):
     y = np.sin(4 * X[:, 0]) + 2 * X[:, 1] ** 2 + X[:, 2] + 0.3 * rng.normal(size=n + 500)
     few, every = (GPRegressor("rbf", n_restarts=0, random_state=0) for _ in range(2))
     few.fit(X[:n], y[:n])
-    monkeypatch.setattr("credo.gp.regressor._POINTS", ((300, 32, 32), (1500, 8, 8)))
+    monkeypatch.setattr("credo.gp.regressor._INTEGRATION_POINTS", ((300, 32, 32), (1500, 8, 8)))
     every.fit(X[:n], y[:n])
     assert len(few.thetas_) <= most < len(every.thetas_)
     assert few.log_evidence_ == every.log_evidence_ and few.noise_variance_ == every.noise_variance_

@@ -17,7 +17,7 @@ SIZES = (150, 1, 249)
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+    for name in ("_MAX_SAMPLE_ROWS", "_MIN_SAMPLE_ROWS"):
         monkeypatch.setattr(f"credo.core.parts.parts.{name}", 100)
 
 
@@ -137,7 +137,7 @@ def test_what_needs_all_rows_says_so(small_sample):
             fitted(parts, **dict([arguments]))
     model = fitted(parts)
     for call in (model.loo, lambda: model.update(X[:2], y[:2]), lambda: model.log_evidence(model.theta_)):
-        with pytest.raises(ValueError, match="keeps sums only"):
+        with pytest.raises(ValueError, match="keeps only sums"):
             call()
     with pytest.raises(ValueError, match="several times"):
         fitted(iter(parts))

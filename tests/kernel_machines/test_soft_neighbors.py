@@ -208,7 +208,7 @@ def test_refitting_forgets_the_path_and_summary_tells_what_there_is(table):
         ({"smoothing": "cv"}, "smoothing must be a number or \"loo\"; got 'cv'"),
         (
             {"kernel": kernels.Linear()},
-            r"the kernel's values are weights, and Linear\(variance=1\) gives -1 between some of them: use a kernel",
+            r"the kernel's values are used as weights, but Linear\(variance=1\) gives -1 between some of them",
         ),
         ({"kernel": kernels.Categorical(), "bandwidth": 2.0}, "has no free one: leave it at 1"),
         ({"kernel": "rbf"}, "kernel must be a kernel such as"),

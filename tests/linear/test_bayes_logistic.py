@@ -506,7 +506,7 @@ def test_sparse_rows_are_rows(shape, n_classes):
 def test_rows_made_again_in_every_pass_give_the_same(monkeypatch):
     X, y = table(60, 3)
     held = BayesianLogisticRegression("integrate").fit(X, y)
-    monkeypatch.setattr("credo.linear._variational._STORED_ENTRIES", 10)
+    monkeypatch.setattr("credo.linear._variational._MAX_STORED_ENTRIES", 10)
     np.testing.assert_allclose(BayesianLogisticRegression("integrate").fit(X, y).coef_, held.coef_, rtol=1e-9)
 
 
@@ -596,6 +596,6 @@ def test_wrong_data_are_refused_in_words(monkeypatch):
         BayesianLogisticRegression().fit(X, np.zeros(60))
     with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
         BayesianLogisticRegression().fit(X, y).proba_interval(X, 95)
-    monkeypatch.setattr("credo.linear._variational._MOST_PARAMETERS", 3)
+    monkeypatch.setattr("credo.linear._variational._MAX_PARAMETERS", 3)
     with pytest.raises(ValueError, match="3 directions of X and 2 classes make 4 parameters"):
         BayesianLogisticRegression().fit(X, y)

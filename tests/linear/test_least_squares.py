@@ -230,7 +230,7 @@ def test_summary_names_the_columns(table):
 def test_the_hat_matrix_of_a_model_without_rows_is_refused(table):
     X, y = table
     model = LinearRegression().fit(X, y)
-    model._kept = None
+    model._stored_rows = None
     with pytest.raises(ValueError, match="the training rows were not stored"):
         model.leverage()
 

@@ -137,27 +137,27 @@ def test_slope_and_curvature_are_finite_differences(kind, n_classes):
     rng = np.random.default_rng(2)
     objective = kind(X, y, rng.uniform(0.5, 2, 50), n_classes, X[0], 0.4, True)
     theta, h = 0.1 * rng.normal(size=objective.shape), 1e-5
-    slope, bend = np.empty(theta.size), np.empty((theta.size, theta.size))
+    slope, curvature = np.empty(theta.size), np.empty((theta.size, theta.size))
     for i, e in enumerate(np.eye(theta.size)):
         ahead, behind = (objective.evaluate(theta + s * h * e.reshape(theta.shape)) for s in (1, -1))
         slope[i] = (ahead.value - behind.value) / (2 * h)
-        bend[i] = -(ahead.gradient - behind.gradient).ravel() / (2 * h)
+        curvature[i] = -(ahead.gradient - behind.gradient).ravel() / (2 * h)
     point = objective.evaluate(theta)
     np.testing.assert_allclose(point.gradient.ravel(), slope, rtol=1e-6, atol=1e-5)
     if kind is Objective:
-        np.testing.assert_allclose(point.curvature, bend, rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(point.curvature, curvature, rtol=1e-6, atol=1e-5)
     else:
         times, diagonal = objective.product(theta)
         v = rng.normal(size=theta.shape)
-        np.testing.assert_allclose(times(v).ravel(), bend @ v.ravel(), rtol=1e-6, atol=1e-4)
-        np.testing.assert_allclose(diagonal.ravel(), np.diagonal(bend), rtol=1e-6)
+        np.testing.assert_allclose(times(v).ravel(), curvature @ v.ravel(), rtol=1e-6, atol=1e-4)
+        np.testing.assert_allclose(diagonal.ravel(), np.diagonal(curvature), rtol=1e-6)
 
 
 def test_many_rows_start_from_few_and_end_the_same(monkeypatch):
     X, y = table(120_000, 4)
     model = LogisticRegression().fit(X, y)
-    monkeypatch.setattr("credo.linear._ascent._MANY_ROWS", 10**9)
-    monkeypatch.setattr("credo.linear._softmax._FEW_ENTRIES", 10**9)
+    monkeypatch.setattr("credo.linear._ascent._SUBSAMPLING_RATIO", 10**9)
+    monkeypatch.setattr("credo.linear._softmax._MIN_PARALLEL_ENTRIES", 10**9)
     plain = LogisticRegression().fit(X, y)
     assert model.result_.converged and plain.result_.converged
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-8)
@@ -218,7 +218,7 @@ def test_sparse_rows_and_many_parameters(n_classes, monkeypatch):
     y = np.argmax(X @ rng.normal(size=(60, n_classes)) + 0.3 * rng.gumbel(size=(400, n_classes)), axis=1)
     dense = LogisticRegression(0.1).fit(X.toarray(), y)
     np.testing.assert_allclose(LogisticRegression(0.1).fit(X, y).coef_, dense.coef_, atol=1e-8)
-    monkeypatch.setattr(logistic, "_FEW_PARAMETERS", 10)
+    monkeypatch.setattr(logistic, "_MAX_STORED_PARAMETERS", 10)
     wide = LogisticRegression(0.1).fit(X, y)
     np.testing.assert_allclose(wide.coef_, dense.coef_, atol=1e-7)
     np.testing.assert_allclose(LogisticRegression(0.1).fit(X.toarray(), y).coef_, dense.coef_, atol=1e-7)
@@ -285,7 +285,7 @@ def test_the_verdict_is_that_of_a_linear_program(seed):
 
 
 def test_endless_growth_among_many_parameters(monkeypatch):
-    monkeypatch.setattr("credo.linear._ascent._MAX_PARAMETERS", 3)
+    monkeypatch.setattr("credo.linear._ascent._MAX_PROGRAM_PARAMETERS", 3)
     X, y = table()
     mark = np.zeros(len(y))
     mark[np.flatnonzero(y == 1)[:5]] = 1.0

@@ -125,7 +125,7 @@ def test_names_of_columns_reach_the_axis_without_a_warning(ax):
 
 def test_a_number_of_draws_needs_a_model_that_can_draw(ax):
     x = np.linspace(0, 1, 4)
-    with pytest.raises(TypeError, match=r"draws=5 asks for functions from a model: give the model in place of its"):
+    with pytest.raises(TypeError, match=r"draws=5 asks for functions from a model: give the model instead of its"):
         band(x, Normal(x, np.ones(4)), draws=5, ax=ax)
     with pytest.raises(TypeError, match="a LinearRegression can't draw functions"):
         band(x, LinearRegression().fit(x[:, None], x**2), draws=5, ax=ax)
@@ -140,7 +140,7 @@ def test_a_model_of_two_columns_is_refused(ax):
 def test_several_outputs_are_refused(ax):
     x = np.linspace(0, 1, 5)
     model = GPRegressor(RBF(), noise=0.1, hyperparameters="fixed").fit(x[:, None], np.column_stack([x, x**2]))
-    with pytest.raises(ValueError, match="the model has 2 outputs, and this figure shows one"):
+    with pytest.raises(ValueError, match="the model has 2 outputs, but this figure shows one"):
         band(x, model, ax=ax)
 
 

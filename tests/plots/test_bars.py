@@ -46,7 +46,7 @@ def test_values_below_zero_go_to_the_left_and_fit(ax):
 
 
 def test_what_cannot_be_drawn_is_said(ax):
-    for values, message in (([1.0], "one value for each of the 2 rows; got 1"), ([1.0, np.nan], "all of them finite")):
+    for values, message in (([1.0], "one value for each of the 2 rows; got 1"), ([1.0, np.nan], "all must be finite")):
         with pytest.raises(ValueError, match=message):
             bars(["a", "b"], values, ax=ax)
     with pytest.raises(ValueError, match="at least one value"):

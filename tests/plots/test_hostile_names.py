@@ -96,6 +96,9 @@ DRAWINGS = {
     "roc": lambda m, name, ax: plots.roc(classes(40), law(4, 40), ax=ax),
     "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], target=name, ax=ax),
     "tree": lambda m, name, ax: plots.tree(m["tree"], ax=ax),
+    "waterfall": lambda m, name, ax: plots.waterfall(
+        NAMES, np.arange(len(NAMES)) - 3.5, base=1.0, values=NAMES, label=name, ax=ax
+    ),
     "weight_posterior": lambda m, name, ax: plots.weight_posterior(m["linear"], ax=ax),
 }
 

@@ -197,10 +197,10 @@ def test_labels_are_called_by_the_name_of_their_series(ax, two):
 @pytest.mark.parametrize(
     ("n_columns", "options", "message"),
     [
-        (1, {}, "plane of two columns, and the model has 1: sigmoid draws those"),
-        (3, {}, "plane of two columns, and the model has 3: say which two by columns="),
+        (1, {}, "plane of two columns, but the model has 1: sigmoid draws those"),
+        (3, {}, "plane of two columns, but the model has 3: select two by columns="),
         (3, {"columns": (0, 0)}, r"columns must be two different columns; got \(0, 0\)"),
-        (3, {"columns": "ab"}, "columns must be two columns, by name or place; got 'ab'"),
+        (3, {"columns": "ab"}, "columns must be two columns, by name or index; got 'ab'"),
         (3, {"columns": (0, 3)}, "the model has no column 3; it has 3: x0, x1, x2"),
         (3, {"columns": ("x0", "z")}, "the model has no column 'z'"),
         (2, {"n": 1}, "n must be at least 2"),

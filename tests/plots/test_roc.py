@@ -101,9 +101,9 @@ def test_a_class_of_one_row_has_an_area_without_error(ax):
 @pytest.mark.parametrize(
     ("y", "prediction", "options", "message"),
     [
-        ([1, 1], [0.2, 0.3], {}, "needs two classes, and every label in y is 1"),
-        ([0, 0], [0.2, 0.3], {}, "needs two classes, and every label in y is 0"),
-        ([0, 0], [[0.2, 0.3, 0.5]] * 2, {}, "needs two classes, and every label in y is 0"),
+        ([1, 1], [0.2, 0.3], {}, "needs two classes, but every label in y is 1"),
+        ([0, 0], [0.2, 0.3], {}, "needs two classes, but every label in y is 0"),
+        ([0, 0], [[0.2, 0.3, 0.5]] * 2, {}, "needs two classes, but every label in y is 0"),
     ],
 )
 def test_what_has_no_curve_is_said(ax, y, prediction, options, message):

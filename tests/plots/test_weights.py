@@ -108,7 +108,7 @@ def test_weights_of_several_classes_are_named_by_both(ax):
     [
         ({"pair": (0, 3)}, "the model has no weight 3; it has 3: a, b, c"),
         ({"pair": ("a", 0)}, "pair must be two different weights"),
-        ({"pair": (0, 1, 2)}, "pair must be two weights, by name or place"),
+        ({"pair": (0, 1, 2)}, "pair must be two weights, by name or index"),
         ({"levels": ()}, "nothing to draw: levels is empty"),
         ({"levels": (50,)}, "level"),
         ({"names": ["a"]}, "names must name the two weights"),

@@ -43,7 +43,7 @@ def descent(X, y, w, l1, l2, n_passes):
             w[j] = np.sign(a) * max(abs(a) - l1, 0.0) / (X[:, j] @ X[:, j] + l2)
         kept.append(w.copy())
         passed.append(w.copy())
-        if len(kept) == _jit.DEPTH + 1:
+        if len(kept) == _jit.EXTRAPOLATION_PASSES + 1:
             mixed = extrapolation_weights(np.array(kept)) @ np.array(kept[1:])
             if objective(X, y, mixed, l1, l2) < objective(X, y, w, l1, l2):
                 w = mixed

@@ -6,7 +6,6 @@ import numpy as np
 from tests.reference.twins import Twin
 
 from credo.kernels import _jit
-from credo.kernels import _jit as blocks_jit
 from credo.kernels.stationary import tiles
 
 RNG = np.random.default_rng(8)
@@ -66,11 +65,11 @@ def stationary_fill(A, B, family, shape, variance, mode, triangle, K):
 def stationary_pullback(A, B, family, shape, triangle, W):
     A, B, W = rows(A, len(W)), rows(B, W.shape[1]), symmetric(W, triangle)
     r2 = squares(A, B)
-    u, bend = r2 / (2 * shape), 0.0
+    u, by_shape = r2 / (2 * shape), 0.0
     if family == _jit.RATIONAL_QUADRATIC:
-        bend = np.sum(W * value(family, shape, r2) * (u / (1 + u) - np.log1p(u)))
+        by_shape = np.sum(W * value(family, shape, r2) * (u / (1 + u) - np.log1p(u)))
     by_column = np.einsum("ij,ijd->d", W * slope(family, shape, r2), (A[:, None] - B[None]) ** 2)
-    return np.array([np.sum(W * value(family, shape, r2)), bend, *by_column])
+    return np.array([np.sum(W * value(family, shape, r2)), by_shape, *by_column])
 
 
 def stationary_pullback_inputs(A, family, shape, W, out):
@@ -177,14 +176,14 @@ TWINS = [
         atol=1e-7,
     ),
     Twin(
-        blocks_jit.stationary_blocks,
+        _jit.stationary_blocks,
         stationary_blocks,
         [(Z, PLACES, family, SHAPE, VARIANCE, mode, PACKED) for family, mode in product(FAMILIES, MODES)],
         parts=True,
         atol=1e-15,
     ),
     Twin(
-        blocks_jit.stationary_pullback_blocks,
+        _jit.stationary_pullback_blocks,
         stationary_pullback_blocks,
         [(Z, PLACES, family, SHAPE, PACKED) for family in FAMILIES],
         parts=True,

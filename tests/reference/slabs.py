@@ -17,51 +17,55 @@ def log_null(n, yy, noise=None):
     return gammaln((n - 1) / 2) - 0.5 * np.log(n) - 0.5 * (n - 1) * np.log(np.pi * yy)
 
 
-def bayes_factor(n, k, rest, g):
-    return 0.5 * (n - 1 - k) * np.log1p(g) - 0.5 * (n - 1) * np.log1p(g * rest)
+def bayes_factor(n, k, one_minus_r2, g):
+    return 0.5 * (n - 1 - k) * np.log1p(g) - 0.5 * (n - 1) * np.log1p(g * one_minus_r2)
 
 
-def zellner_siow(n, k, rest):
+def zellner_siow(n, k, one_minus_r2):
     """ln BF, and the first two moments of s = g/(1 + g), on a fine grid of ln g."""
     t = np.linspace(-30.0, 100.0, 40_001)
-    logs = bayes_factor(n, k, rest, np.exp(t)) + 0.5 * np.log(n / (2 * np.pi)) - 0.5 * t - 0.5 * n * np.exp(-t)
+    logs = bayes_factor(n, k, one_minus_r2, np.exp(t)) + 0.5 * np.log(n / (2 * np.pi)) - 0.5 * t - 0.5 * n * np.exp(-t)
     weight = np.exp(logs - logsumexp(logs))
     s = 1 / (1 + np.exp(-t))
     return logsumexp(logs) + np.log(t[1] - t[0]), weight @ s, weight @ s**2
 
 
-def log_evidence(name, n, yy, k, rest, logdet, *, g=None, slab_variance=None, noise_variance=None):
+def log_evidence(name, n, yy, k, one_minus_r2, logdet, *, g=None, slab_variance=None, noise_variance=None):
     null = log_null(n, yy, noise_variance)
     if name == "normal":
         ridge = (noise_variance or 1.0) / slab_variance
-        fit = -0.5 * (n - 1) * np.log(rest) if noise_variance is None else 0.5 * yy * (1 - rest) / noise_variance
+        fit = (
+            -0.5 * (n - 1) * np.log(one_minus_r2)
+            if noise_variance is None
+            else 0.5 * yy * (1 - one_minus_r2) / noise_variance
+        )
         return null + 0.5 * (k * np.log(ridge) - logdet) + fit
     if k == 0:
         return null
     if name == "bic":
-        return null - 0.5 * n * np.log(rest) - 0.5 * k * np.log(n)
+        return null - 0.5 * n * np.log(one_minus_r2) - 0.5 * k * np.log(n)
     if name == "zellner-siow":
-        return null + zellner_siow(n, k, rest)[0]
-    return null + bayes_factor(n, k, rest, g)
+        return null + zellner_siow(n, k, one_minus_r2)[0]
+    return null + bayes_factor(n, k, one_minus_r2, g)
 
 
-def shrinkage(name, n, k, rest, *, g=None, **_):
+def shrinkage(name, n, k, one_minus_r2, *, g=None, **_):
     """E[s] and E[s²]."""
     if k == 0 or name in ("bic", "normal"):
         return 1.0, 1.0
     if name == "zellner-siow":
-        return zellner_siow(n, k, rest)[1:]
+        return zellner_siow(n, k, one_minus_r2)[1:]
     return g / (1 + g), (g / (1 + g)) ** 2
 
 
-def spread(name, n, yy, k, rest, **options):
+def spread(name, n, yy, k, one_minus_r2, **options):
     """E[s], E[s²], the factor of A⁻¹ in the coefficients' covariance, and the predictive variance of the noise."""
-    first, second = shrinkage(name, n, k, rest, **options)
+    first, second = shrinkage(name, n, k, one_minus_r2, **options)
     if options.get("noise_variance"):
         return first, second, options["noise_variance"], options["noise_variance"]
     df = n - 1 - k if name == "bic" else n - 1
     width = yy / df * max(df, 3) / (max(df, 3) - 2)
-    return first, second, width * (first - second + second * rest), width * (1 - first + first * rest)
+    return first, second, width * (first - second + second * one_minus_r2), width * (1 - first + first * one_minus_r2)
 
 
 def spline(coefs, x):

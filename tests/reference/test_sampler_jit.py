@@ -203,8 +203,8 @@ def test_steps_over_logistic_models(inclusion):
 def test_rows_of_inner_products_are_replaced_when_not_all_are_stored(monkeypatch):
     X, y = data()
     kept = chain(X, y, starts=((),) * 12)[0].advance(100, np.zeros(7))
-    monkeypatch.setattr("credo.sparse._chain._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.sparse._chain._ROWS_KEPT", 14)
+    monkeypatch.setattr("credo.sparse._chain._MAX_GRAM_ENTRIES", 0)
+    monkeypatch.setattr("credo.sparse._chain._GRAM_CACHE_ENTRIES", 14)
     made = chain(X, y, starts=((),) * 12)[0]
     assert made.problem.columns.gram.shape == (2, 7)
     trace, models = made.advance(100, np.zeros(7))

@@ -52,20 +52,20 @@ def keep(T, j):
 def test_evidence_and_moments_equal_their_twins(name):
     prior, d, kind, options = slab(name, yy=2.3), 18, name.split()[0], SLABS[name]
     f, cases = prior.formula(d), [(0, 1.0), *product([1, 4, 18], [1.0, 0.7, 1e-3, 1e-11])]
-    for k, rest in cases:
-        expected = plain_slabs.log_evidence(kind, 20.0, 2.3, k, rest, 0.37 * (k > 0), **options)
-        assert_allclose(_slabs_jit.log_evidence(f, k, rest, 0.37 * (k > 0)), expected, rtol=1e-8)
-        first, second = plain_slabs.shrinkage(kind, 20.0, k, rest, **options)
-        assert_allclose(_slabs_jit.shrinkage(f, k, rest), [1 - first, first, second], rtol=1e-7, atol=1e-9)
-        if rest > 1e-4:
-            expected = plain_slabs.spread(kind, 20.0, 2.3, k, rest, **options)
-            assert_allclose(_slabs_jit.spread(f, k, rest), expected, rtol=1e-6, atol=1e-9)
-    k, rest = np.array(cases).T
+    for k, one_minus_r2 in cases:
+        expected = plain_slabs.log_evidence(kind, 20.0, 2.3, k, one_minus_r2, 0.37 * (k > 0), **options)
+        assert_allclose(_slabs_jit.log_evidence(f, k, one_minus_r2, 0.37 * (k > 0)), expected, rtol=1e-8)
+        first, second = plain_slabs.shrinkage(kind, 20.0, k, one_minus_r2, **options)
+        assert_allclose(_slabs_jit.shrinkage(f, k, one_minus_r2), [1 - first, first, second], rtol=1e-7, atol=1e-9)
+        if one_minus_r2 > 1e-4:
+            expected = plain_slabs.spread(kind, 20.0, 2.3, k, one_minus_r2, **options)
+            assert_allclose(_slabs_jit.spread(f, k, one_minus_r2), expected, rtol=1e-6, atol=1e-9)
+    k, one_minus_r2 = np.array(cases).T
     one_by_one = [_slabs_jit.log_evidence(f, int(size), left, 0.1) for size, left in cases]
     out = np.empty(len(k))
-    _slabs_jit.log_evidences(f, k.astype(np.int64), rest, np.full(len(k), 0.1), out)
+    _slabs_jit.log_evidences(f, k.astype(np.int64), one_minus_r2, np.full(len(k), 0.1), out)
     assert_array_equal(out, one_by_one)
-    assert_allclose(prior.score(k.astype(int), rest, 0.1), out, rtol=1e-12)
+    assert_allclose(prior.score(k.astype(int), one_minus_r2, 0.1), out, rtol=1e-12)
     assert np.isneginf(_slabs_jit.log_evidence(prior.formula(40), 19, 0.5, 0.0)) == (kind != "normal")
 
 
@@ -108,18 +108,18 @@ def explore(R, prior, log_prior, log_scale):
         A = R[:, chosen].T @ R[:, chosen]
         b = R[:, chosen].T @ R[:, -1]
         beta = np.linalg.solve(A, b) if len(b) else b
-        rest = 1 - b @ beta
+        one_minus_r2 = 1 - b @ beta
         k = len(chosen)
         logdet = np.linalg.slogdet(A)[1] + log_scale[chosen].sum()
-        value = log_prior[k] + float(prior.score(k, rest, logdet))
+        value = log_prior[k] + float(prior.score(k, one_minus_r2, logdet))
         mean, square, noise = np.zeros(d), np.zeros((d, d)), 0.0
-        for law in prior.posteriors(k, rest)[0] if value > -np.inf else []:
+        for law in prior.posteriors(k, one_minus_r2)[0] if value > -np.inf else []:
             inflation = 1 if np.isinf(law.df) else law.df / (law.df - 2)
             mean[chosen] += law.weight * law.shrink * beta
             part = law.shrink**2 * np.outer(beta, beta) + law.noise * inflation * law.shrink * np.linalg.inv(A)
             square[np.ix_(chosen, chosen)] += law.weight * part
             noise += law.weight * law.noise * inflation
-        found.append((value, np.array(bits), rest, noise, mean, square))
+        found.append((value, np.array(bits), one_minus_r2, noise, mean, square))
     return found
 
 

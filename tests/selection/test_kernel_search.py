@@ -24,8 +24,8 @@ def found():
     frame = pd.DataFrame({"when": YEARS})
     said = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_kernel_search, "_TRIAL", 10)
-        patch.setattr(_kernel_search, "_FINALISTS", 2)
+        patch.setattr(_kernel_search, "_TRIAL_EVALUATIONS", 10)
+        patch.setattr(_kernel_search, "_N_FINALISTS", 2)
         y = TREND_AND_CYCLE + 0.2 * rng.normal(size=61)
         result = search_kernel(frame, y, budget=600, progress=lambda *given: said.append(given))
     return result, said
@@ -95,8 +95,8 @@ def test_each_of_several_columns_gets_its_own_component():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 10, size=(60, 2))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_kernel_search, "_TRIAL", 8)
-        patch.setattr(_kernel_search, "_MOST_ROUNDS", 1)
+        patch.setattr(_kernel_search, "_TRIAL_EVALUATIONS", 8)
+        patch.setattr(_kernel_search, "_MAX_ROUNDS", 1)
         result = search_kernel(X, 0.5 * X[:, 1] + 0.1 * rng.normal(size=60))
     (component,) = result.components
     assert component.columns == (1,)

@@ -47,7 +47,7 @@ def blocks(seed=0, n=60, d=1500):
 
 
 def test_chains_run_until_they_agree(monkeypatch):
-    monkeypatch.setattr("credo.sparse._convergence._FIRST", 100)
+    monkeypatch.setattr("credo.sparse._convergence._FIRST_STEPS", 100)
     X, y = centred(*blocks())
     prior = ModelPrior(1500, (1.0, 1500.0))
     found = sample_models(X, y, slab_named("g", y, 1500), prior, random_state=0)
@@ -61,8 +61,8 @@ def test_chains_run_until_they_agree(monkeypatch):
 
 
 def test_running_on_has_an_end(monkeypatch):
-    monkeypatch.setattr("credo.sparse._convergence._FIRST", 40)
-    monkeypatch.setattr("credo.sparse._convergence._MOST", 160)
+    monkeypatch.setattr("credo.sparse._convergence._FIRST_STEPS", 40)
+    monkeypatch.setattr("credo.sparse._convergence._MAX_STEPS", 160)
     X, y = blocks(d=60)
     with pytest.warns(FitWarning, match=r"did not converge.*: increase n_draws above 160, or .* such as \(1, 60\)"):
         model = SpikeSlabRegressor(0.5, slab="g", random_state=0).fit(X, y)
@@ -108,8 +108,8 @@ def test_replicas_that_hardly_move_are_not_waited_for(trips, length):
 
 
 def test_chains_stop_where_more_would_take_minutes(monkeypatch):
-    monkeypatch.setattr("credo.sparse._convergence._FIRST", 20)
-    monkeypatch.setattr("credo.sparse._convergence._PATIENCE", 0.0)
+    monkeypatch.setattr("credo.sparse._convergence._FIRST_STEPS", 20)
+    monkeypatch.setattr("credo.sparse._convergence._MAX_SECONDS", 0.0)
     X, y = centred(*blocks(d=300))
     with pytest.warns(FitWarning, match="the MCMC chains did not converge"):
         found = sample_models(X, y, slab_named("g", y, 300), ModelPrior(300, (1.0, 1.0)), random_state=0)

@@ -106,7 +106,7 @@ def test_what_is_found_are_circuits_and_copies():
 
 
 def test_near_copies_are_grouped_across_blocks(monkeypatch):
-    monkeypatch.setattr("credo.sparse._dependence._BLOCK", 4)
+    monkeypatch.setattr("credo.sparse._dependence._BLOCK_COLUMNS", 4)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 11))
     X[:, 9] = 3 * X[:, 2] + 0.01 * rng.normal(size=40)

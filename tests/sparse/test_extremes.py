@@ -175,7 +175,7 @@ def test_nearly_copies_that_reproduce_weighted_rows(seed):
     X = np.cumsum(rng.normal(size=(9, 9)) * 10.0 ** -rng.uniform(0, 8, size=9), axis=1) + rng.normal(size=(9, 1))
     y, weight = X[:, 0] + 0.3 * rng.normal(size=9), rng.uniform(0.5, 4.0, size=9)
     assert Design.of(X, y, weight).n_rows == 9
-    assert Design.of(X, y, weight).rest(range(8)) == 0.0
+    assert Design.of(X, y, weight).one_minus_r2(range(8)) == 0.0
     # Of seven columns, some of y is left.
     assert Design.of(X[:, :7], y, weight).n_rows == np.inf
     fits = [

@@ -83,7 +83,7 @@ def test_a_difference_of_near_copies_is_found():
 def test_the_extended_criterion_takes_no_noise():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 800))
-    with pytest.warns(FitWarning, match=r"ln n = 3.91, .* of 800 columns of pure noise about 38 would be selected"):
+    with pytest.warns(FitWarning, match=r"ln n = 3.91, .* of 800 columns of pure noise, about 38 would be selected"):
         loose = forward_selection(X, rng.normal(size=50))
     assert len(loose.selected) > 10
     for _ in range(5):

@@ -325,7 +325,7 @@ def test_no_penalty_is_least_squares_and_no_l1_penalty_is_ridge(shape, kind, fit
 
 def test_no_penalty_by_iterations_where_a_sparse_table_is_too_large_to_make_dense(monkeypatch):
     X, y = table(60, 8)
-    monkeypatch.setattr("credo.core.learning.coordinate.descent._DENSE_ENTRIES", 0)
+    monkeypatch.setattr("credo.core.learning.coordinate.descent._MAX_DENSE_ENTRIES", 0)
     for alpha in (0.0, 0.3):
         model = ElasticNet(alpha, l1_ratio=0.0).fit(sparse.csr_array(X), y)
         np.testing.assert_allclose(model.coef_, Ridge(60 * alpha).fit(X, y).coef_, rtol=1e-8)

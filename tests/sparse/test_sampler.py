@@ -141,8 +141,8 @@ def test_more_than_a_thousand_columns_of_which_rows_are_made_when_asked(monkeypa
     X, y = centred(rng.normal(size=(30, 1200)), rng.normal(size=30))
     slab, prior = slab_named("g", y, 1200), ModelPrior(1200, 1 / 1200)
     kept = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
-    monkeypatch.setattr("credo.sparse._chain._ALL_KEPT", 0)
-    monkeypatch.setattr("credo.sparse._chain._ROWS_KEPT", 20_000)
+    monkeypatch.setattr("credo.sparse._chain._MAX_GRAM_ENTRIES", 0)
+    monkeypatch.setattr("credo.sparse._chain._GRAM_CACHE_ENTRIES", 20_000)
     made = sample_models(X, y, slab, prior, n_draws=100, random_state=0)
     assert kept.models == made.models
     np.testing.assert_allclose(kept.inclusion, made.inclusion, rtol=1e-8)
@@ -304,7 +304,7 @@ def test_gathering_weighs_chains_by_their_time():
         return Trace(
             models=[(), (0,)] * 4,
             log_evidence=np.log([1.0, 3.0] * 4),
-            rest=np.array([1.0, 0.5] * 4),
+            one_minus_r2=np.array([1.0, 0.5] * 4),
             weight=np.tile([weight, 3.0 * weight], 4),
             included=np.full((2, 1), 8.0 * weight * inside),
             batch_weight=np.full(2, 8.0 * weight),
@@ -326,7 +326,7 @@ def steady(model):
     return Trace(
         models=[model] * 20,
         log_evidence=np.zeros(20),
-        rest=np.ones(20),
+        one_minus_r2=np.ones(20),
         weight=np.ones(20),
         included=np.array([[10.0 * (j in model) for j in range(2)]] * 2),
         batch_weight=np.full(2, 10.0),
@@ -353,7 +353,7 @@ def test_errors_are_no_smaller_than_what_models_leave_room_for():
     path = Trace(
         models=[(), (1,)] * 10,
         log_evidence=np.log([1.0, 3.0] * 10),
-        rest=np.ones(20),
+        one_minus_r2=np.ones(20),
         weight=np.ones(20),
         included=np.array([[0.0, 0.5]] * 2),
         batch_weight=np.full(2, 10.0),

@@ -188,7 +188,7 @@ def test_a_full_cache_of_models_changes_nothing(monkeypatch):
     X, y = data(1)
     settings = {"search": "gibbs", "n_draws": 500, "random_state": 0}
     kept = SpikeSlabClassifier(0.3, **settings, slab_variance=1.0).fit(X, y)
-    monkeypatch.setattr("credo.sparse._chain._CACHED", 0)
+    monkeypatch.setattr("credo.sparse._chain._MODEL_CACHE_ENTRIES", 0)
     forgotten = SpikeSlabClassifier(0.3, **settings, slab_variance=1.0).fit(X, y)
     np.testing.assert_allclose(forgotten.inclusion_probabilities_, kept.inclusion_probabilities_, rtol=1e-5)
     assert forgotten.map_model_ == kept.map_model_

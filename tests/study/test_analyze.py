@@ -110,8 +110,8 @@ def test_held_out_predictions_have_their_rows(study, houses):
     assert rmse == pytest.approx(board(study)["bayes"]["rmse"])
 
 
-def test_inputs_are_explained_by_how_far_they_move_the_predictions(study):
-    columns = study.explain("linear").columns
+def test_influence_is_how_far_inputs_move_the_predictions(study):
+    columns = study.influence("linear").columns
     effect = dict(zip(*columns.values(), strict=True))
     # 3 a unit of the size, whose standard deviation is 10; 2 a year, 8.4 years; 20 for a third of the rows.
     assert columns["input"][0] == "size"

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from credo.study.size import Size
 
 import credo
 from credo.app.cli._group import credo as group
 from credo.study import analyze
 from credo.study import large as _large
-from credo.study.size import Size
 from credo.tables import Preparation, TableModel
 from credo.tables import formats as parquet
 from credo.tables.formats import LargeTable
@@ -67,7 +67,7 @@ def test_by_default_models_that_can_be_fitted_in_parts(path):
 
 
 def test_a_process_is_fitted_to_all_rows(path, monkeypatch):
-    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+    for name in ("_MAX_SAMPLE_ROWS", "_MIN_SAMPLE_ROWS"):
         monkeypatch.setattr(f"credo.core.parts.parts.{name}", 200)
     frame = table()
     estimator = credo.GPRegressor("rbf", n_inducing=60, n_restarts=0, max_evaluations=15)

@@ -1,4 +1,4 @@
-"""Types, shapes and ranges of fields, said in their annotations; `check` checks a value that came from a file.
+"""Types, shapes and ranges of fields, stated in their annotations; `check` checks a value that came from a file.
 
     @dataclass(frozen=True)
     class Line:
@@ -7,9 +7,9 @@
 
 A file may hold any state, and compiled code doesn't check its indices. So each field says what it must be: `Axes` the
 shape of an array, whose letters stand for the same length in all fields; `Size` a number that is such a length; `Inner`
-the lengths that a value inside must share; `Places` indices; `Where` any condition, and `Finite`, `Positive`,
-`NonNegative`, `Increasing`, `NotEmpty`, `Probabilities` the usual ones. `If` and `Sometimes` mark what some fits don't
-set.
+the lengths that a value inside must share; `Indices` whole numbers below a length; `Where` any condition, and `Finite`,
+`Positive`, `NonNegative`, `Increasing`, `NotEmpty`, `Probabilities` the usual ones. `If` and `Sometimes` mark what some
+fits don't set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBERS: dict[type, tuple[type, ...]] = {float: (float, int, np.floating, np.in
 class Axes:
     """An array with a letter or number for each axis, such as "n d+1" or "k 2"; "" is a number, "k d | k d d" either.
 
-    Lengths are above zero, except those of capital letters. Floats must be finite unless told otherwise. A list or a
+    Lengths are above zero, except those of capital letters. Floats must be finite unless stated otherwise. A list or a
     tuple has one axis.
     """
 
@@ -77,7 +77,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Places:
+class Indices:
     """Whole numbers from 0 up to, and without, a number or the length which a letter stands for."""
 
     stop: str | int
@@ -128,7 +128,7 @@ class If:
     value: bool = True
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
-        """There is nothing to check."""
+        """Nothing to check."""
 
 
 def each(holds: Callable[[Any], Any], says: str) -> Where:
@@ -141,7 +141,7 @@ Positive = each(lambda x: x > 0, "positive")
 NonNegative = each(lambda x: x >= 0, "at least 0")
 Increasing = each(lambda x: np.diff(x) > 0, "increasing")
 NotEmpty = Where(len, "one or more")
-# A scale whose square is within the range of double precision; NaN where there is none.
+# A scale whose square is within the range of double precision, or NaN.
 Squarable = each(lambda x: np.isnan(x) | (x == 0) | ((x > 1e-150) & (x < 1e150)), "of a size that can be squared")
 Probabilities = Where(lambda p: np.min(p) >= 0 and abs(np.sum(p) - 1) <= 1e-6, "probabilities that sum to one")
 Sometimes = If("")
@@ -150,7 +150,7 @@ Sometimes = If("")
 def check(value: Any) -> None:
     """Raise a ValueError unless an object's attributes have the types, shapes and ranges that its class annotates.
 
-    What annotations can't say, such as that a tree has no cycles, a method `_check_state` checks.
+    A method `_check_state` checks what annotations can't express, such as that a tree has no cycles.
     """
     kind: Any = type(value)
     if not kind.__module__.startswith("credo."):
@@ -159,7 +159,7 @@ def check(value: Any) -> None:
     for name, hint in (field_types(kind) | parameters).items():
         if name not in held or is_a(held[name], hint):
             continue
-        # Where a parameter is a number, users may give true or false.
+        # Booleans are accepted as numbers.
         if not (name in parameters and isinstance(held[name], bool) and is_a(int(held[name]), hint)):
             found = f"{held[name]!r:.40}".replace("\n", " ")
             raise ValueError(f"its {kind.__name__} has {found} for {name}, which is of another type than it needs")
@@ -197,7 +197,7 @@ def _marked(kind: Any) -> dict[str, tuple[Any, ...]]:
 
 @cache
 def field_types(kind: Any) -> dict[str, Any]:
-    """The types of what a file holds of a class: all fields, or of an estimator its fitted attributes."""
+    """The types of what a file stores for a class: all fields, or the fitted attributes of an estimator."""
     hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
     if issubclass(kind, BaseEstimator):
         return {name: hint for name, hint in hints.items() if name.endswith("_") and not name.startswith("_")}

@@ -1,7 +1,7 @@
 """Which rows are held out together: shuffled folds, or blocks in the order of time; copies of a row share a fold.
 
-`splits` makes the training and held-out rows of a user's `cv`, `forward` blocks in time order, `systematic_folds` takes
-turns in a given order, `even_folds` and `group_folds` the fold of each row.
+`splits` makes the training and held-out rows of a user's `cv`, `forward` blocks in time order; `systematic_folds`,
+`even_folds` and `group_folds` give the fold of each row.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from credo.core.seeds import generator
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Split = tuple[Indices, Indices]
-
-# With more copies of each row than this on average, rows of equal inputs are different observations.
-_COPIES = 3
 
 
 def splits(
@@ -90,7 +87,7 @@ def forward(order: ArrayLike, cv: int, start: int) -> list[Split]:
 
 
 def even_folds(strata: NDArray[Any], n_folds: int, seed: Any = 0, *, key: Indices | None = None) -> Indices:
-    """A fold for each row, in turns in a random order or that of `key`; each stratum is spread evenly over them."""
+    """A fold for each row, dealt in random order or in that of `key`; each stratum is spread evenly over the folds."""
     if key is None:
         key = np.random.default_rng(seed).permutation(len(strata))
     fold = np.empty(len(strata), dtype=np.intp)
@@ -108,7 +105,7 @@ def divided_rows(rows: Array, target: Array | Indices, weight: Array, n_parts: i
 
     For folds: if all copies of such a row were held out together, the other targets alone would predict it. A row of
     weight k has at most k parts. Returns positions of rows, their weights, and a random order with a fixed seed in
-    which the parts of a row follow one another, so that folds which take turns in this order have one of them each.
+    which the parts of a row are consecutive, so that dealing them out to the folds puts one into each.
     """
     first, _, total = merge_equal_rows(np.column_stack([rows, target]), weight)
     _, inputs, _ = merge_equal_rows(rows[first], total)
@@ -174,11 +171,11 @@ def mostly_copies(n_rows: int, n_distinct: int) -> bool:
 
     In a table of a few categories, a whole group of equal rows would be predicted from other categories only.
     """
-    return n_rows > _COPIES * n_distinct
+    return n_rows > 3 * n_distinct
 
 
 def row_places(X: Any) -> Array | None:
-    """A number for each row, equal for equal rows and otherwise different; None where columns aren't numbers.
+    """A number for each row, the same for equal rows only; None if columns aren't numbers.
 
     It is a fixed linear function of the row, so that an order by it doesn't depend on that of the table.
     """

@@ -1,8 +1,8 @@
 """`numba.njit` on machines where no cache can be written, and what compiled code needs to run as plain Python too.
 
-numba keeps compiled code beside the source or in the user's cache folder, and refuses `cache=True` where it can write
-to neither, as in a container with a read-only file system. Functions are then compiled anew in each process; the
-environment variable `NUMBA_CACHE_DIR` names a folder to keep them in. With `NUMBA_DISABLE_JIT=1`, numba compiles
+numba stores compiled code next to the source or in the user's cache folder, and rejects `cache=True` if it can write
+to neither, as in a container with a read-only file system. Functions are then compiled again in each process; the
+environment variable `NUMBA_CACHE_DIR` sets another cache folder. With `NUMBA_DISABLE_JIT=1`, numba compiles
 nothing, and every function runs as Python.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["njit", "tuple_setitem"]
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:
-    """`numba.njit` with these options; `cache=True` means a cache wherever one can be kept.
+    """`numba.njit` with these options; `cache=True` caches if a cache folder is writable.
 
     A function that is compiled already is compiled once more with the new options.
     """

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-# The most characters of a name that are shown.
-_LONGEST = 100
+# Longer names are cut.
+_MAX_NAME_LENGTH = 100
 _MINUS = "−"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -57,7 +57,7 @@ def fixed(value: float, *, decimals: int) -> str:
 
 
 def aligned(values: Sequence[float | None]) -> list[str]:
-    """The cells of a column of numbers to four digits, all with the same decimals; a dash where there is none."""
+    """The cells of a column of numbers to four digits, all with the same decimals; a dash if there is none."""
     finite = sorted(abs(v) for v in values if v is not None and math.isfinite(v) and v != 0)
     if not finite:
         return ["—" if v is None else number(v) for v in values]
@@ -87,7 +87,7 @@ def spelled(n: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent with at most one decimal, or two where it would be rounded to 0 or 100."""
+    """A share in per cent with at most one decimal, or two if it would be rounded to 0 or 100."""
     for decimals in (1, 2):
         text = fixed(100 * share, decimals=decimals)
         if float(text.replace(_MINUS, "-").replace(",", "")) not in (0.0, 100.0) or share in (0.0, 1.0):
@@ -130,7 +130,7 @@ def first_few(names: Sequence[str], *, most: int = 3) -> str:
 
 
 def _clipped(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 
 def not_numbers(count: int, examples: Iterable[object]) -> str:

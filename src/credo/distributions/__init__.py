@@ -7,10 +7,10 @@ A distribution of n rows has `mean`, `std` and `var` of shape (n,), `quantile(q)
 validates its arguments, and is accurate in the tails. A scale of exactly zero is a point mass.
 
 Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`,
-`Shaped` (rows of one tabulated `Shape`), `PoissonLogNormal` (counts whose log rate is normal);
-`t_variance`, the variance of Student's t; `Transformed`, the distribution of y where a `Transform` of y (`Log`,
-`BoxCox`, `YeoJohnson`, `Identity`) has a given one; `Recalibrated`, whose cdf is corrected by a monotone map; and
-`MultivariateNormal`, a joint distribution with marginals, conditionals, affine maps and sums.
+`TabulatedScale` (one `Tabulated` distribution, shifted and scaled for each row), `PoissonLogNormal` (counts whose log
+rate is normal); `t_variance`, the variance of Student's t; `Transformed`, the distribution of y if a `Transform` of y
+(`Log`, `BoxCox`, `YeoJohnson`, `Identity`) has a given one; `Recalibrated`, whose cdf is corrected by a monotone map;
+and `MultivariateNormal`, a joint distribution with marginals, conditionals, affine maps and sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods (`credo.likelihoods`), priors
 (`credo.core.params`).
@@ -22,7 +22,7 @@ from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
 from credo.distributions._poisson_log_normal import PoissonLogNormal
 from credo.distributions._recalibrated import Recalibrated
-from credo.distributions._shaped import Shape, Shaped
+from credo.distributions._tabulated import Tabulated, TabulatedScale
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
 from credo.distributions.distribution import Distribution
@@ -30,6 +30,6 @@ from credo.distributions.student_t import StudentT, t_variance
 
 __all__ = [
     "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "Identity", "Log", "Mixture",
-    "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "Shape", "Shaped", "StudentT", "Transform",
-    "Transformed", "YeoJohnson", "t_variance",
+    "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "StudentT", "Tabulated",
+    "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
 ]  # fmt: skip

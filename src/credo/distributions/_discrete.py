@@ -1,13 +1,7 @@
-"""Distributions on finitely many points, whose cdf is a step function.
+"""The Bernoulli, categorical and empirical distributions, on finitely many points: the cdf is a step function.
 
 `points` holds the sorted points of each row, shape (m, n_rows), and `heights` the cdf at them, (m, n_rows) or (m, 1),
 the last of which is exactly one.
-
-The Bernoulli distribution.
-
-The categorical distribution.
-
-The empirical distribution of draws.
 """
 
 from __future__ import annotations
@@ -77,7 +71,7 @@ def choices(probs: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _rank(points: Array, y: Array) -> NDArray[np.intp]:
-    """How many of its row's points each y reaches: a binary search in all rows at once."""
+    """How many points of its row are at most y: a binary search in all rows at once."""
     rows = _rows(points, y)
     low, high = np.zeros(y.shape, dtype=np.intp), np.full(y.shape, len(points), dtype=np.intp)
     for _ in range(len(points).bit_length()):
@@ -126,7 +120,7 @@ class Bernoulli(Distribution):
     def __init__(self, probs: ArrayLike) -> None:
         scalar = valid.are_scalars(probs)
         (probs,) = valid.rows(probs=probs)
-        valid.refuse((probs < 0) | (probs > 1), probs, "probs must be between 0 and 1")
+        valid.reject((probs < 0) | (probs > 1), probs, "probs must be between 0 and 1")
         vars(self).update(_probs=probs, _scalar=scalar)
 
     @property
@@ -158,12 +152,12 @@ class Bernoulli(Distribution):
         return np.where(y < 0, 0.0, np.where(y < 1, 1 - self._probs, 1.0))
 
     def _log_prob(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         with np.errstate(divide="ignore"):
             return np.where(y == 1, np.log(self._probs), np.log1p(-self._probs))
 
     def _crps(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         return np.square(self._probs - y)
 
     def _quantile(self, q: Array) -> Array:
@@ -178,8 +172,8 @@ class Bernoulli(Distribution):
         return np.broadcast_to([[0.0], [1.0]], (2, len(self)))
 
 
-def _refuse_others(y: Array) -> None:
-    valid.refuse((y != 0) & (y != 1), y, "outcomes of a Bernoulli must be 0 or 1; use Categorical for other labels")
+def _reject_others(y: Array) -> None:
+    valid.reject((y != 0) & (y != 1), y, "outcomes of a Bernoulli must be 0 or 1; use Categorical for other labels")
 
 
 class Categorical(Distribution):
@@ -219,7 +213,7 @@ class Categorical(Distribution):
         labels = np.arange(table.shape[1]) if classes is None else np.asarray(classes)
         if labels.shape != (table.shape[1],):
             raise ValueError(f"probs has {table.shape[1]} columns, but classes has the shape {labels.shape}")
-        _refuse_unusable(labels)
+        _reject_unusable(labels)
         vars(self).update(
             _probs=valid.probabilities("probs", table), classes=valid.frozen(labels), _scalar=np.ndim(probs) == 1
         )
@@ -307,10 +301,10 @@ class Categorical(Distribution):
         return self.classes.dtype.kind in "biuf"
 
 
-def _refuse_unusable(labels: NDArray[Any]) -> None:
+def _reject_unusable(labels: NDArray[Any]) -> None:
     """Classes must be distinct, and numbers among them finite."""
     if labels.dtype.kind == "f":
-        valid.refuse(~np.isfinite(labels), labels, "classes must be finite")
+        valid.reject(~np.isfinite(labels), labels, "classes must be finite")
     seen: set[Any] = set()
     for label in labels.tolist():
         if label in seen:
@@ -322,7 +316,7 @@ class Empirical(Distribution):
     """Equally weighted draws for each row, as from Monte Carlo predictions.
 
     The cdf is the step function of the draws, and `quantile` its inverse: always one of the draws (Hyndman & Fan's type
-    1, not interpolated), so that `quantile(cdf(y))` gives a draw y back. The standard deviation is that of this
+    1, not interpolated), so that `quantile(cdf(y))` is y for a draw y. The standard deviation is that of this
     distribution (divided by the number of draws, not one less). The CRPS is exact, from the sorted draws. There is no
     density, hence no `log_prob`; use a mixture of the densities that were drawn from.
 
@@ -351,7 +345,7 @@ class Empirical(Distribution):
             raise ValueError(f"draws must have the shape (n_draws, n_rows); got {np.shape(draws)}")
         if len(values) == 0:
             raise ValueError("draws must contain at least one draw")
-        valid.refuse(np.isinf(values), values, "draws must be finite")
+        valid.reject(np.isinf(values), values, "draws must be finite")
         vars(self).update(draws=valid.frozen(values), _scalar=np.ndim(draws) == 1)
 
     @property

@@ -17,8 +17,8 @@ from credo.distributions._normal import Normal
 from credo.distributions._numeric import InverseCdf
 from credo.distributions.distribution import Array, Distribution, LocationScale
 
-# Components of one kind are evaluated together up to so many numbers: beyond, that saves no time.
-_TOGETHER = 2**15
+# Components of one kind are evaluated together up to this many numbers; with more, that saves no time.
+_MAX_JOINT_VALUES = 2**15
 # Rows of a mixture, the weights there, and a component of these rows.
 _Part = tuple[NDArray[np.intp], Array, Distribution]
 
@@ -34,8 +34,8 @@ class Mixture(Distribution):
     Parameters
     ----------
     components : sequence of Distribution
-        Of equal lengths; a component with one row is used for all rows. Either all components are discrete (Bernoulli,
-        Categorical of numbers) or none is.
+        They must have equal lengths; a component with one row is used for all rows. Either all components are discrete
+        (Bernoulli, Categorical of numbers) or none is.
     weights : array of shape (k,) or (n_rows, k)
         They must sum to one, up to 1e-6; they are normalized.
 
@@ -52,7 +52,7 @@ class Mixture(Distribution):
 
     # Each with as many rows as the mixture.
     components: tuple[Distribution, ...]
-    # Of shape (n_rows, k).
+    # Shape (n_rows, k).
     weights: Array
 
     def __init__(self, components: Sequence[Distribution], weights: ArrayLike) -> None:
@@ -157,17 +157,17 @@ class Mixture(Distribution):
     def _isf(self, p: Array) -> Array:
         return self._search(1 - p, p, lambda part: part._isf(p))
 
-    def _search(self, q: Array, rest: Array, quantiles: Callable[[Distribution], Array]) -> Array:
-        """The quantiles at q = 1 − rest, given those of any component."""
+    def _search(self, q: Array, complement: Array, quantiles: Callable[[Distribution], Array]) -> Array:
+        """The quantiles at q = 1 − complement, given those of any component."""
         # The quantile lies between the smallest and the largest of the components' quantiles.
         low, high = np.full((len(self), q.size), np.inf), np.full((len(self), q.size), -np.inf)
         for group in self._groups:
             ends, rows = quantiles(group.dist), group.rows[group.starts]
             low[rows] = np.minimum(low[rows], np.minimum.reduceat(ends, group.starts, axis=0))
             high[rows] = np.maximum(high[rows], np.maximum.reduceat(ends, group.starts, axis=0))
-        inside, order = (q > 0) & (rest > 0), np.argsort(q)
+        inside, order = (q > 0) & (complement > 0), np.argsort(q)
         values = np.where(q > 0, high, low)
-        inverse = InverseCdf(self._tail, q[inside, None], rest[inside, None], smooth=~self._atoms())
+        inverse = InverseCdf(self._tail, q[inside, None], complement[inside, None], smooth=~self._atoms())
         values[:, inside] = inverse.between(low[:, inside].T, high[:, inside].T).T
         # Levels that differ by rounding alone must not make quantiles cross.
         values[:, order] = np.maximum.accumulate(values[:, order], axis=1)
@@ -190,7 +190,7 @@ class Mixture(Distribution):
         return np.concatenate([part._knots() for part in self.components])
 
     def _widths(self) -> tuple[Array, Array]:
-        # Components without weight have no knots: `_quadrature.mesh` ignores an infinite width.
+        # Components without weight have no knots: `mesh` ignores an infinite width.
         found = [(weight > 0, *part._widths()) for weight, part in self._parts()]
         width = np.concatenate([np.where(used, width, np.inf) for used, width, _ in found])
         return width, np.concatenate([np.where(used, reach, -np.inf) for used, _, reach in found])
@@ -200,7 +200,7 @@ class Mixture(Distribution):
 
     @cached_property
     def _groups(self) -> list[_Group]:
-        """The components that aren't mixtures, each in the rows where it has a weight, in groups of one kind."""
+        """The components that aren't mixtures, each in the rows where its weight is positive, in groups of one kind."""
         kinds: dict[type, list[_Part]] = {}
         for weight, part in self._leaves():
             rows = np.flatnonzero(weight > 0)
@@ -209,12 +209,12 @@ class Mixture(Distribution):
                 kinds.setdefault(type(part), []).append((rows, weight[rows], own))
         groups = []
         for kind, parts in kinds.items():
-            size = max(1, _TOGETHER // len(self)) if issubclass(kind, LocationScale) and kind._shown else 1
+            size = max(1, _MAX_JOINT_VALUES // len(self)) if issubclass(kind, LocationScale) and kind._shown else 1
             groups += [_group(parts[start : start + size]) for start in range(0, len(parts), size)]
         return groups
 
     def _leaves(self) -> Iterator[tuple[Array, Distribution]]:
-        """The weights and components, those of components that are mixtures in their place."""
+        """The weights and components, with mixtures replaced by their own components."""
         for weight, part in self._parts():
             if isinstance(part, Mixture):
                 yield from ((weight * share, leaf) for share, leaf in part._leaves())

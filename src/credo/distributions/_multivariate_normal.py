@@ -52,12 +52,12 @@ class MultivariateNormal(Immutable):
         center = np.atleast_1d(valid.numbers("mean", mean))
         if center.shape not in {(n,), (1,)}:
             raise ValueError(f"mean has the shape {center.shape}, but cov is {n}×{n}")
-        valid.refuse(np.isinf(center), center, "mean must be finite")
-        valid.refuse(np.isinf(matrix), matrix, "cov must be finite")
+        valid.reject(np.isinf(center), center, "mean must be finite")
+        valid.reject(np.isinf(matrix), matrix, "cov must be finite")
         variances = np.diagonal(matrix)
-        valid.refuse(variances < 0, variances, "the diagonal of cov must not be negative")
+        valid.reject(variances < 0, variances, "the diagonal of cov must not be negative")
         bound = 1e-8 * np.sqrt(variances)[:, None] * np.sqrt(variances)
-        valid.refuse(np.abs(matrix - matrix.T) > bound, matrix, "cov must be symmetric")
+        valid.reject(np.abs(matrix - matrix.T) > bound, matrix, "cov must be symmetric")
         vars(self).update(mean=valid.frozen(np.broadcast_to(center, n)), cov=valid.frozen(matrix / 2 + matrix.T / 2))
 
     @property
@@ -111,7 +111,7 @@ class MultivariateNormal(Immutable):
             raise ValueError(f"values must have the shape {known.shape}, as indices have; got {given.shape}")
         if known.size == 0:
             return self.marginal(rest)
-        valid.refuse(np.isinf(given), given, "values must be finite")
+        valid.reject(np.isinf(given), given, "values must be finite")
         # Bishop 2.81 and 2.82.
         deviation = np.broadcast_to(given, known.shape) - self.mean[known]
         cross, prior = self.cov[np.ix_(known, rest)], self.cov[np.ix_(rest, rest)]
@@ -160,7 +160,7 @@ class MultivariateNormal(Immutable):
         points = valid.numbers("x", x)
         if points.ndim not in (1, 2) or points.shape[-1] != len(self):
             raise ValueError(f"x must have the shape ({len(self)},) or (m, {len(self)}); got {points.shape}")
-        valid.refuse(np.isinf(points), points, "x must be finite")
+        valid.reject(np.isinf(points), points, "x must be finite")
         deviation, factor = np.atleast_2d(points) - self.mean, self._factor
         if factor is None:
             density = self._support.log_density(deviation)
@@ -212,7 +212,7 @@ def _regular_factor(cov: Array) -> Factor | None:
         factor = factorize(cov, jitter=0.0, assume_symmetric=True)
     except NotPositiveDefiniteError:
         return None
-    # Rounding lets some singular matrices pass. Two steps of inverse iteration find an eigenvalue that is so small.
+    # Some singular matrices pass because of rounding. Two steps of inverse iteration find such a small eigenvalue.
     std, size = np.sqrt(np.diagonal(cov)), 1.0
     vector = np.random.default_rng(0).standard_normal(len(cov))
     for _ in range(2):
@@ -227,7 +227,7 @@ class _Support:
     """The subspace that supports a normal distribution with covariance C, from the eigenvectors of the correlations.
 
     Correlations, not covariances, so that the units don't decide what is singular. C = S V W Vᵀ S, where S contains the
-    standard deviations (one where they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding errors.
+    standard deviations (one if they are zero), and V the r eigenvectors whose eigenvalues W exceed rounding errors.
     """
 
     scale: Array

@@ -36,7 +36,7 @@ class Normal(LocationScale):
     def __init__(self, mean: ArrayLike, std: ArrayLike = 1.0) -> None:
         scalar = valid.are_scalars(mean, std)
         mean, std = valid.rows(mean=mean, std=std)
-        valid.refuse(std < 0, std, "std must not be negative")
+        valid.reject(std < 0, std, "std must not be negative")
         vars(self).update(_loc=mean, _scale=std, _scalar=scalar)
 
     @property

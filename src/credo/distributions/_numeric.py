@@ -1,7 +1,4 @@
-"""The inverse of distribution functions, for many rows and levels at once.
-
-Gauss–Legendre quadrature over the outcomes of many rows at once, on panels adapted to where their cdfs rise.
-"""
+"""Inverse distribution functions, and Gauss–Legendre quadrature over the outcomes, for many rows at once."""
 
 from __future__ import annotations
 
@@ -26,19 +23,19 @@ class InverseCdf:
     ----------
     tail : callable
         `tail(x, upper)` is 1 − F where `upper`, and F elsewhere; x is of shape (k, n_rows).
-    q, rest : arrays of shape (k, 1)
-        rest is 1 − q, accurate for q near 1.
+    q, complement : arrays of shape (k, 1)
+        complement is 1 − q, accurate for q near 1.
     smooth : array of shape (n_rows,)
-        Where F is smooth, the search may end as soon as F(x) equals q up to rounding. Elsewhere F may jump, and
-        the search ends at exactly the float at which it does.
+        If F is smooth, the search may end as soon as F(x) equals q up to rounding. Otherwise F may jump, and the
+        search ends at exactly the float at which it does.
     """
 
-    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, rest: Array, *, smooth: Bools) -> None:
+    def __init__(self, tail: Callable[[Array, Bools], Array], q: Array, complement: Array, *, smooth: Bools) -> None:
         # 1 − F keeps the digits of a smooth upper tail. Jumps are searched in F itself, so that quantile(cdf(y)) is
         # y at a jump.
         self.tail, self.smooth = tail, smooth
         self.upper = (q > 0.5) & smooth
-        self.level = np.where(self.upper, rest, q)
+        self.level = np.where(self.upper, complement, q)
         self.probit = ndtri(self.level)
 
     def between(self, low: Array, high: Array) -> Array:
@@ -114,13 +111,13 @@ def _float(position: NDArray[np.uint64]) -> Array:
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
-# A panel at the distance d from a knot is at most _ACROSS of its widths wide, or _GROWTH·d where that is more: fourteen
-# nodes are accurate to about 1e-11 there, and the panels grow like the powers of 1 + _GROWTH.
-_ACROSS, _GROWTH = 4.0, 3.0
-# Ends of integrals, whose differences don't overflow.
-_FARTHEST_END = np.finfo(np.float64).max / 4
+# A panel at distance d from a knot is at most _PANEL_WIDTHS of the knot's widths wide, or _PANEL_GROWTH·d if that is
+# more: fourteen nodes are accurate to about 1e-11 there, and panels grow like the powers of 1 + _PANEL_GROWTH.
+_PANEL_WIDTHS, _PANEL_GROWTH = 4.0, 3.0
+# Differences between the ends of an integral must not overflow.
+_MAX_END = np.finfo(np.float64).max / 4
 # The integrand is evaluated at no more than this many points at once.
-_BLOCK = 2**18
+_BLOCK_POINTS = 2**18
 
 
 def integral(edges: Array, integrand: Callable[[Array, NDArray[np.intp]], Array]) -> Array:
@@ -151,8 +148,8 @@ def mesh(knots: Array, width: Array, reach: Array) -> Array:
     integral ends where all knots are farther away than their `reach`.
     """
     with np.errstate(all="ignore"):
-        low = np.clip((knots - reach).min(axis=0), -_FARTHEST_END, _FARTHEST_END)
-        high = np.clip((knots + reach).max(axis=0), -_FARTHEST_END, _FARTHEST_END)
+        low = np.clip((knots - reach).min(axis=0), -_MAX_END, _MAX_END)
+        high = np.clip((knots + reach).max(axis=0), -_MAX_END, _MAX_END)
     return panels(low, high, knots, width)
 
 
@@ -162,7 +159,7 @@ def panels(
     knots: Array,
     width: Array,
     *,
-    growth: float = _GROWTH,
+    growth: float = _PANEL_GROWTH,
     widest: Callable[[Array], Array] | None = None,
 ) -> Array:
     """The edges of panels from `low` to `high`, as in `mesh`; `widest` bounds a panel by where it starts."""
@@ -173,7 +170,7 @@ def panels(
             gap = x - knots
             # What counts is the distance from the end of the panel that is nearer to the knot: before it, the far end.
             factor = np.where(gap < 0, growth / (1 + growth), growth)
-            step = np.maximum(_ACROSS * smooth, factor * np.abs(gap)).min(axis=0)
+            step = np.maximum(_PANEL_WIDTHS * smooth, factor * np.abs(gap)).min(axis=0)
             if widest is not None:
                 step = np.minimum(step, widest(x))
             ends.append(np.minimum(np.maximum(x + step, np.nextafter(x, np.inf)), high))
@@ -198,6 +195,6 @@ def _blocks(n_panels: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
     while start < len(order):
         # Rows are in the order of their number of panels, so the last of a block has the most.
         size = np.arange(1, len(order) - start + 1) * n_panels[order[start:]] * len(_NODES)
-        stop = start + max(1, int(np.searchsorted(size, _BLOCK, side="right")))
+        stop = start + max(1, int(np.searchsorted(size, _BLOCK_POINTS, side="right")))
         yield order[start:stop]
         start = stop

@@ -14,11 +14,11 @@ from credo.distributions.distribution import Array, Distribution
 # Integrals over the log rate are sums of Gauss–Legendre rules between edges, these numbers of widths from a centre.
 _SPANS = np.array([-8.5, -5.5, -3.5, -1.7, 0.0, 1.7, 3.5, 5.5, 8.5])[:, None]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-# A smaller standard deviation of the log rate is the same to rounding errors.
+# A smaller standard deviation of the log rate gives the same result up to rounding.
 _MIN_STD = 1e-7
 # The logarithms of larger counts are as good as normal, to a relative error of 1/√count.
 _MAX_COUNT = 1e15
-# CRPS: counts that are summed over one by one, and quantiles between which the sum over larger ones is an integral.
+# CRPS: counts that are summed one by one, and quantiles between which the sum over larger ones is an integral.
 _SUMMED_COUNTS = 500
 _LEVELS = np.array([1e-9, 1e-6, 1e-3, 0.03, 0.2, 0.5, 0.8, 0.97, 1 - 1e-3, 1 - 1e-5, 1 - 1e-7, 1 - 1e-9])
 
@@ -29,8 +29,8 @@ class PoissonLogNormal(Distribution):
         P(y) = ∫ e^(gy − e^g)/y! N(g | loc, scale²) dg
 
     The integral is computed numerically, to about ten digits. `log_prob` and `crps` raise an error for outcomes that
-    aren't counts. Rates beyond 1e18 are drawn as 1e18. The CRPS is Σ_k (F(k) − 1{y ≤ k})²; of counts beyond 500, it has
-    about four digits while the scale is below 6.
+    aren't counts. Rates beyond 1e18 are drawn as 1e18. The CRPS is Σ_k (F(k) − 1{y ≤ k})²; for counts beyond 500, it
+    has about four digits if the scale is below 6.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class PoissonLogNormal(Distribution):
     def __init__(self, loc: ArrayLike, scale: ArrayLike = 0.0) -> None:
         scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
-        valid.refuse(scale < 0, scale, "scale must not be negative")
+        valid.reject(scale < 0, scale, "scale must not be negative")
         vars(self).update(_loc=loc, _scale=scale, _scalar=scalar)
 
     @property
@@ -104,7 +104,7 @@ class PoissonLogNormal(Distribution):
         return np.where(y > _MAX_COUNT, large, np.where(y >= 0, np.minimum(found, 1.0), 0.0))
 
     def _log_prob(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         scale = np.maximum(self._scale, _MIN_STD)
         # The mode solves y − e^g = (g − loc)/scale²: with u = scale²·e^g, u + ln u is known.
         u = wrightomega(self._loc + y * scale**2 + 2.0 * np.log(scale))
@@ -120,8 +120,8 @@ class PoissonLogNormal(Distribution):
     def _integral(self, density: Any, y: Array, center: Array, steep: Array, width: Array, *more: Array) -> Array:
         """∫ dg of a function of g, g − loc, y and scale.
 
-        Edges are around a `center`, `scale` apart, and where the function is `steep`, `width` apart, as far as the
-        first ones reach. Both places are relative to `loc`, so that they stay apart however small the scale is.
+        Edges are `scale` apart around `center` and, within their range, `width` apart around `steep`, where the
+        function changes fast. Both points are relative to `loc`, so that they stay apart even if the scale is small.
         """
         shape = self._shape(y.shape)
         columns = (y, center, steep, width, self._loc, np.maximum(self._scale, _MIN_STD), *more)
@@ -138,7 +138,7 @@ class PoissonLogNormal(Distribution):
         return total.reshape(shape)
 
     def _crps(self, y: Array) -> Array:
-        _refuse_others(y)
+        _reject_others(y)
         last = 1.0 + np.maximum(self._quantile(_LEVELS[-1:])[:, 0], y)
         score = [
             self[place[-1] % len(self)]._score(float(y[place]), float(last[place])) for place in np.ndindex(y.shape)
@@ -156,7 +156,7 @@ class PoissonLogNormal(Distribution):
             return score if last <= _SUMMED_COUNTS else np.inf
         more = np.geomspace(_SUMMED_COUNTS, last, 2 + int(np.log(last / _SUMMED_COUNTS)))
         edges = np.unique(np.clip(np.append(self._quantile(_LEVELS)[0], [y, *more]), _SUMMED_COUNTS, last)) - 0.5
-        # Over ln x, on which the cdf is smooth however large the scale is.
+        # Over ln x, on which the cdf is smooth for any scale.
         half = 0.5 * np.diff(np.log(edges))[:, None]
         x = edges[:-1, None] * np.exp(half * (1.0 + _NODES))
         gap = self._continuous_cdf(x.ravel()).reshape(x.shape) - (x >= y - 0.5)
@@ -203,6 +203,6 @@ def _log_joint(g: Array, gap: Array, y: Array, scale: Array) -> Array:
     return y * g - np.exp(np.minimum(g, 700.0)) - gammaln(y + 1.0) + log_normal
 
 
-def _refuse_others(y: Array) -> None:
+def _reject_others(y: Array) -> None:
     bad = (y < 0) | (y != np.floor(y)) | np.isinf(y)
-    valid.refuse(bad, y, "outcomes of a PoissonLogNormal must be counts 0, 1, 2, …")
+    valid.reject(bad, y, "outcomes of a PoissonLogNormal must be counts 0, 1, 2, …")

@@ -142,7 +142,7 @@ class _Power(Transform):
             raise ValueError(f"power must be finite; got {self.power!r}")
         if not (np.isfinite(self.unit) and self.unit > 0):
             raise ValueError(f"unit must be positive and finite; got {self.unit!r}")
-        # Plain numbers, so that a repr and a model file hold them as such.
+        # Plain numbers, for the repr and model files.
         object.__setattr__(self, "power", float(self.power))
         object.__setattr__(self, "unit", float(self.unit))
 
@@ -151,7 +151,7 @@ class _Power(Transform):
 class BoxCox(_Power):
     """z = ((y/unit)^λ − 1)/λ, and ln(y/unit) for λ = 0, for positive targets (Box & Cox 1964).
 
-    The image is bounded for λ ≠ 0: z > −1/λ where λ is positive, z < −1/λ where it is negative.
+    The image is bounded for λ ≠ 0: z > −1/λ for positive λ, z < −1/λ for negative λ.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def _power_index(index: Array, power: float) -> Array:
 def _power_panel(z: Array, power: float, *, down: bool = False) -> Array:
     """The width of a panel from z up (or down) on which (1 + λz)^(1/λ − 1) is smooth.
 
-    Panels are short beside the branch point −1/λ, and the log of the function changes by at most 4 on each.
+    Panels are short near the branch point −1/λ, and the log of the function changes by at most 4 on each.
     """
     leaves_branch_point = power <= 0 if down else power >= 0
     near, growth = (3.0, 4.0) if leaves_branch_point else (0.75, 2.0)

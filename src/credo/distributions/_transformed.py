@@ -30,13 +30,13 @@ class _Mass(NamedTuple):
 
 
 class Transformed(Distribution):
-    """The distribution of y where g(y) has the distribution `base`, for each row.
+    """The distribution of y if g(y) has the distribution `base`, for each row.
 
         p(y) = p_base(g(y)) g'(y) / P_base(z is in the image of g)
 
     Quantiles, intervals, the cdf, the density and draws are exact. If the image of g is bounded, as for Box–Cox with λ
     ≠ 0, the base is truncated to it, so that the density integrates to one. Mean, standard deviation and CRPS have
-    closed forms for the log of a normal, and are otherwise integrated numerically, accurate to about 1e-8 (less where
+    closed forms for the log of a normal, and are otherwise integrated numerically, accurate to about 1e-8 (less if
     tails are so heavy that they barely exist).
 
     A base with Student-t tails has no mean after a log: the mean is then infinite (NaN where both tails diverge), and
@@ -174,7 +174,7 @@ class Transformed(Distribution):
         below = base._tail(lower, no) if np.isfinite(image[0]) else np.zeros(len(base))
         above = base._tail(upper, yes) if np.isfinite(image[1]) else np.zeros(len(base))
         inside = 1 - below - above
-        # Where one is near 1, what is left has lost its digits, and comes from the complement.
+        # If one is near 1, the difference from 1 has lost its digits and is computed from the complement.
         if (below > 0.5).any():
             inside = np.where(below > 0.5, base._tail(lower, yes) - above, inside)
         if (above > 0.5).any():
@@ -208,23 +208,23 @@ class Transformed(Distribution):
             tail = np.where(self._degenerate, reached.astype(np.float64), tail)
         return tail
 
-    def _values(self, z: Array, q: Array, rest: Array) -> Array:
-        """The quantiles at q = 1 − rest, given those of the base."""
+    def _values(self, z: Array, q: Array, complement: Array) -> Array:
+        """The quantiles at q = 1 − complement, given those of the base."""
         values = self.transform.inverse(z)
         values[self._degenerate] = self._bound[self._degenerate, None]
-        rows, inner = np.flatnonzero(self._truncated), (q > 0) & (rest > 0)
+        rows, inner = np.flatnonzero(self._truncated), (q > 0) & (complement > 0)
         if len(rows) and inner.any():
-            found = self._take(rows)._solve(q[inner, None], rest[inner, None])
+            found = self._take(rows)._solve(q[inner, None], complement[inner, None])
             values[np.ix_(rows, inner)] = found.T
             order = np.argsort(q)
             values[:, order] = np.maximum.accumulate(values[:, order], axis=1)
         return values
 
-    def _solve(self, q: Array, rest: Array) -> Array:
-        """The quantiles at q = 1 − rest, of shape (k, 1) or (k, n_rows), by a search for those of the base."""
+    def _solve(self, q: Array, complement: Array) -> Array:
+        """The quantiles at q = 1 − complement, of shape (k, 1) or (k, n_rows), by a search for those of the base."""
         low, high = self._ends(np.finfo(np.float64).tiny)
         shape = np.broadcast_shapes(q.shape, low.shape)
-        inverse = InverseCdf(self._conditional, q, rest, smooth=~self.base._atoms())
+        inverse = InverseCdf(self._conditional, q, complement, smooth=~self.base._atoms())
         return self.transform.inverse(inverse.between(np.broadcast_to(low, shape), np.broadcast_to(high, shape)))
 
     def _ends(self, p: float) -> tuple[Array, Array]:
@@ -260,7 +260,7 @@ class Transformed(Distribution):
         extra = np.clip(np.stack([*jumps, *kinks]), low, high)
         width = np.concatenate([base._widths()[0], np.zeros(extra.shape)])
         knots = np.concatenate([base._knots(), extra])
-        # Beside the end of an image panels would shrink without end; they may get very small if y is infinite there.
+        # Near the end of an image, panels would shrink indefinitely; they may get very small if y is infinite there.
         least = 1e-3 if np.isinf(transform._tail_index(np.array(np.inf))).all() else 1e-12
         floor = least * np.where((width > 0) & np.isfinite(width), width, np.inf).min(axis=0)
         floor = np.where(np.isfinite(floor), floor, 1e-3 * (high - low))

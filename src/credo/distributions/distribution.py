@@ -1,6 +1,6 @@
-"""Validation of arguments; every error names the argument, the index and the value.
+"""The base class of predictive distributions, and validation of arguments.
 
-The base class of predictive distributions.
+Every error names the argument, the index and the value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.frames import frame
 from credo.core.seeds import generator
 
-# Probabilities that come out of a softmax in single precision sum to one within this.
+# Probabilities from a softmax in single precision sum to one within this.
 SUM_TOLERANCE = 1e-6
 
 
@@ -27,7 +27,7 @@ def numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
         array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be real numbers; got {_short(values)}") from None
-    refuse(np.isnan(array), array, f"{name} must not contain NaN")
+    reject(np.isnan(array), array, f"{name} must not contain NaN")
     return array
 
 
@@ -38,7 +38,7 @@ def rows(**columns: ArrayLike) -> list[NDArray[np.float64]]:
         array = np.atleast_1d(numbers(name, values))
         if array.ndim != 1:
             raise ValueError(f"{name} must be a number or one-dimensional; got shape {array.shape}")
-        refuse(np.isinf(array), array, f"{name} must be finite")
+        reject(np.isinf(array), array, f"{name} must be finite")
         arrays.append(array)
     lengths = {array.size for array in arrays} - {1}
     if len(lengths) > 1:
@@ -55,7 +55,7 @@ def are_scalars(*values: ArrayLike) -> bool:
 
 def probabilities(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Non-negative numbers whose last axis sums to one, normalized to do so exactly (up to rounding)."""
-    refuse((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
+    reject((values < 0) | (values > 1 + SUM_TOLERANCE), values, f"{name} must be between 0 and 1")
     total = values.sum(axis=-1, keepdims=True)
     off = np.abs(total - 1) > SUM_TOLERANCE
     if off.any():
@@ -80,7 +80,7 @@ def count(name: str, value: Any) -> int:
     return int(value)
 
 
-def refuse(bad: NDArray[np.bool_], values: NDArray[Any], message: str) -> None:
+def reject(bad: NDArray[np.bool_], values: NDArray[Any], message: str) -> None:
     """Raise if any value is bad, with the index and value of the first."""
     if not bad.any():
         return
@@ -128,8 +128,8 @@ class Distribution(Immutable, ABC):
     value for each row, or an array of shape (m, n_rows). A distribution of a single row accepts a whole grid.
     Parameters are read-only attributes.
 
-    A distribution is scalar if its parameters are, or if it is one row by its index, as in `dist[0]`: results then have
-    no axis for the rows, and have the shape of y.
+    A distribution is scalar if its parameters are, or if it is a single row such as `dist[0]`: results then have the
+    shape of y, without an axis for the rows.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Distribution(Immutable, ABC):
         levels = numbers("q", q)
         if levels.ndim > 1:
             raise ValueError(f"q must be a number or one-dimensional; got shape {levels.shape}")
-        refuse((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
+        reject((levels < 0) | (levels > 1), levels, "q must be between 0 and 1")
         values = self._quantile(np.atleast_1d(levels))
         return self._unless_scalar(values if levels.ndim else values[:, 0])
 
@@ -275,7 +275,7 @@ class Distribution(Immutable, ABC):
     def _tail_index(self) -> Array:
         """The order below which absolute moments exist; infinite for tails like a normal's or lighter.
 
-        For P(|Y| > t) ~ t^(−a) it is a. The CRPS, an integral of squared tails, is finite where it exceeds 1/2.
+        For P(|Y| > t) ~ t^(−a) it is a. The CRPS, an integral of squared tails, is finite if it exceeds 1/2.
         """
         return np.full(len(self), np.inf)
 
@@ -287,7 +287,7 @@ class Distribution(Immutable, ABC):
         raise NotImplementedError
 
     def _widths(self) -> tuple[Array, Array]:
-        """Two lengths for each knot: over which the cdf around it is smooth (zero: a jump), and where its tail ends."""
+        """Two lengths for each knot: over which the cdf is smooth (zero for a jump), and where the tail ends."""
         knots = self._knots()
         return np.zeros(knots.shape), np.zeros(knots.shape)
 

@@ -1,7 +1,4 @@
-"""The cdf of Student's t with its tails accurate to rounding error, and its inverse.
-
-Student's t distribution, in its location-scale form.
-"""
+"""Student's t distribution in its location-scale form; its cdf is accurate to rounding error in the tails."""
 
 from __future__ import annotations
 
@@ -21,15 +18,15 @@ _TAIL_RATIO = 1e12
 # to the second.
 _ROUNDED_DF, _NORMAL_DF = 50.0, 1e8
 # The least number of values for which a table is used, and the least degrees of freedom for which it is accurate.
-TABLE_SIZE, _TABLE_DF = 256, 5.0
-# Its cells have the width 1/_CELLS and end at z = _END.
-_CELLS, _END = 64, 16
+MIN_TABLE_VALUES, _MIN_TABLE_DF = 256, 5.0
+# Its cells have the width 1/_CELLS_PER_UNIT and end at z = _TABLE_END.
+_CELLS_PER_UNIT, _TABLE_END = 64, 16
 
 
 def cdf(z: Array, df: Array) -> Array:
     """P(t ≤ z), for df of shape (n_rows,) or (1,)."""
     df, size = common_df(df), np.abs(z)
-    if len(df) == 1 and z.size >= TABLE_SIZE and _TABLE_DF <= df[0] <= _NORMAL_DF:
+    if len(df) == 1 and z.size >= MIN_TABLE_VALUES and _MIN_TABLE_DF <= df[0] <= _NORMAL_DF:
         tail = _interpolated(size, float(df[0]))
     else:
         tail = two_sided(size, df)
@@ -48,7 +45,7 @@ def quantile(q: Array, df: Array) -> Array:
 
 
 def common_df(df: Array) -> Array:
-    """A single df if all rows have the same, as in least squares, so that what depends on it alone is computed once."""
+    """A single df if all rows have the same, as in least squares, so that terms in df are computed once."""
     return df[:1] if (df == df[:1]).all() else df
 
 
@@ -66,7 +63,7 @@ def two_sided(z: Array, df: Array) -> Array:
         central = betainc(0.5, df / 2, rest, out=np.zeros(ratio.shape), where=inner)
         tail = np.where(inner, 1 - central, tail)
         if light.any():
-            # Some ten times slower than betainc.
+            # About ten times slower than betainc.
             betaincc(0.5, df / 2, rest, out=tail, where=light & ~inner)
         if far.any():
             tail = np.where(far, np.exp(-df * np.log(ratio) - log_tail(df)), tail)
@@ -79,7 +76,7 @@ def log_tail(df: Array) -> Array:
 
 
 def gamma_ratio(x: Array) -> Array:
-    """ln Γ(x+1/2) − ln Γ(x); by its asymptotic series where the two would cancel."""
+    """ln Γ(x+1/2) − ln Γ(x); by its asymptotic series if the two would cancel."""
     u = 1 / np.maximum(x, 30.0)
     series = -0.5 * np.log(u) + u * (
         -1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * (17 / 14336 - u**2 * 31 / 18432)))
@@ -104,8 +101,8 @@ def _interpolated(z: Array, df: float) -> Array:
     ln P(|t| > z) is nearly a parabola of z. On cells of width 1/64, the polynomial of degree five that has its value,
     slope and curvature at both ends is off by less than 1e-14 from 5 degrees of freedom on.
     """
-    place = np.minimum(z, float(_END)) * _CELLS
-    cell = np.minimum(place.astype(np.intp), _CELLS * _END - 1)
+    place = np.minimum(z, float(_TABLE_END)) * _CELLS_PER_UNIT
+    cell = np.minimum(place.astype(np.intp), _CELLS_PER_UNIT * _TABLE_END - 1)
     rest = place - cell
     coefs = _table(df)
     power = coefs[5].take(cell)
@@ -113,7 +110,7 @@ def _interpolated(z: Array, df: float) -> Array:
         power *= rest
         power += coefs[order].take(cell)
     values = np.exp(power, out=power)
-    beyond = ~(z <= _END)
+    beyond = ~(z <= _TABLE_END)
     if beyond.any():
         values[beyond] = two_sided(z[beyond], np.array([df]))
     return values
@@ -122,14 +119,14 @@ def _interpolated(z: Array, df: float) -> Array:
 @lru_cache(maxsize=64)
 def _table(df: float) -> Array:
     """The coefficients of each cell's polynomial in z·64 − cell, lowest first: shape (6, cells)."""
-    z = np.arange(_CELLS * _END + 1) / _CELLS
+    z = np.arange(_CELLS_PER_UNIT * _TABLE_END + 1) / _CELLS_PER_UNIT
     value = two_sided(z, np.array([df]))
     log_peak = gamma_ratio(np.array(df / 2)) - 0.5 * np.log(df * np.pi)
     density = np.exp(log_peak - (df + 1) / 2 * np.log1p(z * z / df))
     # With r = 2f/P, where f is the density: (ln P)' = −r and (ln P)'' = −r (f'/f + r).
     rate = 2 * density / value
-    slope = -rate / _CELLS
-    curve = -rate * (rate - (df + 1) * z / (df + z * z)) / _CELLS**2
+    slope = -rate / _CELLS_PER_UNIT
+    curve = -rate * (rate - (df + 1) * z / (df + z * z)) / _CELLS_PER_UNIT**2
     level = np.log(value)
     a, b, c = level[:-1], slope[:-1], curve[:-1] / 2
     # The three highest powers match what the parabola leaves of value, slope and curvature at the cell's end.
@@ -169,8 +166,8 @@ class StudentT(LocationScale):
     def __init__(self, df: ArrayLike, loc: ArrayLike = 0.0, scale: ArrayLike = 1.0) -> None:
         scalar = valid.are_scalars(df, loc, scale)
         df, loc, scale = valid.rows(df=df, loc=loc, scale=scale)
-        valid.refuse(df <= 0, df, "df must be positive")
-        valid.refuse(scale < 0, scale, "scale must not be negative")
+        valid.reject(df <= 0, df, "df must be positive")
+        valid.reject(scale < 0, scale, "scale must not be negative")
         vars(self).update(_df=df, _loc=loc, _scale=scale, _scalar=scalar)
 
     @property

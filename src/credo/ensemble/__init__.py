@@ -9,7 +9,7 @@
 
 Contract: an estimator of this package takes estimators, pipelines included, and fits clones of them. It predicts
 distributions of y itself, so that its held-out scores are comparable with those of any model. A member that fails is
-named and left out.
+left out with a warning that names it.
 
 Members: `ModelAverage`, different models weighted by evidence or by held-out log scores; `Committee`, different models
 with equal weights; `BaggingRegressor` and `BaggingClassifier`, one model fitted to bootstrap samples; `Diagnosis`, the

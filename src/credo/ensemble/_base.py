@@ -1,7 +1,4 @@
-"""What all models made of other models share: they pass X on unchanged, check y themselves, and predict by members.
-
-The members of an ensemble: their names, their fits, of which some may fail, and their predictions.
-"""
+"""Base classes of models made of other models, and the fits and predictions of their members."""
 
 from __future__ import annotations
 
@@ -26,9 +23,9 @@ from credo.core.estimator import (
     FitWarning,
     Regressor,
     Result,
+    check_labels,
     check_magnitude,
-    labels_of,
-    observed,
+    require_no_missing,
     unmasked,
 )
 from credo.core.fields import Axes, If
@@ -70,7 +67,7 @@ class MetaEstimator(Estimator):
 
 
 class Ensemble(MetaEstimator):
-    """A model of other models, whose task, regression or classification, is theirs.
+    """A model made of other models, which are all regressors or all classifiers.
 
     A subclass defines `fit`, `summary`, `_estimators`, and `_dist` (of validated rows) for regressors and
     `_probabilities` for classifiers.
@@ -148,11 +145,11 @@ def target_rows(
 ) -> tuple[Any, Array, Array | None]:
     """X unchanged, y and weights as arrays of numbers; rows of weight zero are removed."""
     _require(owner, y)
-    y = observed(y)
+    y = require_no_missing(y)
     try:
         values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=owner)
     except ValueError:
-        Regressor._refuse_words(y)
+        Regressor._reject_text_targets(y)
         raise
     target = np.asarray(column_or_1d(values, warn=True), dtype=np.float64)
     check_magnitude(target, name="y")
@@ -164,7 +161,7 @@ def labelled_rows(
 ) -> tuple[Any, NDArray[Any], Array | None]:
     """X unchanged, labels and weights; rows of weight zero are removed. Sets `classes_`, of which two are needed."""
     _require(owner, y)
-    rows, labels, weight = _weighted(owner, X, labels_of(y), sample_weight)
+    rows, labels, weight = _weighted(owner, X, check_labels(y), sample_weight)
     if not len(labels):
         raise ValueError(f"{type(owner).__name__} needs rows to learn from; got 0 samples (n_samples = 0)")
     owner.classes_ = np.unique(labels)
@@ -192,7 +189,7 @@ def fit_arguments(estimator: Any, weight: Array | None, column_groups: Sequence[
 
 
 def take_columns(owner: Any, fitted: Any) -> None:
-    """Take over the number and names of the columns that a fitted member saw."""
+    """Copy the number and names of the columns from a fitted member."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(fitted, name):
             setattr(owner, name, getattr(fitted, name))
@@ -231,7 +228,7 @@ def _require(owner: Any, y: Any) -> None:
 def _weighted(
     owner: Any, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> tuple[Any, NDArray[Any], Array | None]:
-    # Estimators of scikit-learn would ignore a mask.
+    # scikit-learn's estimators would ignore a mask.
     X = unmasked(X, name="X")
     check_consistent_length(X, y)
     if sample_weight is None:
@@ -257,7 +254,7 @@ class Attempt:
 
 
 def pairs_of(estimators: Any) -> Pairs:
-    """(name, estimator) pairs, from such a list or a mapping; names must differ, and all must have one task."""
+    """(name, estimator) pairs, from such a list or a mapping; names must differ, and all must be of one kind."""
     pairs = list(estimators.items()) if isinstance(estimators, Mapping) else estimators
     valid = isinstance(pairs, list | tuple) and len(pairs) > 0
     if not valid or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
@@ -271,11 +268,11 @@ def pairs_of(estimators: Any) -> Pairs:
     odd = [name for name, estimator in pairs if is_classifier(estimator) != is_classifier(pairs[0][1])]
     if odd:
         kinds = ("a classifier", "a regressor") if is_classifier(pairs[0][1]) else ("a regressor", "a classifier")
-        raise ValueError(f"{pairs[0][0]!r} is {kinds[0]} and {odd[0]!r} {kinds[1]}: they can't predict one target")
+        raise ValueError(f"{pairs[0][0]!r} is {kinds[0]} and {odd[0]!r} {kinds[1]}: all must be of one kind")
     return [(name, estimator) for name, estimator in pairs]
 
 
-def attempt(
+def try_fit(
     name: str, estimator: Any, X: Any, y: Any, weight: Array | None = None, column_groups: Sequence[Any] | None = None
 ) -> Attempt:
     """Fit a clone of the estimator; an error becomes part of the result."""
@@ -290,8 +287,8 @@ def attempt(
     return Attempt(name, model, warned=[str(notice) for notice in caught])
 
 
-def survivors(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts that succeeded; warns about the others by name, and raises the first error if none is left."""
+def successful(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts that succeeded; warns about the others by name, and raises the first error if all failed."""
     failed = [one for one in attempts if one.error is not None]
     if len(failed) == len(attempts):
         error = failed[0].error
@@ -326,7 +323,7 @@ def result_of(attempts: Sequence[Attempt]) -> Result:
 def dist_of(model: Any, X: Any, *, latent: bool, noise_std: float | None = None) -> Distribution:
     """The predictive distribution of a fitted regressor.
 
-    With a `noise_std`, that of a model that predicts numbers only.
+    `noise_std` is for a model that predicts numbers only.
     """
     if noise_std is not None:
         return Normal(np.asarray(model.predict(X), dtype=np.float64), 0.0 if latent else noise_std)

@@ -1,4 +1,4 @@
-"""Whether averaging paid: the error of the members, of their average, and how much the members err together."""
+"""Whether averaging helped: the errors of the members and of their average, and the correlation of errors."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Array = NDArray[np.float64]
 class Diagnosis:
     """Errors of the members of a committee and of the committee itself, on rows that they weren't fitted to.
 
-    For numbers, errors are squared, y being the observed target, noise included. For classes they are Brier scores, and
-    there are error rates. With M members whose errors have the mean correlation ρ,
+    For regression, errors are squared differences from the observed targets, noise included. For classes they are Brier
+    scores, and there are error rates. With M members whose errors have the mean correlation ρ,
     E_COM = E_AV/M + (1 − 1/M) ρ E_AV (Bishop 2006, section 14.2).
 
     Attributes
     ----------
     member_error : E_AV, the mean error of the members
     committee_error : E_COM, the error of their average (or vote)
-    uncorrelated_error : E_AV/M, what the committee's error would be if the members' errors were uncorrelated
+    uncorrelated_error : E_AV/M, the committee's error if the members' errors were uncorrelated
     correlation : mean correlation of the errors of two members, about zero
-    member_error_rate, committee_error_rate : of classifiers, otherwise None
+    member_error_rate, committee_error_rate : for classifiers, otherwise None
     single_error : error, or error rate, of one model fitted to the rows themselves and held out in five folds; None
-        where it was not computed
-    gain, gain_std_error : by how much the committee's error (of classifiers, its error rate) is lower than that of the
-        single model or, where that is None, than that of the members; and its standard error over the rows
+        if it was not computed
+    gain, gain_std_error : by how much the committee's error (for classifiers, its error rate) is lower than that of the
+        single model or, if that is None, than that of the members; and its standard error over the rows
     n_members : number of members that predict a row, on average
     n_rows : number of rows
     rows : which rows these are
@@ -71,14 +71,14 @@ class Diagnosis:
         what = "mean squared error" if self.member_error_rate is None else "error rate"
         numbers = f"{what} {before:.3g} of {whose}, {after:.3g} of the average"
         margin = f"difference {self.gain:.2g} ± {self.gain_std_error:.1g}"
-        # A change by less than 1 % is called no difference, however certain it is.
+        # A change of less than 1 % counts as no difference, even if it is certain.
         if not Gap(self.gain, self.gain_std_error).clear or abs(self.gain) <= 0.01 * before:
             return f"No clear difference: {numbers} ({margin})."
         if self.gain < 0:
-            return f"Averaging made it worse: {numbers} ({margin})."
-        return f"Averaging paid: {numbers} ({margin}), {self.gain / before:.0%} less."
+            return f"Averaging hurt: {numbers} ({margin})."
+        return f"Averaging helped: {numbers} ({margin}), {self.gain / before:.0%} less."
 
-    def beside(self, single: Array, committee: Array, weight: Array | None) -> Diagnosis:
+    def compared_with(self, single: Array, committee: Array, weight: Array | None) -> Diagnosis:
         """With the errors of a single model for comparison, paired with those of the committee row by row."""
         used = np.isfinite(single) & np.isfinite(committee)
         gain, error = _mean_and_error((single - committee)[used], None if weight is None else weight[used])
@@ -102,7 +102,7 @@ class Diagnosis:
 
 
 class ErrorSums:
-    """Sums over members of what they predict for rows that they weren't fitted to; members may leave out rows.
+    """Sums of the members' predictions for rows that they weren't fitted to; members may leave out rows.
 
     `truth` are the targets or, with a number of classes, the columns of the right labels.
     """
@@ -116,7 +116,7 @@ class ErrorSums:
         self.total = np.zeros_like(self.target)
 
     def add(self, predicted: Array, rows: Any = slice(None)) -> None:
-        """What one member predicts for these rows: numbers, or a table of class probabilities."""
+        """Add one member's predictions for these rows: numbers, or a table of class probabilities."""
         values = predicted if self.classifies else (predicted - self.truth[rows])[:, None]
         error = values - self.target[rows]
         self.count[rows] += 1
@@ -131,7 +131,7 @@ class ErrorSums:
         return self.count > 0
 
     def mean(self) -> Array:
-        """The average of the members, (n_rows, width), of numbers relative to the targets; NaN without predictions."""
+        """The average of the members, (n_rows, width); numbers are relative to the targets; NaN without predictions."""
         return self.total / np.where(self.seen, self.count, np.nan)[:, None]
 
     def committee_wrong(self) -> Array:

@@ -1,16 +1,15 @@
-"""Gates: the probability g_j(x) that expert j makes the target at x, and the penalized softmax regression behind them.
+"""Gates, experts and EM of mixtures of experts.
 
-    L(Θ) = Σᵢ Σ_k Tᵢₖ ln softmax(Θφᵢ)_k − ½ Σ λ_q Θ_kq²        T ≥ 0 are counts, whole or not
+A gate gives the probability g_j(x) that expert j generates the target at x, by penalized softmax regression:
+
+    L(Θ) = Σᵢ Σ_k Tᵢₖ ln softmax(Θφᵢ)_k − ½ Σ λ_q Θ_kq²        T ≥ 0 are counts, not necessarily whole
 
 A softmax gate is one such regression on the responsibilities. A hierarchical gate (Jordan & Jacobs 1994) is a binary
 tree of them: g_j is the product of the probabilities of the branches that lead to expert j.
 
-Experts of a mixture: linear with their posterior, linear logits, or any estimators.
-
-Each kind offers the same: `fitted` to rows that are shared out as `mass` (n, k), `log_terms`, the (expected) log
-density of each row under each expert, and `penalty`, what the bound loses to the priors.
-
-EM for mixtures of experts (Jordan & Jacobs 1994), from several starts.
+Experts are linear with their posterior, linear logits, or any estimators. Each kind has `fitted` to rows divided among
+them by `mass` (n, k); `log_terms`, the (expected) log density of each row under each expert; and `penalty`, the part of
+the bound due to the priors. EM (Jordan & Jacobs 1994) runs from several starts:
 
     E: r_ij ∝ g_j(x_i) exp E ln p_j(y_i | x_i)      M: experts and gate, each given the responsibilities r
 
@@ -82,7 +81,7 @@ class Gate:
 
 
 def _members(n_experts: int, hierarchical: bool) -> Array:
-    """Which experts are behind each branch of each node, (n_nodes, n_branches, n_experts)."""
+    """The experts that each branch of each node leads to, (n_nodes, n_branches, n_experts)."""
     if not hierarchical or n_experts == 1:
         return np.eye(n_experts)[None]
     nodes, waiting = [], [np.arange(n_experts)]
@@ -142,16 +141,16 @@ def _newton_step(phi: Array, counts: Array, theta: Array, penalty: Array) -> tup
 # standard deviation of a tenth of that of y. A Student-t prediction then has more than three degrees of freedom.
 NOISE_PRIOR = (1.5, 0.015)
 # Precision of an intercept relative to the noise, and the gamma prior of that of the slopes. It is nearly flat in ln ρ,
-# so that flat experts (ρ = 100) gain nothing over steep ones (ρ = 0.01) by the prior; (1, 0.01) would give them 8 nats.
-INTERCEPT, SLOPE_PRIOR = 1e-4, (0.1, 0.01)
+# so that the prior doesn't favour flat experts (ρ = 100) over steep ones (ρ = 0.01); (1, 0.01) would give them 8 nats.
+INTERCEPT_PRECISION, SLOPE_PRIOR = 1e-4, (0.1, 0.01)
 # Precision of the intercept of logits, as in BayesianLogisticRegression.
-LOGIT_INTERCEPT = 0.01
-# The least share of a row that any expert sees, so that each sees all rows and all classes.
-LEAST_SHARE = 1e-4
+LOGIT_INTERCEPT_PRECISION = 0.01
+# The smallest share of a row that an expert is fitted to, so that each sees all rows and all classes.
+MIN_SHARE = 1e-4
 
 
 class Experts(Protocol):
-    """What EM needs of experts."""
+    """The interface of experts that EM uses."""
 
     @property
     def penalty(self) -> float: ...
@@ -167,9 +166,9 @@ class LinearExperts:
 
         q(w | σ²) = N(m, σ² A⁻¹),    q(1/σ²) = Gamma(a, b)                                (Bishop 10.2, for regression)
 
-    ρ is at the maximum of the bound, and the same for all experts, so that one with few rows has the slopes of the
-    others to expect. `precision` is ρ of the slopes; `roots` are R with A⁻¹ = RᵀR. `rounding` is the variance of the
-    error with which targets were rounded, below which no noise can fall.
+    ρ maximizes the bound, and is the same for all experts, so that one with few rows expects slopes like those of the
+    others. `precision` is ρ of the slopes; `roots` are R with A⁻¹ = RᵀR. `rounding` is the variance of the
+    rounding error of the targets, a lower limit of the noise.
     """
 
     mean: Annotated[Array, Axes("k q")]
@@ -193,7 +192,7 @@ class LinearExperts:
         mean, roots, shape, rate, sizes, penalties = (np.array(each) for each in zip(*parts, strict=True))
         half, size = 0.5 * mean[:, :-1].size, 0.5 * float(sizes.sum())
         new = (half + c) / (size + d)
-        # What the bound gains from the new ρ, and the log prior of ln ρ.
+        # The change of the bound by the new ρ, and the log prior of ln ρ.
         gain = half * math.log(new / old) - (new - old) * size + c * math.log(new) - d * new
         return LinearExperts(mean, roots, shape, rate, new, float(penalties.sum()) - gain, self.rounding)
 
@@ -227,7 +226,7 @@ def _linear_expert(
     a0, b0 = NOISE_PRIOR
     width = phi.shape[1]
     prior = np.full(width, rho)
-    prior[-1] = INTERCEPT
+    prior[-1] = INTERCEPT_PRECISION
     weighted = phi * mass[:, None]
     factor = factorize(weighted.T @ phi + np.diag(prior), assume_symmetric=True)
     m = factor.solve(weighted.T @ y)
@@ -241,7 +240,7 @@ def _linear_expert(
 
 
 def _expected(phi: Array, y: Array, m: Array, R: Array, a: float, b: float, rounding: float) -> Array:
-    """E_q ln N(y | wᵀφ, σ²), also over the rounding error of y."""
+    """E_q ln N(y | wᵀφ, σ²), averaged over the rounding error of y as well."""
     spread = a / b * (np.square(y - phi @ m) + rounding) + np.square(phi @ R.T).sum(axis=1)
     return np.asarray(-0.5 * (math.log(2 * math.pi * b) - digamma(a) + spread))
 
@@ -258,7 +257,7 @@ class LogitExperts:
     def start(cls, n_experts: int, width: int, *, n_classes: int, precision: float) -> LogitExperts:
         """Before any rows; for two classes the prior is that of their log odds, θ₁ − θ₀."""
         prior = np.full(width, precision * (2.0 if n_classes == 2 else 1.0))
-        prior[-1] = LOGIT_INTERCEPT * (2.0 if n_classes == 2 else 1.0)
+        prior[-1] = LOGIT_INTERCEPT_PRECISION * (2.0 if n_classes == 2 else 1.0)
         return cls(np.zeros((n_experts, n_classes, width)), prior)
 
     def fitted(self, phi: Array, y: Array, mass: Array, *, n_steps: int = 1) -> LogitExperts:
@@ -293,7 +292,7 @@ class GivenExperts:
 
     def fitted(self, phi: Array, y: Array, mass: Array) -> GivenExperts:
         """Each clone fitted to its share of the rows."""
-        least = LEAST_SHARE * mass.sum(axis=1, keepdims=True)
+        least = MIN_SHARE * mass.sum(axis=1, keepdims=True)
         shares = np.maximum(mass, least).T
         members = tuple(clone(self.estimator).fit(self.X, y, sample_weight=share) for share in shares)
         return replace(self, members=members)
@@ -346,7 +345,7 @@ def step(task: Task, fit: Fit, *, gate_steps: int = 1) -> Fit:
 
 
 def first_step(task: Task, experts: Experts, gate: Gate, shares: Array) -> Fit:
-    """The step from given responsibilities, with a better fit of the gate."""
+    """The step from given responsibilities, with more iterations for the gate."""
     return step(task, Fit(experts, gate, shares, -np.inf), gate_steps=4)
 
 
@@ -381,13 +380,13 @@ def _shares(distances: Array) -> Array:
 
 
 def _regions(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
-    """Squared distances of inputs alone: of a curve, pieces that may be steep."""
+    """Squared distances in the inputs alone, which divide a curve into pieces that may be steep."""
     X = task.phi[:, :-1]
     return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
 
 
 def _cells(task: Task, labels: Array, n_experts: int, rng: np.random.Generator) -> Array:
-    """Squared distances from rows chosen as in k-means++, with inputs and targets of equal say: levels, or branches."""
+    """Squared distances from rows chosen as in k-means++, weighting inputs and targets equally: levels or branches."""
     X = np.column_stack([task.phi[:, :-1], labels * np.sqrt(max(task.phi.shape[1] - 1, 1) / labels.shape[1])])
     return squared_distances(X, distant_rows(X, task.weight, n_experts, rng))
 

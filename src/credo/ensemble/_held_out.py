@@ -1,7 +1,4 @@
-"""Bootstrap samples as counts of the rows, the fit of one member to such a sample, and its out-of-bag predictions.
-
-Log scores of several models for rows that they weren't fitted to.
-"""
+"""Predictions for rows that models weren't fitted to: out of bootstrap samples, leave-one-out, and by folds."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from credo.core.estimator import FitWarning
 from credo.core.folds import Split, equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.notices import warn
 from credo.core.seeds import reseeded
-from credo.ensemble._base import Attempt, Pairs, attempt, class_probabilities
+from credo.ensemble._base import Attempt, Pairs, class_probabilities, try_fit
 from credo.metrics import NoDistribution, point, predictive
 
 Array = NDArray[np.float64]
@@ -42,7 +39,7 @@ class Resampling:
         total = float(weight.sum())
         if total > 2e7:
             raise ValueError(
-                f"the weights sum to {total:.3g}, and a bootstrap sample would have as many rows: rescale the "
+                f"the weights sum to {total:.3g}, which would be the size of a bootstrap sample: rescale the "
                 "weights so that they sum to the number of observations"
             )
         return cls(weight / total, max(n_rows, round(total)))
@@ -54,7 +51,7 @@ class Resampling:
 
 @dataclass
 class Bag:
-    """A member, the rows that it wasn't fitted to, and what it predicts for them.
+    """A member, the rows that it wasn't fitted to, and its predictions for them.
 
     `predicted` are means or class probabilities; `std` and `log_prob` are None for classes and for members that predict
     numbers only.
@@ -81,19 +78,19 @@ def fit_bag(
     with until(deadline):
         try:
             counts = resampling.counts(rng)
-            # A sample that has a single class is drawn again.
+            # A sample with a single class is drawn again.
             for _ in range(100 if classes is not None else 0):
                 if len(np.unique(y[counts > 0])) > 1:
                     break
                 counts = resampling.counts(rng)
-            # So that members differ also where their samples don't.
+            # So that members differ even if their samples don't.
             model = reseeded(clone(estimator), rng)
             done = _fitted(name, model, X, y, counts)
             out = np.flatnonzero(counts == 0)
             if done.error is None:
                 try:
                     return _predicted(done, X, y, out, classes)
-                # A member that can't predict is of no more use than one that can't be fitted.
+                # A member that can't predict counts as failed.
                 except Exception as error:
                     done = Attempt(name, error=error)
             return Bag(done, out, np.empty(0))
@@ -109,11 +106,11 @@ def _fitted(name: str, model: Any, X: Any, y: NDArray[Any], counts: Indices) -> 
         weight = counts[rows].astype(np.float64)
     else:
         rows = np.repeat(rows, counts[rows])
-    return attempt(name, model, _safe_indexing(X, rows), y[rows], weight)
+    return try_fit(name, model, _safe_indexing(X, rows), y[rows], weight)
 
 
 def _predicted(done: Attempt, X: Any, y: NDArray[Any], out: Indices, classes: NDArray[Any] | None) -> Bag:
-    # Without any row left out, the first shows whether the member can predict.
+    # If no row is left out, the first one tests whether the member can predict.
     rows = out if len(out) else np.zeros(1, dtype=np.intp)
     part = _safe_indexing(X, rows)
     n = len(out)
@@ -168,12 +165,12 @@ def by_folds(
         for name, estimator in pairs:
             if name in failed:
                 continue
-            done = attempt(name, estimator, rows, y[train], None if weight is None else weight[train])
+            done = try_fit(name, estimator, rows, y[train], None if weight is None else weight[train])
             if done.error is None:
                 try:
                     scores[name].append(_log_scores(done.model, part, y[test], classes))
                     continue
-                # A model that can't predict is of no more use than one that can't be fitted.
+                # A model that can't predict counts as failed.
                 except Exception as error:
                     done = Attempt(name, error=error)
             failed[name] = done
@@ -191,11 +188,11 @@ def held_out_points(
     classes: NDArray[Any] | None,
     folds: list[Split] | None = None,
 ) -> Array:
-    """The means of a regressor or the probabilities of a classifier for each row, from the other folds; of five."""
+    """The means of a regressor or the probabilities of a classifier for each row, by five-fold cross-validation."""
     (X,) = indexable(X)
     found = np.full(len(y) if classes is None else (len(y), len(classes)), np.nan)
     for train, test in folds or _folds(X, y, 5, np.random.default_rng(0), classes):
-        done = attempt("", estimator, _safe_indexing(X, train), y[train], None if weight is None else weight[train])
+        done = try_fit("", estimator, _safe_indexing(X, train), y[train], None if weight is None else weight[train])
         if done.error is not None:
             raise done.error
         part = _safe_indexing(X, test)
@@ -204,9 +201,9 @@ def held_out_points(
 
 
 def _folds(X: Any, y: NDArray[Any], cv: Any, rng: np.random.Generator, classes: NDArray[Any] | None) -> list[Split]:
-    """Folds in which neither the order of the rows nor copies matter, each class spread over them evenly.
+    """Folds stratified by class that don't depend on the order of the rows or on copies.
 
-    Rows of equal inputs share a fold, unless distinct rows are few.
+    Rows of equal inputs share a fold, unless there are few distinct rows.
     """
     codes = np.zeros(len(y), dtype=np.intp) if classes is None else np.searchsorted(classes, y)
     groups = equal_rows(X, len(y))

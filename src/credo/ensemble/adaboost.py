@@ -1,7 +1,4 @@
-"""The rounds of AdaBoost: for stumps in compiled code, for other learners one fit each.
-
-AdaBoost with any weighted classifier.
-"""
+"""AdaBoost with any weighted classifier; for stumps, all rounds run in compiled code."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import Classifier, FitWarning, Result, choice, codes_of, interval_level, positive_integer
+from credo.core.estimator import Classifier, FitWarning, Result, choice, encode_labels, interval_level, positive_integer
 from credo.core.fields import Axes, Inner
 from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
@@ -37,7 +34,7 @@ Index = NDArray[np.intp]
 class Boosted:
     """Learners and the weights of their votes: `stumps` in arrays, or other learners in a list.
 
-    `stopped` says why no round follows: "rounds" (all were run), "perfect" (a learner made no mistake) or "chance".
+    `stopped` says why boosting ended: "rounds" (all were run), "perfect" (a learner made no mistake) or "chance".
     """
 
     classes: NDArray[Any]
@@ -49,7 +46,7 @@ class Boosted:
     def check(self, n_features: int, classes: NDArray[Any]) -> None:
         """Raise a ValueError unless this can be the state of a model with these columns and classes."""
         if not np.array_equal(self.classes, classes):
-            raise ValueError("boosted_ is of other classes")
+            raise ValueError("boosted_ has other classes")
         if len(self) != len(self.alpha) or self.stopped not in ("rounds", "perfect", "chance"):
             raise ValueError("boosted_ must have a weight for each learner")
         if self.stumps is not None and (
@@ -184,9 +181,9 @@ def _boosted_learners(
 _Part = tuple[Any, Array]
 _Job = tuple[_Part, _Part | None]
 
-# Folds for calibration up to this many distinct rows; of more, one quarter is held out, once.
-_FOLDED, _N_FOLDS, _N_PARTS = 4000, 5, 4
-# The most rows of which a table for calibration is made; of larger ones it is a random part.
+# Up to this many distinct rows, calibration uses five folds; with more, one quarter is held out once.
+_MAX_FOLDED_ROWS, _N_FOLDS, _N_PARTS = 4000, 5, 4
+# Larger data are subsampled for calibration, with a fixed seed.
 _MAX_CALIBRATION_ROWS = 60_000
 
 
@@ -199,17 +196,17 @@ class AdaBoostClassifier(Classifier):
     SAMME (Zhu, Zou, Rosset & Hastie 2009) for more. It ends early at a learner without error, which then decides alone,
     and at one that is no better than chance, which isn't used.
 
-    AdaBoost's own probabilities, softmax(F), are too sure, the more so the more rounds there are. By default they are
-    calibrated: p = softmax(a F + b), where a and b have the highest likelihood on held-out rows (Platt 2000): five
-    folds, or for more than 4000 distinct rows one quarter of them.
+    AdaBoost's own probabilities, softmax(F), are overconfident, increasingly so with more rounds. By default they are
+    calibrated: p = softmax(a F + b), where a and b maximise the likelihood of held-out rows (Platt 2000): five
+    folds, or one quarter of the rows if more than 4000 are distinct.
 
     Parameters
     ----------
     estimator : classifier, optional
-        Any whose `fit` takes `sample_weight`, or a pipeline whose last step does. By default `DecisionStump()`, for
-        which all rounds run in compiled code on columns that are sorted once.
+        Any classifier whose `fit` takes `sample_weight`, or a pipeline whose last step does. By default
+        `DecisionStump()`, for which all rounds run in compiled code on columns that are sorted once.
     n_rounds : int, default 100
-        The most rounds.
+        Maximum number of rounds.
     calibrate : bool, default True
     early_stopping : bool, default False
         Hold out some rows, and keep the number of rounds with the smallest calibrated log loss on them.
@@ -228,7 +225,7 @@ class AdaBoostClassifier(Classifier):
     errors_ : ε of each round
     calibration_ : ScoreScaling
         a and b of the probabilities.
-    log_losses_ : held-out log loss after each round that was looked at, `stages_` (with early stopping)
+    log_losses_ : held-out log loss after each of the rounds `stages_` (with early stopping)
     weights_ : weights of the rows with which each round starts, summing to one (with `keep_weights`)
     feature_importances_ : the share of each column in the weights of the votes (of stumps)
     result_ : how boosting ended
@@ -282,7 +279,7 @@ class AdaBoostClassifier(Classifier):
         self.boosted_.check(self.n_features_in_, self.classes_)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table; a weight of k is the same as k copies of the row."""
+        """Fit to a table; a weight of k is equivalent to k copies of the row."""
         self._forget()
         learner = self._checked_learner()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
@@ -301,7 +298,7 @@ class AdaBoostClassifier(Classifier):
         if self.early_stopping:
             if not folds:
                 raise ValueError(
-                    "early_stopping holds out some of the distinct rows, and must leave two classes to learn from; "
+                    "early_stopping holds out some of the distinct rows, and the others must have two classes; "
                     f"there are too few rows for that: use more than {len(rows)}, or early_stopping=False"
                 )
             used, (held, share) = folds[0]
@@ -327,14 +324,14 @@ class AdaBoostClassifier(Classifier):
         return self.boosted_.votes(self._predict_rows(X), len(self.classes_))
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """a F + b: of the second of two classes against the first, shape (n_samples,); of every class where more."""
+        """a F + b: for two classes that of the second against the first, (n_samples,); otherwise of each class."""
         scores = self.calibration_.scaled(self.votes(X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Array:
         """The share of the votes for the label minus the largest share for another class: from −1 to 1."""
         F = self.votes(X)
-        codes = codes_of(y, self.classes_)
+        codes = encode_labels(y, self.classes_)
         own = F[np.arange(len(codes)), codes]
         F[np.arange(len(codes)), codes] = -np.inf
         return (own - F.max(axis=1)) / (self.boosted_.total or 1.0)
@@ -345,7 +342,7 @@ class AdaBoostClassifier(Classifier):
         It is exp(Σ α_m (1[wrong] − (K − 1)/K)), which for two classes is the same.
         """
         F = self.votes(X)
-        own = F[np.arange(len(F)), codes_of(y, self.classes_)]
+        own = F[np.arange(len(F)), encode_labels(y, self.classes_)]
         return float(np.mean(np.exp(np.minimum(self.boosted_.total / len(self.classes_) - own, 700.0))))
 
     def staged_votes(self, X: ArrayLike) -> Iterator[Array]:
@@ -353,7 +350,7 @@ class AdaBoostClassifier(Classifier):
         return self.boosted_.staged_votes(self._predict_rows(X), len(self.classes_))
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
-        """Probabilities after each round, calibrated as the last ones, with the bias in proportion to Σ α."""
+        """Probabilities after each round, calibrated like the last, with the bias in proportion to Σ α."""
         shares = np.cumsum(self.boosted_.alpha) / (self.boosted_.total or 1.0)
         for share, F in zip(shares, self.staged_votes(X), strict=True):
             yield softmax(self.calibration_.scaled(F, float(share)), axis=1)
@@ -371,7 +368,7 @@ class AdaBoostClassifier(Classifier):
             yield float(np.average(found == truth, weights=weight))
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Rounds, errors, calibration and, of stumps, importances of the columns; without intervals."""
+        """Rounds, errors, calibration and, for stumps, importances of the columns; without intervals."""
         check_is_fitted(self)
         lines: list[tuple[str, Any]] = [
             ("rounds", len(self.boosted_)),
@@ -417,7 +414,7 @@ class AdaBoostClassifier(Classifier):
             rows[place], codes[place], weight[place], n_parts if self.early_stopping else _N_FOLDS
         )
         if not self.early_stopping:
-            n_parts, n_folds = (min(_N_FOLDS, len(found)),) * 2 if len(found) <= _FOLDED else (_N_PARTS, 1)
+            n_parts, n_folds = (min(_N_FOLDS, len(found)),) * 2 if len(found) <= _MAX_FOLDED_ROWS else (_N_PARTS, 1)
         place = place[found]
         fold = even_folds(codes[place], n_parts, key=key)
         order = np.argsort(place, kind="stable")
@@ -428,7 +425,7 @@ class AdaBoostClassifier(Classifier):
     def _stop_early(self, rows: Array, codes: Index, weight: Array) -> None:
         """Keep the number of rounds with the smallest held-out log loss, each with its own best calibration."""
         n_rounds = len(self.boosted_)
-        # At most 200 looks at the held-out rows.
+        # At most 200 evaluations on the held-out rows.
         step = max(1, -(-n_rounds // 200))
         losses, found, stages = [], [], []
         for m, F in enumerate(self.boosted_.staged_votes(rows, len(self.classes_)), start=1):
@@ -446,8 +443,8 @@ class AdaBoostClassifier(Classifier):
         n_rounds, stopped = len(self.boosted_), self.boosted_.stopped
         if stopped == "chance" and not self.boosted_.total:
             message = (
-                f"the first learner is no better than chance (error {self.errors_[0]:.3g}), so that every class is "
-                "equally probable: use a stronger estimator, or check that the columns tell anything about y"
+                f"the first learner is no better than chance (error {self.errors_[0]:.3g}), so every class is equally "
+                "probable: use a stronger estimator, or check whether the columns are related to y"
             )
             self.result_ = Result(False, n_rounds, message)
             warn(message, FitWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Averages of different models: weighted by evidence or by held-out scores, or all alike."""
+"""Averages of different models, weighted by evidence, by held-out scores, or equally."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from credo.core.estimator import Description, Result, choice, codes_of
+from credo.core.estimator import Description, Result, choice, encode_labels
 from credo.core.fields import Axes, Probabilities, Sometimes
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
@@ -21,7 +21,6 @@ from credo.ensemble._base import (
     Attempt,
     Ensemble,
     Pairs,
-    attempt,
     check_members,
     class_probabilities,
     dist_of,
@@ -30,8 +29,9 @@ from credo.ensemble._base import (
     pairs_of,
     require_distribution,
     result_of,
-    survivors,
+    successful,
     take_columns,
+    try_fit,
     variance_parts,
 )
 from credo.ensemble._diagnosis import Diagnosis, ErrorSums
@@ -109,18 +109,18 @@ class WeightedModels(Ensemble, _BaseComposition):
         X : whatever the estimators take
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
+            A weight of k is equivalent to k copies of the row.
         column_groups : sequence of labels, optional
             Passed to estimators whose `fit` takes it, such as `GPRegressor`.
         """
-        self._forget()
+        self._reset()
         pairs = pairs_of(self.estimators)
-        # Not those of arguments, nor with "__", which set_params couldn't tell apart.
+        # set_params couldn't distinguish names of arguments or with "__".
         self._validate_names([name for name, _ in pairs])
         self._check_arguments([name for name, _ in pairs])
         rows, target, weight = self._training(X, y, sample_weight)
-        attempts = [attempt(*pair, rows, target, weight, column_groups) for pair in pairs]
-        kept = survivors(attempts)
+        attempts = [try_fit(*pair, rows, target, weight, column_groups) for pair in pairs]
+        kept = successful(attempts)
         if not self._predicts_classes:
             for one in kept:
                 require_distribution(one.name, one.model)
@@ -159,16 +159,16 @@ class ModelAverage(WeightedModels):
 
         p(y | x, D) = Σ_h p(y | x, h, D) p(h | D),    p(h | D) ∝ p(D | h) p(h)
 
-    With ``weights="evidence"``, one of the models is assumed to have produced all of the data; the weights are the
+    With ``weights="evidence"``, one of the models is assumed to have generated all of the data; the weights are the
     models' posterior probabilities, which concentrate on one model as rows are added. With ``weights="stacking"``, the
     weights maximize the mean log score Σ_i ln Σ_h w_h p(y_i | x_i, h, D₋ᵢ) of held-out rows (Yao et al. 2018): the
-    models are combined, and several may keep a weight however many rows there are.
+    models are combined, and several may keep a weight even with many rows.
 
     Parameters
     ----------
     estimators : list of (name, estimator) pairs, or mapping from name to estimator
-        All regressors or all classifiers, each with a predictive distribution. Of a pipeline, the evidence is that of
-        the last step.
+        All regressors or all classifiers, each with a predictive distribution. The evidence of a pipeline is that of
+        its last step.
     prior : mapping from name to probability, or sequence of probabilities, optional
         p(h); by default all models are equally probable. Only for ``weights="evidence"``.
     weights : {"evidence", "stacking"}, default "evidence"
@@ -185,10 +185,10 @@ class ModelAverage(WeightedModels):
     names_, estimators_ : the names of the models that were fitted, and the fitted models
     log_evidence_ : ln Σ_h p(D | h) p(h), with `evidence_method_` and `evidence_base_` (for "evidence")
     held_out_scores_ : array of shape (n_rows, n_models), log scores of held-out rows (for "stacking")
-    held_out_rows_ : the rows of the table that these belong to, rows of weight zero not counted (for "stacking")
+    held_out_rows_ : their row numbers, not counting rows of weight zero (for "stacking")
     held_out_method_ : "leave-one-out" or, for example, "5 folds" (for "stacking")
     calibration_ : the map that calibrates the predictions of an average made by a study, or None
-    classes_ : the labels, of classifiers
+    classes_ : the labels, for classifiers
     result_ : how the fits ended
 
     Examples
@@ -283,7 +283,7 @@ class ModelAverage(WeightedModels):
     def _check_arguments(self, names: Sequence[str]) -> None:
         choice("weights", self.weights, ("evidence", "stacking"))
         if self.prior is not None and self.weights == "stacking":
-            raise ValueError('prior is the prior of the models, and weights="stacking" has none: leave it out')
+            raise ValueError('weights="stacking" has no prior of the models: leave prior out')
         self._prior(names)
 
     def _prior(self, names: Sequence[str]) -> dict[str, float]:
@@ -297,7 +297,7 @@ class ModelAverage(WeightedModels):
             given = dict(zip(names, values, strict=True))
         if set(given) != set(names):
             odd = sorted(set(given) ^ set(names))
-            raise ValueError(f"prior must name the estimators {', '.join(names)}; {odd[0]!r} is in only one of the two")
+            raise ValueError(f"prior must name the estimators {', '.join(names)}; {odd[0]!r} doesn't match")
         table = np.array([given[name] for name in names], dtype=np.float64)
         if not (table >= 0).all() or abs(table.sum() - 1.0) > 1e-6:
             raise ValueError(f"prior must be probabilities that sum to one; got {table.tolist()}")
@@ -326,7 +326,7 @@ class ModelAverage(WeightedModels):
         self._take(kept, np.exp(joint - self.log_evidence_))
 
     def _stack(self, attempts: list[Attempt], X: Any, y: NDArray[Any], weight: Array | None) -> None:
-        """Weights of the largest held-out log score; a model that fails in a fold is left out."""
+        """Weights that maximize the held-out log score; a model that fails in a fold is left out."""
         kept = [one for one in attempts if one.error is None]
         classes = self.classes_ if self._predicts_classes else None
         scores = leave_one_out([one.model for one in kept], X, y, weight) if classes is None else None
@@ -336,7 +336,7 @@ class ModelAverage(WeightedModels):
             pairs = [(one.name, given[one.name]) for one in kept]
             rng = generator(self.random_state)
             scores, rows, failed, n_folds = by_folds(pairs, X, y, weight, cv=self.cv, rng=rng, classes=classes)
-            survivors([one for one in kept if one.name not in {lost.name for lost in failed}] + failed)
+            successful([one for one in kept if one.name not in {lost.name for lost in failed}] + failed)
             for lost in failed:
                 attempts[[one.name for one in attempts].index(lost.name)] = lost
             kept = [one for one in attempts if one.error is None]
@@ -361,7 +361,7 @@ class Committee(WeightedModels):
     ----------
     weights_ : array of shape (n_members,), all equal
     names_, estimators_ : the names of the members that were fitted, and the fitted members
-    classes_ : the labels, of classifiers
+    classes_ : the labels, for classifiers
     result_ : how the fits ended
 
     Examples
@@ -392,11 +392,11 @@ class Committee(WeightedModels):
     def diagnosis(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Diagnosis:
         """The errors of the members and of the committee on rows that weren't used for the fit.
 
-        On training rows, members that fit closely would look too good.
+        On training rows, members that overfit would look too good.
         """
         rows = self._predict_rows(X)
         if self._predicts_classes:
-            sums = ErrorSums(codes_of(y, self.classes_), len(self.classes_))
+            sums = ErrorSums(encode_labels(y, self.classes_), len(self.classes_))
             for model in self.estimators_:
                 sums.add(class_probabilities(model, rows, self.classes_))
         else:
@@ -414,12 +414,12 @@ class Committee(WeightedModels):
 
 
 def _evidence(model: Any) -> Any:
-    """The model, or the last step of the pipeline, that has the evidence; else the model."""
+    """The model or the last step of the pipeline, whichever has the evidence."""
     return next((part for part in (model, final_step(model)) if hasattr(part, "log_evidence_")), model)
 
 
 def _require_one_base(kept: Sequence[Attempt], parts: Sequence[Any]) -> None:
-    """Raise an error that names the odd one out, unless all evidences condition on the same."""
+    """Raise an error that names the exception, unless all evidences have the same base."""
     advice = 'use weights="stacking", which compares held-out log scores'
     for one, part in zip(kept, parts, strict=True):
         if not hasattr(part, "log_evidence_"):

@@ -1,11 +1,4 @@
-"""How much of the spread of bagged members belongs to a prediction, learned from the rows out of bag.
-
-What bagged regressors and classifiers share: fits to bootstrap samples in parallel, and the diagnosis.
-
-Bagging of regressors: the mixture of members fitted to bootstrap samples.
-
-Bagging of classifiers: the average of their probabilities, or their vote.
-"""
+"""Bagging of any regressor or classifier, with the spread of predictions calibrated on rows out of bag."""
 
 from __future__ import annotations
 
@@ -37,7 +30,7 @@ from credo.ensemble._base import (
     mixture_of,
     require_distribution,
     result_of,
-    survivors,
+    successful,
     take_columns,
     target_rows,
     variance_parts,
@@ -50,19 +43,19 @@ from credo.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
 Array = NDArray[np.float64]
 
-# In units of the root mean squared error out of bag, for added noise: the limits, and the prior of all logs. A member
-# that predicts the target exactly, as is common with whole numbers, doesn't make the likelihood infinite.
+# Limits and prior of the logarithms of both factors and of the added noise, which is in units of the root mean squared
+# error out of bag. The limits keep the likelihood finite if a member predicts targets exactly, such as whole numbers.
 _LOW, _HIGH = np.log([1 / 3, 1 / 3, 0.1]), np.log([3.0, 3.0, 3.0])
 _CENTER, _PRIOR_SD = np.log([1.0, 1.0, 0.3]), np.array([0.5, 0.5, 1.0])
 
 
 @dataclass(frozen=True)
 class OutOfBag:
-    """What members predict for the rows that they weren't fitted to, one entry for each pair, sorted by rows.
+    """Predictions for rows that members weren't fitted to: an entry for each pair of row and member, sorted by rows.
 
     `error` is y minus the mean of the row's members, `gap` the prediction of a member minus that mean, and `std` its
-    standard deviation. `start` has the first entry of each row, `weight` the weight of each row, and `order` the place
-    of each entry among those of the members one after the other.
+    standard deviation. `start` has the first entry of each row, `weight` the weight of each row, and `order` the index
+    of each entry in the concatenated predictions of the members.
     """
 
     rows: NDArray[np.intp]
@@ -75,7 +68,7 @@ class OutOfBag:
 
     @classmethod
     def of(cls, bags: Sequence[Bag], y: Array, weight: Array | None) -> OutOfBag:
-        """Of all rows that some member leaves out; members that predict numbers only have standard deviations of 0."""
+        """All rows that some member leaves out; members that predict numbers only have standard deviations of 0."""
         rows = np.concatenate([bag.rows for bag in bags])
         order = np.argsort(rows, kind="stable")
         rows = rows[order]
@@ -97,12 +90,11 @@ class OutOfBag:
         return np.add.reduceat(values, self.start) if len(values) else np.empty(0)
 
     def log_means(self, values: Array) -> Array:
-        """ln of the mean of exp(value) of each row, for the values of the members one after the other."""
+        """ln of the mean of exp(value) for each row; `values` are concatenated over the members."""
         return np.logaddexp.reduceat(values[self.order], self.start) - np.log(self.count) if len(values) else values
 
     def some(self) -> OutOfBag:
-        """Every so many rows."""
-        # About 2000 of them.
+        """About 2000 rows, evenly spaced."""
         used = np.arange(len(self.rows)) % max(1, len(self.rows) // 2000) == 0
         count = self.count[used]
         kept = np.repeat(used, self.count)
@@ -162,7 +154,7 @@ OUT_OF_BAG = "rows out of bag"
 
 
 class Bagging(MetaEstimator):
-    """What bagged regressors and classifiers share."""
+    """Base of bagged regressors and classifiers."""
 
     estimators_: list[Any]
     oob_score_: float
@@ -208,17 +200,17 @@ class Bagging(MetaEstimator):
         sample_weight : array of shape (n_samples,), optional
             Rows are drawn in proportion to their weights.
         """
-        self._forget()
+        self._reset()
         n_members = positive_integer("n_estimators", self.n_estimators)
         self._check_arguments()
         rows, target, weight = self._training(X, y, sample_weight)
         (rows,) = indexable(rows)
         bags = self._bags(rows, target, weight, n_members)
         attempts = [bag.attempt for bag in bags]
-        self.estimators_ = [one.model for one in survivors(attempts)]
+        self.estimators_ = [one.model for one in successful(attempts)]
         self.result_ = result_of(attempts)
         take_columns(self, self.estimators_[0])
-        # Attributes have a row for each given one, also for those of weight zero.
+        # Attributes have an entry for each given row, even for those of weight zero.
         used = has_weight(sample_weight, len(target))
         kept = [bag for bag in bags if bag.attempt.error is None]
         self._out_of_bag(kept, target, weight, np.flatnonzero(used), len(used))
@@ -229,9 +221,9 @@ class Bagging(MetaEstimator):
     ) -> Diagnosis:  # fmt: skip
         """The errors of the members and of their average, out of bag.
 
-        Each row is predicted by those members only whose sample doesn't contain it, about 37 % of them. A member knows
-        fewer distinct rows than a model fitted to the table, so that averaging always looks good beside the members.
-        Given the training rows, a single model is fitted in five folds as well, and the verdict compares with that.
+        Each row is predicted only by members whose sample doesn't contain it, about 37 % of them. Members are fitted to
+        fewer distinct rows than a model of the whole table, so averaging always looks good compared with them. If the
+        training rows are given, a single model is also fitted in five folds, and the verdict compares with that.
 
         Parameters
         ----------
@@ -239,7 +231,7 @@ class Bagging(MetaEstimator):
         """
         check_is_fitted(self)
         if self.diagnosis_ is None:
-            raise ValueError("every row is in all samples, so that nothing is out of bag: use more rows or members")
+            raise ValueError("every row is in all samples, so none is out of bag: use more rows or members")
         if X is None or y is None:
             return self.diagnosis_
         rows, target, weight = self._same_rows(X, y, sample_weight)
@@ -247,7 +239,7 @@ class Bagging(MetaEstimator):
         single = held_out_points(self._inner(), rows, target, weight, classes)
         used = has_weight(sample_weight, len(target))
         committee = self._errors(self._oob_points()[used], target)
-        return self.diagnosis_.beside(self._errors(single, target), committee, weight)
+        return self.diagnosis_.compared_with(self._errors(single, target), committee, weight)
 
     def _same_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Any, Any, Array | None]:
         """The rows of the fit, validated again."""
@@ -291,7 +283,7 @@ class Bagging(MetaEstimator):
             delayed(fit_bag)(f"member {i}", inner, X, y, resampling, rng, classes, deadline)
             for i, rng in enumerate(generators)
         )
-        # Compiled code and LAPACK release Python's lock; a Dask or process backend of the caller comes first.
+        # Threads are enough, because compiled code and LAPACK release the GIL; a backend set by the caller wins.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
         if parallel.n_jobs in (None, 1):
             bags = parallel(jobs)
@@ -325,7 +317,7 @@ class Bagging(MetaEstimator):
         raise NotImplementedError
 
     def _errors(self, points: Array, y: Any) -> Array:
-        """Squared errors, or whether the most probable label is wrong; NaN where there is no prediction."""
+        """Squared errors, or whether the most probable label is wrong; NaN without a prediction."""
         raise NotImplementedError
 
 
@@ -343,24 +335,24 @@ class BaggingRegressor(Bagging, Regressor):
     member m. The variance of a prediction is the mean variance within members, w² mean σ_m² + s², plus the variance
     between their means, b² var μ_m (`variance_parts`).
 
-    The mixture of the members as they are, w = b = 1 and s = 0, is too wide where they overfit: the error of an average
-    is smaller than the differences between members. So w, b and s have the highest log score out of bag; s is at least
-    a tenth of the root mean squared error there.
+    The plain mixture of the members, w = b = 1 and s = 0, is too wide if they overfit: the error of an average is
+    smaller than the differences between members. So w, b and s maximise the log score out of bag; s is at least a tenth
+    of the root mean squared error there.
 
     Parameters
     ----------
     estimator : regressor, optional
-        Any, pipelines included; by default a tree that isn't pruned, `DecisionTreeRegressor(pruning=0.0)`. If it
+        Any regressor or pipeline; by default a tree that isn't pruned, `DecisionTreeRegressor(pruning=0.0)`. If it
         predicts no distribution, σ_m = 0, and s is the standard deviation of the noise.
     n_estimators : int, default 50
         M.
     calibrate : "oob" or None, default "oob"
         None leaves the spread as it is: the predictive distribution is the mixture of the members' own, which may be
-        skewed or have heavy tails. So it is also where a member has no finite standard deviation. Of members without
-        a distribution, only s is learned.
+        skewed or have heavy tails. This is also done if a member has no finite standard deviation. For members
+        without a distribution, only s is learned.
     n_jobs : int, optional
-        How many members are fitted at once, by joblib: in threads, or as `joblib.parallel_config` says. The result
-        doesn't depend on it.
+        Number of members fitted in parallel by joblib, in threads unless `joblib.parallel_config` says otherwise. It
+        doesn't change the result.
     random_state : int, Generator or None, default None
 
     Attributes
@@ -402,7 +394,7 @@ class BaggingRegressor(Bagging, Regressor):
     def variance_parts(self, X: Any) -> tuple[Array, Array]:
         """The variance of each row in two parts: the mean variance within members, and that between their means.
 
-        Both are calibrated as the predictive distribution is.
+        Both are calibrated like the predictive distribution.
         """
         parts = self._parts(self._predict_rows(X), latent=False)
         return variance_parts(parts, np.full(len(parts), 1.0 / len(parts)))
@@ -435,7 +427,7 @@ class BaggingRegressor(Bagging, Regressor):
         self.oob_log_score_ = average(log_score, share)
 
     def _learn_spread(self, outside: OutOfBag, bags: Sequence[Bag], y: Array) -> Array:
-        """Set the noise and the factors of the spread; the log density of each row out of bag."""
+        """Set the noise and the factors of the spread; returns the log density of each row out of bag."""
         self.noise_std_, self.spread_factors_ = None, None
         plain, calibrate = any(bag.std is None for bag in bags), self.calibrate is not None
         usable = outside.size > 0 and bool(np.isfinite(outside.std).all())
@@ -512,17 +504,18 @@ class BaggingClassifier(Bagging, Classifier):
     Parameters
     ----------
     estimator : classifier, optional
-        Any, pipelines included; by default a tree that isn't pruned, `DecisionTreeClassifier(pruning=0.0)`.
+        Any classifier or pipeline; by default a tree that isn't pruned, `DecisionTreeClassifier(pruning=0.0)`.
     n_estimators : int, default 50
         M.
     voting : {"soft", "hard"}, default "soft"
         The average of the members' probabilities, or their majority vote. Members without probabilities vote.
     calibrate : "oob" or None, default "oob"
         Averages of the probabilities of members that overfit are too close to 1/2. So they are raised to a power and
-        normalized, p^β / Σ p^β, with the least log loss out of bag. None, or hard voting, leaves them as they are.
+        normalized, p^β / Σ p^β, with β minimising the log loss out of bag. None, or hard voting, leaves them as they
+        are.
     n_jobs : int, optional
-        How many members are fitted at once, by joblib: in threads, or as `joblib.parallel_config` says. The result
-        doesn't depend on it.
+        Number of members fitted in parallel by joblib, in threads unless `joblib.parallel_config` says otherwise. It
+        doesn't change the result.
     random_state : int, Generator or None, default None
 
     Attributes
@@ -531,7 +524,7 @@ class BaggingClassifier(Bagging, Classifier):
     estimators_ : the fitted members
     oob_probabilities_ : array of shape (n_samples, n_classes), for each row by the members whose sample has no copy of
         it; NaN if there is none
-    calibration_ : the map of averages to probabilities, whose `scaling.slope` is β
+    calibration_ : the map from averages to probabilities, whose `scaling.slope` is β
     oob_score_, oob_log_score_ : accuracy and the mean log probability of the labels, out of bag
     result_ : how the fits ended
 

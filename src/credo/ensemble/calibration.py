@@ -43,8 +43,8 @@ class ScoreScaling:
         """By maximum likelihood on held-out rows, whose labels are smoothed.
 
         Platt (2000): with two classes the target of a row is (n_k + 1)/(n_k + 2) and not 1, so that the slope stays
-        finite where the scores separate the classes. With K classes it is 1 − 2/(K n_k + 4), and the other classes
-        share the rest: in all, two rows have other labels, however many classes there are.
+        finite if the scores separate the classes. With K classes it is 1 − 2/(K n_k + 4), and the other classes share
+        the remainder: in total, two rows have other labels for any number of classes.
         """
         n_classes = scores.shape[1]
         count = np.bincount(codes, weight, minlength=n_classes)[codes]
@@ -84,8 +84,8 @@ class ScoreScaling:
 class Calibration:
     """A map of class probabilities to calibrated ones.
 
-    "temperature" and "sigmoid" scale the log probabilities, without and with a bias. "isotonic" has for each class a
-    rising step function, interpolated between `knots`, mixed with equal probabilities by `floor`, and normalized
+    "temperature" and "sigmoid" scale the log probabilities, without and with a bias. "isotonic" has for each class an
+    increasing step function, interpolated between `knots`, mixed with equal probabilities by `floor`, and normalized
     (Zadrozny & Elkan 2002).
     """
 
@@ -100,13 +100,13 @@ class Calibration:
             a.ndim != 1 or a.shape != b.shape or not a.size or not np.isfinite([a, b]).all() or (np.diff(a) < 0).any()
             for a, b in zip(self.knots, self.heights, strict=False)
         ):
-            raise ValueError("knots and heights must be finite arrays of equal lengths, and knots rise")
+            raise ValueError("knots and heights must be finite arrays of equal lengths, with increasing knots")
         if self.method == "isotonic" and len(self.knots) != len(self.scaling.bias):
             raise ValueError("knots must be given for each class")
 
     @classmethod
     def fit(cls, method: str, table: Array, codes: Index, weight: Array) -> Self:
-        """The map of that kind for held-out probabilities and the classes that came true."""
+        """The map of that kind, fitted to held-out probabilities and the observed classes."""
         n_classes = table.shape[1]
         if method in ("temperature", "sigmoid"):
             return cls(method, ScoreScaling.fitted(_logs(table), codes, weight, bias=method == "sigmoid"))
@@ -136,7 +136,7 @@ def choose_calibration(
 ) -> tuple[Calibration, Array]:
     """The simplest map whose held-out log loss is within one standard error of the best, and each one's log loss.
 
-    Each fold is calibrated by a map of the others.
+    Each fold is calibrated by a map fitted to the others.
     """
     methods = METHODS if method == "auto" else (method,)
     losses = np.empty((len(methods), len(codes)))

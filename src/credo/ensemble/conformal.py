@@ -1,7 +1,4 @@
-"""The predictive distribution that held-out residuals give: exact intervals, and a smooth distribution beside them.
-
-Predictive distributions for any regressor from held-out residuals, calibrated probabilities for any classifier.
-"""
+"""Predictive distributions for any regressor from held-out residuals, calibrated probabilities for any classifier."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
 from credo.core.estimator import Result, choice, has_weight, in_words, is_sparse, numeric
-from credo.core.fields import Axes, If, Inner, NotEmpty, Places, Positive, Where
+from credo.core.fields import Axes, If, Indices, Inner, NotEmpty, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
-from credo.distributions import Distribution, Normal, Shape, Shaped
+from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
 from credo.distributions import distribution as valid
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._held_out import held_out_points
@@ -44,11 +41,11 @@ def _without_gaps(fold: Index) -> bool:
 class Residuals:
     """Held-out residuals (in units of the learned spread, if any), with the fold of each and its weight.
 
-    The points of a new row are μ_k(x) + s_k(x) · residual for every residual, k being its fold.
+    The points of a new row are μ_k(x) + s_k(x) · residual for every residual, with k its fold.
     """
 
     values: Annotated[Array, Axes("n")]
-    fold: Annotated[Index, Axes("n"), Places(10**6), Where(_without_gaps, "numbers of which each has a residual")]
+    fold: Annotated[Index, Axes("n"), Indices(10**6), Where(_without_gaps, "numbers of which each has a residual")]
     weight: Annotated[Array, Axes("n"), Positive]
 
     @classmethod
@@ -81,12 +78,12 @@ class Residuals:
         loc = (share * middle).sum(axis=0)
         return loc, np.sqrt((share * (spread**2 * var[:, None] + (middle - loc) ** 2)).sum(axis=0))
 
-    def shape(self) -> Shape:
+    def shape(self) -> Tabulated:
         """The smoothed distribution of the residuals, in units of their standard deviation around their mean.
 
         A kernel density of asinh(residual), whose bandwidth grows with the size of a residual, with Silverman's
-        bandwidth and the points shrunk so that the variance stays. As one new residual in n + 1 exceeds, in rank, all
-        that were seen on a given side, a share of 1/(n + 1) has a broad distribution.
+        bandwidth and the points shrunk so that the variance stays. Since one new residual in n + 1 exceeds all observed
+        ones on a given side, a share of 1/(n + 1) has a broad distribution.
         """
         n = self.weight.sum()
         share = self.weight / n
@@ -102,9 +99,9 @@ class Residuals:
         grid = np.linspace(-5 * broad, 5 * broad, 401)
         heights = np.array([share @ ndtr((g - u) / h) for g in grid])
         heights = (n * heights + ndtr(grid / broad)) / (n + 1)
-        # Of very many residuals, the outermost heights are rounded to 0 and 1.
+        # With very many residuals, the outermost heights are rounded to 0 and 1.
         used = np.append(True, np.diff(heights) > 0) & (heights > 0) & (heights < 1)
-        return Shape(core * np.sinh(grid)[used], heights[used])
+        return Tabulated(core * np.sinh(grid)[used], heights[used])
 
 
 def _spread(values: Array, share: Array) -> float:
@@ -126,19 +123,19 @@ def quantiles(values: Array, weight: Array, levels: list[float]) -> Array:
     return np.asarray(0.5 * (values[order][low] + values[order][high]))
 
 
-class ConformalDist(Shaped):
+class ConformalDist(TabulatedScale):
     """The smooth distribution of each row, with the intervals of CV+.
 
-    Of the n points of a row, sorted, the interval of level 1 − α goes from the one of rank ⌊(n + 1) α/2⌋ to that of
-    rank ⌈(n + 1)(1 − α/2)⌉ (Barber, Candès, Ramdas & Tibshirani 2021, with signed residuals). Where there is no such
-    rank, it ends at the smooth distribution's quantile, or at the extreme point if that is farther out.
+    The interval of level 1 − α goes from rank ⌊(n + 1) α/2⌋ to rank ⌈(n + 1)(1 − α/2)⌉ of the n sorted points of a row
+    (Barber, Candès, Ramdas & Tibshirani 2021, with signed residuals). If there is no such rank, it ends at the smooth
+    distribution's quantile, or at the extreme point if that is farther out.
     """
 
     residuals: Residuals
     center: Array
     spread: Array
 
-    def __init__(self, residuals: Residuals, shape: Shape, center: Array, spread: Array) -> None:
+    def __init__(self, residuals: Residuals, shape: Tabulated, center: Array, spread: Array) -> None:
         super().__init__(*residuals.moments(center, spread), shape)
         vars(self).update(residuals=residuals, center=valid.frozen(center), spread=valid.frozen(spread))
 
@@ -180,31 +177,32 @@ class ConformalDist(Shaped):
         return type(self)(self.residuals, self.shape, self.center[:, rows], self.spread[:, rows])
 
 
-# Without cv, up to so many distinct rows are held out one by one, and from so many on there are five folds, not ten.
-_SINGLE_ROWS, _MANY_ROWS = 20, 1000
+# By default, up to this many distinct rows are held out one by one, and from this many on there are five folds instead
+# of ten.
+_MAX_LOO_ROWS, _MIN_FIVE_FOLD_ROWS = 20, 1000
 
 
 class Conformal(Ensemble):
-    """Any regressor with a predictive distribution from its held-out residuals; any classifier, calibrated.
+    """Adds a predictive distribution to any regressor, and calibrates any classifier, by held-out rows.
 
     **Regressors.** With r_i the residual of row i by the model μ_k that was fitted without its fold k, a new row x has
     the n points μ_k(x) + r_i (jackknife+ with one row per fold, otherwise CV+: Barber, Candès, Ramdas & Tibshirani
-    2021). `interval(level)` takes order statistics of the points, with ranks corrected for n + 1; whatever the
-    estimator and the distribution of the data, as long as rows are exchangeable, an interval of level 1 − α contains a
-    new observation with a probability of at least 1 − 2α (less a term of order √(2/n) for few large folds), and in
-    practice close to 1 − α.
+    2021). `interval(level)` takes order statistics of the points, with ranks corrected for n + 1. For any
+    estimator and any distribution of the data, if rows are exchangeable, an interval of level 1 − α contains a new
+    observation with a probability of at least 1 − 2α (less a term of order √(2/n) for few large folds), and in practice
+    close to 1 − α.
 
     The other methods of the distribution (`log_prob`, `cdf`, `quantile`, `crps`, `sample`) come from a smooth one with
-    the mean and standard deviation of the points and the shape of all residuals: a kernel density with tails that fall
-    like a power, so that no outcome is impossible. Its quantiles differ slightly from the ends of `interval`.
+    the mean and standard deviation of the points and the shape of all residuals: a kernel density with power-law tails,
+    so that no outcome is impossible. Its quantiles differ slightly from the ends of `interval`.
     `predict` gives the mean of the points: the average of the folds' models, corrected by the mean residual. With
     `latent=True`, `predict_dist` is normal with the jackknife's standard error, from the differences of these models.
 
     With `spread="learn"`, a second model s_k(x) of the size of residuals makes intervals wide where errors are large:
     the points are μ_k(x) + s_k(x) r_i / s_k(x_i). It is a Bayesian linear model of ``ln |residual|`` on the columns,
-    if they are numbers, and on the prediction. It sees the rows outside fold k, whose residuals are by models that were
-    fitted without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits. (From 1,000 rows on,
-    where fold k hardly changes the other residuals, those of the folds' models are used, without further fits.)
+    if they are numbers, and on the prediction. It is fitted to the rows outside fold k, with residuals of models that
+    were fitted without fold k too, so that the guarantee holds; this takes K (K − 1)/2 further fits. (From 1,000 rows
+    on, fold k hardly changes the other residuals, so those of the folds' models are used, without further fits.)
 
     **Classifiers.** Probabilities of held-out rows choose between none, temperature scaling, a sigmoid and an isotonic
     map: the simplest whose held-out log loss is within one standard error of the best. It is applied to the estimator
@@ -214,7 +212,7 @@ class Conformal(Ensemble):
     Parameters
     ----------
     estimator : regressor or classifier, optional
-        Any of scikit-learn's or Credo's, pipelines too; by default `LinearRegression()`. It is cloned.
+        Any estimator or pipeline of scikit-learn or Credo; by default `LinearRegression()`. It is cloned.
     cv : int, splitter or pairs of rows, optional
         Which rows are held out together, each row once. By default ten random folds, five from 1,000 rows on, and with
         at most 20 rows (without `spread`) one row each. Rows with equal inputs share a fold.
@@ -227,8 +225,8 @@ class Conformal(Ensemble):
 
     Attributes
     ----------
-    estimators_ : the fitted estimators, one for each fold; of a classifier, the one of all rows
-    spreads_ : the models of the size of residuals, one for each fold; empty without
+    estimators_ : the fitted estimators, one for each fold; for a classifier, one fitted to all rows
+    spreads_ : the models of the size of residuals, one for each fold; empty without `spread`
     residuals_ : held-out residuals, in units of the learned spread, with folds and weights
     calibration_ : a classifier's map of probabilities
     calibration_losses_ : the held-out log loss of each method tried
@@ -253,7 +251,7 @@ class Conformal(Ensemble):
     spread_limits_: Annotated[Array, Axes("e 2"), If("_predicts_classes", False)]
     spread_by_columns_: bool
     residuals_: Residuals
-    shape_: Shape
+    shape_: Tabulated
     calibration_: Annotated[Calibration, Inner(k="c"), If("_predicts_classes")]
     calibration_losses_: Array
 
@@ -280,7 +278,7 @@ class Conformal(Ensemble):
 
     def _check_state(self) -> None:
         super()._check_state()
-        # A classifier without probabilities is one whose labels are certain.
+        # The labels of a classifier without probabilities count as certain.
         if not all(isinstance(e, BaseEstimator) and hasattr(e, "predict") for e in self.estimators_):
             raise ValueError("estimators_ must be fitted estimators")
         if self._predicts_classes:
@@ -290,16 +288,16 @@ class Conformal(Ensemble):
             raise ValueError("there must be an estimator for each fold, and a spread for each or none")
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the estimator without each fold, and keep what the folds tell.
+        """Fit the estimator without each fold, and keep the held-out residuals or probabilities.
 
         Parameters
         ----------
         X : whatever the estimator takes
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row, if the estimator takes weights so.
+            A weight of k is equivalent to k copies of the row, if that holds for the estimator.
         """
-        self._forget()
+        self._reset()
         choice("method", self.method, ("auto", *METHODS))
         if not all(hasattr(self._estimators()[0], name) for name in ("fit", "predict", "get_params")):
             raise ValueError(f"estimator must be a regressor or a classifier; got {self.estimator!r}")
@@ -335,14 +333,14 @@ class Conformal(Ensemble):
         self.result_ = Result(True, n_folds, f"residuals of {len(y)} rows held out in {n_folds} folds{learned}")
 
     def _learn_spread(self, base: Any, X: Any, y: Array, held_out: Array, weight: Array | None, fold: Index) -> None:
-        """Fit a model of ln |residual| for each fold, from residuals by models that saw neither it nor their own."""
+        """Fit a model of ln |residual| for each fold, from residuals of models fitted without it and their own fold."""
         n_folds = int(fold.max()) + 1
         if isinstance(self.spread, str):
             choice("spread", self.spread, ("learn",))
         if n_folds < 3:
             raise ValueError(f"spread needs at least 3 folds, because it leaves out two at a time; got {n_folds}")
         center = np.zeros((n_folds, len(y)))
-        if len(y) >= _MANY_ROWS:
+        if len(y) >= _MIN_FIVE_FOLD_ROWS:
             center[:] = held_out
         else:
             for k, other in combinations(range(n_folds), 2):
@@ -358,7 +356,7 @@ class Conformal(Ensemble):
         for k in range(n_folds):
             used = np.flatnonzero(fold != k)
             (middle,) = quantiles(size[k, used], np.ones(len(used)) if weight is None else weight[used], [0.5])
-            # So that residuals near zero don't outweigh the others.
+            # A floor, so that residuals near zero don't dominate.
             small = 0.1 * float(middle) or 1.0
             target = np.log(size[k, used] + small)
             rows = self._spread_rows(_safe_indexing(X, used), center[k, used]) if learned else _safe_indexing(X, used)
@@ -369,20 +367,20 @@ class Conformal(Ensemble):
             self.spread_limits_[k] = inside.min(), inside.max()
 
     def _spread_rows(self, X: Any, center: Array) -> Array:
-        """What a learned spread depends on: the prediction and, if they are numbers, the columns."""
+        """The inputs of a learned spread: the prediction and, if they are numbers, the columns."""
         columns = [np.asarray(numeric(X), dtype=np.float64)] if self.spread_by_columns_ else []
         return np.column_stack([*columns, center])
 
     def _fit_classes(self, X: Any, y: NDArray[Any], weight: Array | None, counts: Array, fold: Index) -> None:
         if self.spread is not None:
-            raise ValueError("spread is for regressors; class probabilities have none")
+            raise ValueError("spread is for regressors, not for classifiers")
         base = self._estimators()[0]
         model = _fitted(base, X, y, weight, np.ones(len(y), dtype=bool))
         codes = np.searchsorted(self.classes_, y)
         for k in np.unique(fold):
             if len(np.unique(y[fold != k])) < 2:
                 raise ValueError(
-                    f"only {y[fold != k][0].item()!r} is left where a fold is held out: calibration needs at least two "
+                    f"only {y[fold != k][0].item()!r} is left if a fold is held out: calibration needs at least two "
                     "different rows of two classes each"
                 )
         table = held_out_points(base, X, y, weight, self.classes_, pairs_of_folds(fold))
@@ -445,7 +443,7 @@ class Conformal(Ensemble):
         return self.cv is None or not (hasattr(self.cv, "split") or isinstance(self.cv, Iterable))
 
     def _given_folds(self, X: Any, y: ArrayLike, used: Index) -> Index:
-        """The fold of each used row, by a splitter or by pairs, which count all rows."""
+        """The fold of each used row, from a splitter or from pairs, whose indices refer to all rows."""
         fold = np.full(_num_samples(X), -1)
         for k, (_, held) in enumerate(splits(X, np.asarray(y), self.cv, np.random.default_rng(0))[0]):
             fold[held] = k
@@ -461,7 +459,7 @@ class Conformal(Ensemble):
         n = int(groups.max()) + 1
         asked = self.cv
         if asked is None:
-            asked = n if n <= _SINGLE_ROWS and self.spread is None else 10 if n < _MANY_ROWS else 5
+            asked = n if n <= _MAX_LOO_ROWS and self.spread is None else 10 if n < _MIN_FIVE_FOLD_ROWS else 5
             asked = 5 if self.spread is not None else asked
         if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or (asked < 2 and n > 1):
             raise ValueError(f"cv must be a whole number of at least 2 folds, or a splitter; got {self.cv!r}")

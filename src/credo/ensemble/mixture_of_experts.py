@@ -1,7 +1,4 @@
-"""What mixtures of experts share: standardized rows, EM, the gate, and the choice of the number of experts.
-
-Mixtures of experts: a gate that depends on x chooses among experts, each good at a part of the data.
-"""
+"""Mixtures of experts: a gate that depends on x weights experts, each good at a part of the data."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from credo.core.estimator import (
     Result,
     center_and_scale,
     choice,
-    codes_of,
+    encode_labels,
     merge_equal_rows,
     nonnegative_integer,
     positive,
@@ -35,7 +32,7 @@ from credo.core.notices import collected, warn
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Mixture, StudentT
 from credo.ensemble._experts import (
-    LEAST_SHARE,
+    MIN_SHARE,
     Fit,
     Gate,
     GivenExperts,
@@ -52,7 +49,7 @@ Array = NDArray[np.float64]
 
 
 class MixtureOfExperts(Estimator):
-    """What regressor and classifier share: standardized rows, EM, the gate, and the choice of the number of experts."""
+    """Base of regressor and classifier: standardized rows, EM, the gate, and the choice of the number of experts."""
 
     log_likelihood_: float
     experts_: Any
@@ -163,12 +160,12 @@ class MixtureOfExperts(Estimator):
         own = replace(task, y=y)
         start = step(own, replace(linear, experts=GivenExperts(self.expert, rows)))
         goal = self.tol * float(task.weight.sum())
-        # They start from linear experts, and need few iterations.
+        # Starting from linear experts, few iterations are needed.
         most = min(20, self.max_iter)
         path = Ascent(start, (start.value,)).continued(partial(step, own), max_iter=most, goal=goal)
         self.experts_ = list(path.end.experts.members)
         self._finish(own, path, 0.0)
-        # Of any estimators, the number of parameters is unknown.
+        # The number of parameters of other estimators is unknown.
         del self.n_parameters_, self.log_likelihood_, self.bics_
 
     def _finish(self, task: Task, path: Ascent[Fit], jacobian: float) -> None:
@@ -207,7 +204,7 @@ class MixtureOfExperts(Estimator):
 def rounding_variance(y: Array, weight: Array) -> float:
     """δ²/12 if y was rounded to multiples of δ, judged by its ties; zero if half of the targets or more are distinct.
 
-    Without it, an expert for each of a few whole numbers would have no noise, and a density without bound.
+    Without it, an expert for each of a few whole numbers would have no noise and an unbounded density.
     """
     gaps = np.diff(np.unique(y))
     return float(np.median(gaps)) ** 2 / 12 if len(gaps) and 2 * len(gaps) < weight.sum() else 0.0
@@ -218,7 +215,7 @@ def check_members(members: Any, n_experts: int) -> None:
         raise ValueError(f"experts_ must be a list of {n_experts} fitted estimators")
 
 
-# The precisions of experts that aren't numbers.
+# Values of `expert_precision` that aren't numbers.
 _LEARNED = ("integrate", "evidence")
 
 _PARAMETERS = """gate : {"softmax", "hierarchical"}, default "softmax"
@@ -232,12 +229,12 @@ _PARAMETERS = """gate : {"softmax", "hierarchical"}, default "softmax"
     max_iter : int, default 300
         Iterations of EM.
     tol : float, default 1e-5
-        EM stops when an iteration adds less than this to the bound, for each observation.
+        EM stops when an iteration adds less than this per observation to the bound.
     random_state : int, Generator or None, default None
         For the starts."""
 
 _ATTRIBUTES = """gate_ : the gate in standardized units
-    bics_ : BIC of one expert, of two, …; of the given number alone if it was given
+    bics_ : BIC with one expert, two, …; only with the given number if there is one
     log_likelihood_, n_parameters_, n_observations_ : at the estimates
     result_ : convergence of EM"""
 
@@ -249,7 +246,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
     Experts have the posterior of a Bayesian linear regression given their share of the rows, so that one with few rows
     predicts with wide intervals. The predictive distribution is a mixture: bimodal where the data are. Targets with
-    many ties, such as ratings, count as rounded: no expert has less noise than their rounding error.
+    many ties, such as ratings, are treated as rounded: no expert has less noise than the rounding error.
 
     Parameters
     ----------
@@ -293,7 +290,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
             check_members(self.experts_, self.gate_.n_experts)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the experts and the gate; a weight of k is the same as k copies of the row."""
+        """Fit the experts and the gate; a weight of k is equivalent to k copies of the row."""
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
@@ -311,7 +308,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
         return self
 
     def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """The probability that each expert made the target of a row: shape (n_samples, n_experts)."""
+        """The probability that each expert generated the target of a row: shape (n_samples, n_experts)."""
         rows = self._predict_rows(X)
         terms = [part.log_prob(np.asarray(y, dtype=np.float64)) for part in self._parts(rows, latent=False)]
         return np.asarray(softmax(self.gate_.log_proba(self._phi(rows)) + np.column_stack(terms), axis=1))
@@ -368,7 +365,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         p(y | x) = Σ_j g_j(x) p_j(y | x),    g(x) = softmax(Vφ(x))                  (Jacobs et al. 1991; Bishop 14.5.3)
 
     Experts have a normal prior on their weights. Their probabilities are averaged over a Gaussian approximation of the
-    posterior given their share of the rows, as by `BayesianLogisticRegression`.
+    posterior given their share of the rows, as in `BayesianLogisticRegression`.
 
     Parameters
     ----------
@@ -379,7 +376,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         from the parts that logistic experts find; needs a number as `n_experts`.
     expert_precision : float, "integrate" or "evidence", default "integrate"
         Precision of the normal prior of the experts' weights, for standardized columns; as `prior_precision` of
-        `BayesianLogisticRegression`. EM itself needs a number, and has 1 unless one is given.
+        `BayesianLogisticRegression`. EM itself needs a number, and uses 1 unless one is given.
     {_PARAMETERS}
 
     Attributes
@@ -433,7 +430,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
             raise ValueError("experts_ must have the same classes as the mixture")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the experts and the gate; a weight of k is the same as k copies of the row."""
+        """Fit the experts and the gate; a weight of k is equivalent to k copies of the row."""
         self._forget()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
@@ -460,9 +457,9 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         return self._parts(self._predict_rows(X))
 
     def responsibilities(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """The probability that each expert made the label of a row: shape (n_samples, n_experts)."""
+        """The probability that each expert generated the label of a row: shape (n_samples, n_experts)."""
         rows = self._predict_rows(X)
-        codes = codes_of(y, self.classes_)
+        codes = encode_labels(y, self.classes_)
         terms = np.take_along_axis(self._parts(rows), codes[:, None, None], axis=1)[:, 0]
         shares = terms * np.exp(self.gate_.log_proba(self._phi(rows)))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
@@ -485,8 +482,8 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
     def _logistic(self, task: Task, fit: Fit, codes: NDArray[np.intp]) -> list[Any]:
         """A Bayesian logistic regression for each expert's share of the rows."""
         found = []
-        for share in np.maximum(fit.shares, LEAST_SHARE).T:
-            # What is remarkable about one expert tells nothing about the mixture.
+        for share in np.maximum(fit.shares, MIN_SHARE).T:
+            # Warnings about a single expert say nothing about the mixture.
             with collected():
                 member = BayesianLogisticRegression(self.expert_precision)
                 member.fit(task.phi[:, :-1], codes, task.weight * share)

@@ -1,7 +1,4 @@
-"""Choosing a transformation of the target: its parameter by maximum likelihood, its kind by held-out log scores.
-
-A regressor of a transformed target.
-"""
+"""Regression of a transformed target, and the choice of the transformation by held-out log scores."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from credo.core.estimator import (
     in_words,
     merge_equal_rows,
     nonnegative,
-    observed,
+    require_no_missing,
 )
 from credo.core.fields import Where
 from credo.core.frames import Table
@@ -63,7 +60,8 @@ _MAX_ROWS, _MAX_COLUMNS, _N_FOLDS = 5000, 50, 5
 def choose_transform(
     X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, random_state: Any = None
 ) -> Transform:
-    """The simplest transformation of y under which a linear model predicts held-out targets as well as under any.
+    """The simplest transformation of y with which a linear model predicts held-out targets about as well as with the
+    best.
 
     Identity, log, Box–Cox and Yeo–Johnson are compared by the log score, on the scale of y, of a Bayesian linear model
     in five folds. The best is selected, or a simpler one whose mean score is lower by at most two standard errors of
@@ -73,13 +71,13 @@ def choose_transform(
     Parameters
     ----------
     X : array, frame or sparse matrix of shape (n_samples, n_features)
-        Columns that aren't numbers are left out, missing values take the column's mean, and of many columns the 50 are
-        used whose ranks correlate most with those of y.
+        Columns that aren't numbers are left out, missing values become the column's mean, and with more than 50
+        columns those whose ranks correlate most with the ranks of y are used.
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
-        A weight of k is the same as k copies of the row.
+        A weight of k is equivalent to k copies of the row.
     random_state : int, Generator or None, default None
-        Chooses the folds and, of more than 5,000 distinct rows, the 5,000 that are used.
+        Chooses the folds and, if there are more than 5,000 distinct rows, a subsample of 5,000.
 
     Returns
     -------
@@ -94,7 +92,7 @@ def choose_transform(
     >>> choose_transform(X, np.exp(X @ [1.0, -0.5] + 0.3 * rng.normal(size=200)), random_state=0).name
     'log'
     """
-    target = np.asarray(observed(y), dtype=np.float64)
+    target = np.asarray(require_no_missing(y), dtype=np.float64)
     weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     rows, target, weight = distinct_rows(X, target, weight)
     if len(target) < 20 or np.ptp(target) == 0:
@@ -113,13 +111,13 @@ def choose_transform(
 def fitted_transform(kind: str, rows: Array, y: Array, weight: Array) -> Transform:
     """The transformation of that kind, with the λ of maximum likelihood for a linear model of g(y).
 
-    Since y given x has to be normal, not y, skewness that the inputs explain needs no transformation. The profile log
+    Only y given x has to be normal, so skewness that the inputs explain needs no transformation. The profile log
     likelihood over coefficients and noise is −n/2 ln RSS(λ) + Σ ln g'(y) (Box & Cox 1964, section 3).
     """
     if kind in _POSITIVE and not y.min() > 0:
         raise ValueError(
-            f"transformation={kind!r} needs targets above zero, and the smallest is {y.min():.6g}: use "
-            "transformation='yeo-johnson', which takes any number, or 'auto'"
+            f"transformation={kind!r} needs positive targets, but the smallest is {y.min():.6g}: use "
+            "transformation='yeo-johnson', which accepts any number, or 'auto'"
         )
     if kind == "identity":
         return Identity()
@@ -159,7 +157,7 @@ def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]
 
 
 def _standardized(rows: Array, y: Array) -> Array:
-    """Columns with mean zero and variance one; of many, those whose ranks correlate most with those of y."""
+    """Columns with mean zero and variance one; if many, those whose ranks correlate most with those of y."""
     known = np.isfinite(rows)
     n_known = np.maximum(known.sum(axis=0), 1)
     with np.errstate(all="ignore"):
@@ -176,9 +174,9 @@ def _standardized(rows: Array, y: Array) -> Array:
 
 
 def _dense(X: Any, n_rows: int) -> Array:
-    """The numeric columns of X; none if X is no table of numbers, about which the model itself raises an error.
+    """The numeric columns of X; none if X isn't a table of numbers, for which the model itself raises an error.
 
-    Of a sparse X the columns with the largest sums of absolute values are used.
+    For a sparse X, the columns with the largest sums of absolute values are used.
     """
     if sparse.issparse(X):
         rows: Any = X
@@ -218,7 +216,7 @@ def _linear(rows: Array, z: Array, weight: Array, train: NDArray[np.intp], test:
 
 
 def _gap(first: Array, second: Array, weight: Array) -> Gap:
-    """The mean difference of scores with its standard error, winsorised, a weight of k counting as k rows.
+    """The mean difference of scores with its standard error, winsorised; a weight of k counts as k rows.
 
     Without winsorising, a single mistyped input could outweigh all other rows.
     """
@@ -339,11 +337,11 @@ class TransformedTarget(MetaEstimator, Regressor):
         X : whatever the estimator takes
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
+            A weight of k is equivalent to k copies of the row.
         column_groups : sequence of labels, optional
             Passed to an estimator whose `fit` takes it, such as `GPRegressor`.
         """
-        self._forget()
+        self._reset()
         rows, target, weight = target_rows(self, X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
         transform = self._transform(rows, target, counts)
@@ -412,7 +410,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     def _take_evidence(self, jacobian: float) -> None:
         """Set the estimator's result, and its evidence as that of a model of y."""
         inner = final_step(self.estimator_)
-        self.result_ = getattr(inner, "result_", Result(True, 1, "the estimator doesn't say how its fit ended"))
+        self.result_ = getattr(inner, "result_", Result(True, 1, "the estimator has no result_"))
         if not hasattr(inner, "log_evidence_"):
             return
         self.log_evidence_ = float(inner.log_evidence_) + jacobian
@@ -420,7 +418,7 @@ class TransformedTarget(MetaEstimator, Regressor):
         if hasattr(inner, "evidence_base_"):
             self.evidence_base_ = inner.evidence_base_
             if not isinstance(self.transformation_, Identity):
-                # A transformation that was learned from y is maximised like any other parameter.
+                # A transformation learned from y counts as maximised, like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
                 self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximised" * learned
 
@@ -437,11 +435,11 @@ class TransformedTarget(MetaEstimator, Regressor):
 def _limited_normal(dist: Distribution, limits: tuple[float, float]) -> Distribution:
     """Normal distributions with means inside the limits; Student-t ones become normal, of the same mean and variance.
 
-    The inverse of a transformation such as exp makes the mean of a Student-t infinite, whatever its degrees of freedom.
+    The inverse of a transformation such as exp makes the mean of any Student-t infinite.
     """
     if isinstance(dist, Mixture):
         return Mixture([_limited_normal(part, limits) for part in dist.components], dist.weights)
-    # With fewer degrees of freedom the variance is infinite or hardly determined.
+    # With fewer degrees of freedom, the variance is infinite or very uncertain.
     if isinstance(dist, Normal) or (isinstance(dist, StudentT) and (dist.df >= 3.0).all()):
         return Normal(np.clip(dist.mean, *limits), dist.std)
     return dist

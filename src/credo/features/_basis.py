@@ -47,11 +47,11 @@ class Basis(FittedState, TransformerMixin, BaseEstimator):
         return np.asarray(unique_names(self._names([str(name) for name in names])), dtype=object)
 
     def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        """Raise a ValueError if state from a file can't be that of a fit."""
         checked_width(self._width(), what=type(self).__name__, remedy="the file was changed")
 
     def _width(self) -> int:
-        """The number of columns of Φ, as far as parameters decide it."""
+        """The number of columns of Φ, if it is determined by the parameters."""
         return 1
 
     def _learn(self, X: NDArray[np.float64]) -> None:
@@ -64,7 +64,7 @@ class Basis(FittedState, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _column_name(self, index: int) -> str:
-        """How an error message calls column `index` of X."""
+        """The name of column `index` of X in error messages."""
         names = getattr(self, "feature_names_in_", None)
         return f"x{index}" if names is None else str(names[index])
 

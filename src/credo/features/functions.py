@@ -1,13 +1,4 @@
-"""Gaussian basis functions around centres.
-
-Smooth steps of each column.
-
-Cosines and sines of each column.
-
-Step functions: indicators of a column below a threshold.
-
-Features computed by a user's function.
-"""
+"""Radial, sigmoid, Fourier and step functions of the columns, and features computed by a user's function."""
 
 from __future__ import annotations
 
@@ -21,7 +12,7 @@ from scipy.spatial.distance import cdist, pdist
 from scipy.special import expit
 
 from credo.core.estimator import FitWarning, choice, positive, positive_integer
-from credo.core.fields import Axes, Finite, Places, Positive
+from credo.core.fields import Axes, Finite, Indices, Positive
 from credo.core.notices import warn
 from credo.features._basis import (
     MAX_COLUMNS,
@@ -194,7 +185,7 @@ class Sigmoid(Basis):
 
     centers_: Annotated[NDArray[np.float64], Axes("k")]
     slopes_: Annotated[NDArray[np.float64], Axes("k")]
-    columns_: Annotated[NDArray[np.intp], Axes("k"), Places("d")]
+    columns_: Annotated[NDArray[np.intp], Axes("k"), Indices("d")]
 
     def __init__(self, centers: int | ArrayLike = 5, *, slope: float | Literal["auto"] = "auto") -> None:
         self.centers = centers
@@ -360,7 +351,7 @@ class Step(Basis):
     """
 
     thresholds_: Annotated[NDArray[np.float64], Axes("k")]
-    columns_: Annotated[NDArray[np.intp], Axes("k"), Places("d")]
+    columns_: Annotated[NDArray[np.intp], Axes("k"), Indices("d")]
 
     def __init__(self, thresholds: int | ArrayLike = 5) -> None:
         self.thresholds = thresholds

@@ -1,4 +1,4 @@
-"""Powers and products of columns, scaled where double precision requires it."""
+"""Powers and products of columns, scaled if double precision requires it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Polynomial(Basis):
         below it, when it is further from the range of the other rows than that range is wide (0.5 % of the rows at
         either end, at least one, may be such outliers; from 20 rows on).
     centers_, half_ranges_ : arrays of shape (n_features,)
-        The map of each column; 0 and 1 where the column stays as it is.
+        The map of each column; 0 and 1 if the column is unchanged.
     n_features_in_ : int
 
     Examples
@@ -144,7 +144,7 @@ class Polynomial(Basis):
             if self.min_degree == 1:
                 start = int(self.include_constant)
                 Phi[:, start : start + X.shape[1]] = T
-        self._refuse_overflow(X, Phi)
+        self._reject_overflow(X, Phi)
         return Phi
 
     def _monomials(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -160,7 +160,7 @@ class Polynomial(Basis):
                     Phi[:, i] *= power(*other)
         return Phi
 
-    def _refuse_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
+    def _reject_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
         finite = np.isfinite(Phi).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
@@ -193,7 +193,7 @@ class Polynomial(Basis):
 
 
 def _bounds(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The range of each column without outliers: values that are further from the rest than its range is wide."""
+    """The range of each column without outliers: values farther from the others than the range of those is wide."""
     low, high, n = X.min(axis=0), X.max(axis=0), len(X)
     if n < 20:
         return low, high

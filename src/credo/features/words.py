@@ -25,9 +25,9 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
 
         φ_w(text) = 1{w occurs in text}  for each word w of the vocabulary
 
-    The vocabulary is learned in `fit` and sorted; words it doesn't know are ignored. Texts are brought to one
-    Unicode form (NFC) first. Equivalent to scikit-learn's `CountVectorizer(binary=True)` apart from the token
-    pattern, which here keeps words of one letter and words such as "don't".
+    The vocabulary is learned in `fit` and sorted; words it doesn't know are ignored. Texts are normalized to Unicode
+    NFC first. Equivalent to scikit-learn's `CountVectorizer(binary=True)` apart from the token pattern, which here
+    keeps words of one letter and words such as "don't".
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
         return tags
 
     def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        """Raise a ValueError if state from a file can't be that of a fit."""
         _compiled(self.token_pattern)
 
     def fit(self, X: Any, y: Any = None) -> Self:

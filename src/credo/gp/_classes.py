@@ -1,4 +1,4 @@
-"""Classes by a latent process: the evidence by its hyperparameters, draws, and the posterior that predicts."""
+"""Classification by a latent process: the evidence as a function of the hyperparameters, draws, and the posterior."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from credo.core.linalg import NotPositiveDefiniteError
 from credo.distributions import Mixture, Normal
 from credo.gp._objective import EvidenceObjective
 from credo.gp._observations import TrainingData
-from credo.gp._search import few_threads
+from credo.gp._search import blas_threads
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
 from credo.likelihoods import bernoulli as moderated
@@ -45,11 +45,10 @@ Array = NDArray[np.float64]
 
 INFERENCES: dict[str, Callable[..., Approximation]] = {"laplace": laplace, "ep": ep, "vi": vi}
 
-# Tolerances during a search. The evidence is stationary where the iterations converge, so that its error is the square
-# of theirs.
+# Tolerances during a search. The evidence is stationary at convergence, so its error is the square of theirs.
 _SEARCH_TOLERANCE = {"laplace": 1e-9, "ep": 1e-6, "vi": 1e-8}
 # Steps of MCMC before the first draw, and between draws.
-_TUNE, _THIN = 200, 5
+_TUNING_STEPS, _THINNING = 200, 5
 # Steps of the latent values between two of the hyperparameters.
 _LATENT_STEPS = 5
 
@@ -69,7 +68,7 @@ class ClassificationObjective(EvidenceObjective):
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:
-        """The places of the labels among the classes."""
+        """The index of each label among the classes."""
         return self.observations.Y[:, 0].astype(np.intp)
 
     @cached_property
@@ -106,7 +105,7 @@ def sample_latent(
     """Draws of f under a known kernel, and the log evidence by annealing with its standard error.
 
     The ellipses are those of EP's normal distribution instead of the prior's, and the likelihood is replaced by its
-    ratio to EP's sites. The target is the same, the chain starts near its mode, and little annealing is needed.
+    ratio to EP's sites. The target is the same, but the chain starts near its mode and needs little annealing.
     """
     found = objective.approximation(kernel)
     assert isinstance(found, Approximation)
@@ -120,7 +119,9 @@ def sample_latent(
         return base.draw(rng)
 
     start = np.zeros(objective.n_rows)
-    chain = elliptical_slice(draw, log_ratio, start=start, n_draws=n_draws, n_tune=_TUNE, thin=_THIN, rng=rng)
+    chain = elliptical_slice(
+        draw, log_ratio, start=start, n_draws=n_draws, n_tune=_TUNING_STEPS, thin=_THINNING, rng=rng
+    )
     value, error = annealed_evidence(draw, log_ratio, rng=rng, n_temperatures=100)
     return base.mean + chain.draws, base.log_evidence + value, error
 
@@ -147,7 +148,7 @@ def sample_jointly(
         except NotPositiveDefiniteError:
             return -math.inf, moved
 
-    for step in range(-_TUNE // _LATENT_STEPS, n_draws):
+    for step in range(-_TUNING_STEPS // _LATENT_STEPS, n_draws):
         f = prior.color(white)
         value = log_likelihood(f)
         for _ in range(_LATENT_STEPS):
@@ -204,12 +205,10 @@ NO_LATENT = (
     'latent=True needs two classes and inference="ep", "laplace" or "vi": otherwise the latent function has no normal '
     "distribution"
 )
-# Covariances of new with training rows that are held at a time.
-_BLOCK = 2**22
-# Each of the sites' many factorisations is small: up to so many rows, BLAS uses one thread.
-ONE_THREAD = 1000
-# Points of the quadrature over the latent values of all classes: 2 to this power.
-_LOG2_POINTS = 10
+# Covariances between new and training rows held in memory at a time.
+_BLOCK_ENTRIES = 2**22
+# An evaluation has many small factorisations: up to this many rows, BLAS uses one thread.
+SINGLE_THREAD_ROWS = 1000
 
 
 def _has_labels(data: TrainingData) -> bool:
@@ -218,7 +217,7 @@ def _has_labels(data: TrainingData) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ClassPosterior(ABC):
-    """Latent functions given the labels: what a fit leaves behind, and what predicts.
+    """Latent functions given the labels: the result of a fit, which predicts.
 
     They have `kernels` with `weights`, one for each set of hyperparameters.
     """
@@ -230,7 +229,7 @@ class ClassPosterior(ABC):
 
     @abstractmethod
     def probabilities(self, rows: Array) -> Array:
-        """(n_rows, n_classes), the latent functions integrated out."""
+        """(n_rows, n_classes), with the latent functions integrated out."""
 
     def predictive(self, rows: Array, *, latent: bool = False) -> Any:
         """The probabilities of the classes, or the distribution of the latent function at each row."""
@@ -239,10 +238,10 @@ class ClassPosterior(ABC):
         return self.in_blocks(rows, self.probabilities)
 
     def in_blocks(self, rows: Array, predict: Callable[[Array], Array]) -> Array:
-        """Predictions for some rows at a time."""
-        size = max(1, _BLOCK // (len(self.data.X) * self._n_functions))
+        """Predictions in blocks of rows, which limits memory."""
+        size = max(1, _BLOCK_ENTRIES // (len(self.data.X) * self._n_functions))
         parts = np.split(rows, range(size, len(rows), size))
-        with few_threads(len(self.data.X), ONE_THREAD):
+        with blas_threads(len(self.data.X), SINGLE_THREAD_ROWS):
             return np.concatenate([predict(np.ascontiguousarray(part)) for part in parts])
 
     @property
@@ -252,7 +251,7 @@ class ClassPosterior(ABC):
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses(ClassPosterior):
-    """Two classes, of which one latent function is the log odds by a link."""
+    """Two classes, whose probabilities are a link of one latent function."""
 
     link: Literal["probit", "logit"]
 
@@ -261,7 +260,7 @@ class TwoClasses(ClassPosterior):
 
     @abstractmethod
     def log_odds(self, rows: Array) -> Array:
-        """ln P(+1) − ln P(−1) of the average probability over all kernels, the latent function integrated out."""
+        """ln P(+1) − ln P(−1) of the average probability over all kernels, with the latent function integrated out."""
 
     def probabilities(self, rows: Array) -> Array:
         log_odds = self.log_odds(rows)
@@ -270,7 +269,7 @@ class TwoClasses(ClassPosterior):
 
 @dataclass(frozen=True, eq=False)
 class SitePosterior(TwoClasses):
-    """By Gaussian sites at the training rows for each of several kernels, over which it averages."""
+    """Gaussian sites at the training rows for each of several kernels, over which predictions average."""
 
     precision: Annotated[Array, Axes("k n"), NonNegative]
     location: Annotated[Array, Axes("k n")]
@@ -300,7 +299,7 @@ class SitePosterior(TwoClasses):
 
 @dataclass(frozen=True, eq=False)
 class DrawsPosterior(TwoClasses):
-    """By draws of the latent values at the training rows: with one kernel, or one for each draw."""
+    """Draws of the latent values at the training rows, with one kernel or one for each draw."""
 
     latent_draws: Annotated[Array, Axes("s n")]
 
@@ -310,7 +309,7 @@ class DrawsPosterior(TwoClasses):
 
     @cached_property
     def _processes(self) -> list[ObservedPosterior]:
-        """The latent function given each kernel's draws as values without noise."""
+        """The latent function given the draws of each kernel, as values without noise."""
         n, training = len(self.kernels), Dense(self.data.X)
         return [
             training.prior(kernel).observe(np.ascontiguousarray(self.latent_draws[k::n].T), 0.0)
@@ -326,7 +325,7 @@ class SoftmaxPosterior(ClassPosterior):
     mode_probabilities: Annotated[Array, Axes("c n"), NonNegative]
 
     def probabilities(self, rows: Array) -> Array:
-        """Over a fixed set of quasi-random points."""
+        """Averages over a fixed set of quasi-random points."""
         mean, cov = self._process.latent(rows)
         values, vectors = np.linalg.eigh(cov)
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
@@ -339,7 +338,7 @@ class SoftmaxPosterior(ClassPosterior):
 
     @cached_property
     def _points(self) -> Array:
-        return moderated.normal_points(len(self.alpha), log2=_LOG2_POINTS)
+        return moderated.normal_points(len(self.alpha), log2=10)
 
     @cached_property
     def _process(self) -> SoftmaxGaussian:
@@ -348,6 +347,6 @@ class SoftmaxPosterior(ClassPosterior):
 
 
 def _average(means: Array, variance: Array, link: str) -> Array:
-    """The probability of +1 averaged over the columns of means, each with the same variance of a row."""
+    """The probability of +1, averaged over the columns of means; `variance` has one value for each row."""
     wide = np.broadcast_to(variance[:, None], means.shape)
     return Bernoulli(link).probability(means.ravel(), wide.ravel()).reshape(means.shape).mean(axis=1)

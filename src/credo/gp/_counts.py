@@ -3,9 +3,9 @@
     y ~ Poisson(e^f(x)),    f ~ GP(m, k)
 
 The posterior of f is approximated by the normal distribution that maximizes the variational bound. Its Gaussian sites
-are observations z of f with noise r, of which the process is the exact posterior, with the flat coefficients of the
-mean integrated out. So every representation that can observe targets with noise serves for counts, and the gradient of
-the bound is that of the evidence of z, whose sites stay fixed.
+are observations z of f with noise r; given these the process is exact, with the flat coefficients of the mean
+integrated out. So every representation that handles targets with noise also handles counts, and the gradient of the
+bound is that of the evidence of z with fixed sites.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from credo.likelihoods import Poisson as PoissonLikelihood
 
 Array = NDArray[np.float64]
 
-# The smallest precision of a site; rates that are that small say nothing about f.
-_SMALLEST = 1e-8
-# The largest count, beyond which rounding errors of ln y! are nats.
-_LARGEST_COUNT = 1e12
+# The smallest precision of a site; a count with a smaller rate says nothing about f.
+_MIN_PRECISION = 1e-8
+# For larger counts, rounding errors of ln y! are of the order of nats.
+_MAX_COUNT = 1e12
 # Tolerance of the bound during a search, in nats.
 _SEARCH_TOLERANCE = 1e-8
 
@@ -48,7 +48,7 @@ def _is_count(y: Array) -> NDArray[np.bool_]:
 class CountObjective(EvidenceObjective):
     """The bound on the evidence of counts. `observations` has the mean count of each row and its weight.
 
-    `log_factorials` is Σ ln y! over the counts that a row stands for.
+    `log_factorials` is Σ ln y! over the counts merged into a row.
     """
 
     log_factorials: Array
@@ -56,7 +56,7 @@ class CountObjective(EvidenceObjective):
     def subset(self, rows: NDArray[np.intp]) -> Self:
         counts = self.observations.Y[:, 0]
         if not counts[rows].any():
-            # Without any event the flat mean of the log rate has no maximum.
+            # Without any event, the flat mean of the log rate has no maximum.
             rows = np.append(rows[1:], np.argmax(counts))
         return replace(super().subset(rows), log_factorials=self.log_factorials[rows])
 
@@ -70,7 +70,7 @@ class CountObjective(EvidenceObjective):
         found = self._approximation(self.kernel_at(theta))
         index, y, weight = data.merged.index, data.Y[:, 0], data.weight
         mean, log_rate = found.posterior.mean[index], (found.posterior.mean + 0.5 * found.posterior.variance)[index]
-        rate = np.maximum(np.exp(log_rate), _SMALLEST)
+        rate = np.maximum(np.exp(log_rate), _MIN_PRECISION)
         variances, sites = 1.0 / (weight * rate), mean + y / rate - 1.0
         levels = np.array([(1.0 / variances).sum() / weight.sum()])
         noise = FittedCounts(rows=variances[None], levels=levels, targets=sites)
@@ -101,7 +101,7 @@ class _Prior:
     kernel: Kernel
 
     def sites(self, precision: Array, location: Array) -> _Sites:
-        precision = np.maximum(precision, _SMALLEST)
+        precision = np.maximum(precision, _MIN_PRECISION)
         process = sites_of(self.observations, location / precision).condition(self.kernel, 1.0 / precision)
         return _Sites(process, precision, location)
 
@@ -153,7 +153,7 @@ class FittedCounts(FittedNoise):
 
 
 def _has_counts(data: TrainingData) -> bool:
-    return bool(_is_count(data.Y).all() and np.nanmax(data.Y) <= _LARGEST_COUNT)
+    return bool(_is_count(data.Y).all() and np.nanmax(data.Y) <= _MAX_COUNT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ class CountPosterior(Posterior):
         return np.exp(mean + 0.5 * variance)
 
     def predictive(self, rows: Array, *, latent: bool = False) -> list[Distribution]:
-        """Of the counts, or of the rate."""
+        """The distribution of the counts, or of the rate."""
         mean, variance = (part[:, 0] for part in self.processes[0].moments(rows))
         std = np.sqrt(variance)
         return [Transformed(Normal(mean, std), Log()) if latent else PoissonLogNormal(mean, std)]
@@ -193,12 +193,12 @@ class CountPosterior(Posterior):
         return cov if latent else cov + np.diag(mean)
 
     def draws(self, rows: Array, n: int, rng: np.random.Generator, method: str) -> list[Array]:
-        """Of the rate."""
+        """n draws of the rate."""
         return [np.exp(drawn) for drawn in super().draws(rows, n, rng, method)]
 
     def _expected_noise(self, rows: Array, k: int) -> Any:
         """The variance of the site of one count."""
-        return 1.0 / np.maximum(self.mean(rows)[:, 0], _SMALLEST)
+        return 1.0 / np.maximum(self.mean(rows)[:, 0], _MIN_PRECISION)
 
 
 @dataclass(frozen=True)
@@ -225,22 +225,22 @@ class Poisson(Noise):
         return False
 
     def require_targets(self, y: Array, *, mean: str) -> None:
-        """Counts, of which one is above zero if the mean has a flat coefficient."""
+        """Raise an error unless these are counts, one of them positive if the mean has a flat coefficient."""
         bad = ~_is_count(y)
         if bad.any():
             row = int(np.argmax(bad))
             raise ValueError(
-                f'noise="poisson" needs counts, whole numbers from 0 on, but y is {y[row]:g} in row {row}: use '
+                f'noise="poisson" needs counts (0, 1, 2, …), but y is {y[row]:g} in row {row}: use '
                 'noise="learn" for measurements, and counts themselves rather than rates or logarithms'
             )
-        if np.nanmax(y, initial=0.0) > _LARGEST_COUNT:
+        if np.nanmax(y, initial=0.0) > _MAX_COUNT:
             raise ValueError(
-                f'noise="poisson" is for counts up to {_LARGEST_COUNT:g}, but y has {np.nanmax(y):g}: use '
+                f'noise="poisson" is for counts up to {_MAX_COUNT:g}, but y has {np.nanmax(y):g}: use '
                 'noise="learn" with their logarithms'
             )
         if mean != "zero" and not np.nansum(y):
             raise ValueError(
-                "every count in y is zero, so that the mean of the log rate has no estimate: use "
+                "every count in y is zero, so the mean of the log rate can't be estimated: use "
                 'mean="zero", or more rows'
             )
 

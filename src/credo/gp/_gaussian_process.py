@@ -1,4 +1,4 @@
-"""What the Gaussian-process regressor and classifier share: a kernel whose parameters maximize the evidence."""
+"""Base of the Gaussian-process regressor and classifier: arguments, choice of kernel, and the search."""
 
 from __future__ import annotations
 
@@ -61,12 +61,8 @@ _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "matern52": Matern52,
     "rational_quadratic": RationalQuadratic,
 }
-# The names of those that are tried where none is given, each with and without a linear part.
-_CHOSEN = ("rbf", "matern52")
-# Beyond so many rows of a single column, a kernel that isn't given has a state-space form.
-_SERIES = 2000
-# A shared length scale is remarked on where columns' standard deviations differ by more than this factor, as a log.
-_UNEQUAL = math.log(10.0)
+# Kernels that are tried if none is given, each with and without a linear part.
+_DEFAULT_KERNELS = ("rbf", "matern52")
 
 
 _KERNEL_WORDS = {
@@ -80,7 +76,7 @@ _NOISE_WORDS = {"heteroscedastic": "noise that varies", "student": "Student-t no
 
 
 class GaussianProcess(Estimator):
-    """The base class of both estimators: arguments and fitted attributes that both have, and the search.
+    """Base class of both estimators: shared arguments and fitted attributes, and the search.
 
     A subclass writes `_make_objective`.
     """
@@ -145,7 +141,7 @@ class GaussianProcess(Estimator):
             return np.empty(0), ""
 
     def _need_rows(self, what: str) -> None:
-        """Raise an error where the training rows weren't kept."""
+        """Raise an error if the training rows weren't kept."""
         raise NotImplementedError
 
     def log_evidence(self, theta: ArrayLike, *, gradient: bool = True) -> Any:
@@ -169,7 +165,7 @@ class GaussianProcess(Estimator):
         return self._relevances(path, self.kernel_.params[path])
 
     def _check_learning(self) -> None:
-        """The arguments that both have."""
+        """Check the arguments that both estimators share."""
         if isinstance(self.kernel, str):
             choice("kernel", self.kernel, tuple(_FAMILIES))
         elif self.kernel is not None:
@@ -187,11 +183,11 @@ class GaussianProcess(Estimator):
             )
 
     def _possible_methods(self) -> tuple[tuple[str, ...], str]:
-        """The representations that can do what the arguments ask for, and what that is."""
+        """The representations that support the arguments, and the argument that limits them."""
         raise NotImplementedError
 
     def _keep_groups(self, column_groups: Sequence[str] | Sequence[int] | None) -> None:
-        """The group of each column, where a kernel given by name has to know and some columns share one."""
+        """Store the group of each column, if some share one and the kernel is given by name."""
         self.column_groups_ = None
         if column_groups is None or isinstance(self.kernel, Kernel):
             return
@@ -204,13 +200,13 @@ class GaussianProcess(Estimator):
             self.column_groups_ = given
 
     def _first_kernel(self, method: str) -> Kernel:
-        """The kernel as given or by name, or else one that the method can do."""
+        """The kernel as given or by name, otherwise one that the method supports."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
         return self._named_kernel(self.kernel or self._default_name(method))
 
     def _default_name(self, method: str) -> str:
-        """The name of the first kernel where none is given."""
+        """The name of the first kernel if none is given."""
         return "matern52" if method == "state_space" else "rbf"
 
     def _named_kernel(self, name: str) -> Kernel:
@@ -221,7 +217,7 @@ class GaussianProcess(Estimator):
         """The kernels among which the evidence chooses."""
         if self.kernel is not None or self.hyperparameters == "fixed":
             return [Candidate("", self._make_objective(data, self._first_kernel(data.method)))]
-        names = ("matern52",) if data.method == "state_space" else _CHOSEN
+        names = ("matern52",) if data.method == "state_space" else _DEFAULT_KERNELS
         spread = weighted_std(data.X, data.weight)
         center = np.average(data.X, axis=0, weights=data.weight)
         linear = Linear(center=center, scale=np.where(spread > 0, spread, 1.0))
@@ -241,9 +237,9 @@ class GaussianProcess(Estimator):
         return held
 
     def _represented(self, data: TrainingData, rows_in_parts: int | None) -> tuple[TrainingData, str, str]:
-        """With the method by which covariances are represented, why it was chosen, and a remark on its cost."""
-        # Beyond so many rows of one column, a kernel that isn't given is one with a state-space form.
-        series = self.kernel is None and data.X.shape[1] == 1 and len(data.X) > _SERIES
+        """The data with their representation, why the method was chosen, and a remark on its cost."""
+        # For long series, the default kernel is one with a state-space form.
+        series = self.kernel is None and data.X.shape[1] == 1 and len(data.X) > 2000
         kernel = self._named_kernel("matern52") if series else self._first_kernel(self.method)
         allowed, purpose = self._possible_methods()
         method: Any
@@ -262,7 +258,7 @@ class GaussianProcess(Estimator):
     def _learn(
         self, data: TrainingData, rng: np.random.Generator, *, n_subset: int, from_data: bool, n_rows: int | None = None
     ) -> tuple[Any, TrainingData, Array | None]:
-        """Set `theta_`, `trace_` and `result_` from a search, or else as given.
+        """Set `theta_`, `trace_` and `result_` by a search, or as given.
 
         Returns the objective there, the data with their representation, and the curvature at the maximum, if known.
         `n_rows` is the number of rows of a table in parts, of which the data are a sample.
@@ -314,11 +310,11 @@ class GaussianProcess(Estimator):
         self.result_ = replace(self.result_, message=f"{self.result_.message}; {text}")
 
     def _remark(self, data: TrainingData) -> str:
-        """A note where a single length scale is used for columns of very different standard deviations."""
+        """A note if one length scale is used for columns whose standard deviations differ more than tenfold."""
         shared = isinstance(self.kernel, Kernel) and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
         spread = weighted_std(data.X, data.weight)
         spread = spread[spread > 0]
-        if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < _UNEQUAL:
+        if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < math.log(10.0):
             return ""
         return (
             "; one length scale is used for columns whose standard deviations differ by a factor of "

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from credo.core.fields import Axes, Finite, NonNegative
 from credo.core.inference import LatentPrior, SitePosterior, representation
-from credo.core.inference.site_updates import Mixing
+from credo.core.inference.site_updates import AndersonAcceleration
 from credo.core.learning.ascent import maximize
 from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
 from credo.core.params import Parameter, ParameterTree
-from credo.gp._noise import BOUND_SUBSET, Found, GaussianObjective, Noise
+from credo.gp._noise import BOUND_SUBSET_ROWS, Found, GaussianObjective, Noise
 from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
 from credo.gp._observations import Process, TrainingData
 from credo.gp._posterior import FittedNoise
@@ -40,22 +40,16 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-_MAX_STEPS = 50
-# The bound is at its maximum when a step would gain less than this many nats.
-_GAIN, _SEARCH_GAIN = 1e-6, 1e-7
-_SHORTEST = 1e-6
-# After a decrease by as many nats, the sites of the last evaluation may be worse than none.
-_FAR = 10.0
-# Evaluations of each start that is tried on a subset of the rows, for constant noise and for this.
-_TRIAL, _SHORT_TRIAL = 40, 12
+# The bound is at its maximum if a step would gain fewer nats than this, or during a search fewer per row.
+_MIN_GAIN, _MIN_SEARCH_GAIN = 1e-6, 1e-7
+# Evaluations of each start that is tried on a subset of the rows, with constant and with varying noise.
+_TRIAL_EVALUATIONS, _SHORT_TRIAL_EVALUATIONS = 40, 12
 # Log variances of standardised targets are limited to ± this.
 _MAX_LOG_VARIANCE = 60.0
-# Nodes of the quadrature over the log noise.
-_NODES = 9
 
 
 def _sites(prior: LatentPrior, weights: Array, precision: Array) -> SitePosterior:
-    """The sites of that precision whose mean is K_g·weights."""
+    """The sites with this precision whose posterior mean is K_g·weights."""
     return prior.sites(precision, weights + precision * prior.multiply(weights))
 
 
@@ -82,7 +76,7 @@ class _Bound:
 class HeteroscedasticObjective(EvidenceObjective):
     """The bound on the evidence for a function's kernel, the kernel of the log noise and its level.
 
-    `visited` are the sites of every vector of a search, so that the best needs no iterations from scratch.
+    `visited` holds the sites at every vector of a search, so that the best one starts from its own.
     """
 
     noise_kernel: Kernel
@@ -104,12 +98,12 @@ class HeteroscedasticObjective(EvidenceObjective):
         return replace(super().subset(rows), visited={})
 
     def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
-        """The better of two after a short run on few rows: from the first, and from the best kernel for constant noise.
+        """The better of two starts after a short run on few rows: the first, and the best kernel for constant noise.
 
-        The random starts are those of the search for that kernel, which costs a fraction of one over the bound.
+        The random starts are used in the search for that kernel, which costs a fraction of one over the bound.
         """
         n, n_kernel = self.n_rows, len(self.kernel.names)
-        some = self if n <= BOUND_SUBSET else self.subset(np.sort(rng.permutation(n)[:BOUND_SUBSET]))
+        some = self if n <= BOUND_SUBSET_ROWS else self.subset(np.sort(rng.permutation(n)[:BOUND_SUBSET_ROWS]))
         constant = GaussianObjective(
             kernel=self.kernel,
             observations=some.observations,
@@ -119,8 +113,10 @@ class HeteroscedasticObjective(EvidenceObjective):
             hyperpriors=self.hyperpriors,
         )
         begins = constant.starts(first[: n_kernel + 1], n_restarts, rng)
-        found = search(constant.started, begins, tolerance=1e-6, max_evaluations=_TRIAL, small=True).best.vector
-        trial = partial(maximize, tolerance=1e-6, max_evaluations=_SHORT_TRIAL)
+        found = search(
+            constant.started, begins, tolerance=1e-6, max_evaluations=_TRIAL_EVALUATIONS, small=True
+        ).best.vector
+        trial = partial(maximize, tolerance=1e-6, max_evaluations=_SHORT_TRIAL_EVALUATIONS)
         with one_blas_thread():
             ends = [
                 trial(some.started(start), start) for start in (first, np.concatenate([found, first[n_kernel + 1 :]]))
@@ -168,21 +164,27 @@ class HeteroscedasticObjective(EvidenceObjective):
     def _maximum(self, kernel: Kernel, noise_kernel: Kernel, log_level: float, start: Array | None = None) -> _Bound:
         """The maximum of the bound over the sites, by steps that are halved until they increase it.
 
-        Where noise dominates, s falls by ΛK_g for a step in λ, which would make the fixed-point iteration overshoot;
-        (I + ΛK_g)⁻¹(s + w/2 − λ) is Newton's step for it.
+        If noise dominates, s falls by ΛK_g for a step in λ, and the fixed-point iteration would overshoot;
+        (I + ΛK_g)⁻¹(s + w/2 − λ) is Newton's step.
         """
         prior = self.observations.representation.prior(noise_kernel)
         cold = 0.5 * self.observations.count
         start = self.last["precision"] if self.last else cold if start is None else start
         here = self._bound(kernel, prior, log_level, start)
-        if self.last and here.value < float(self.last["value"]) - _FAR:
+        # After a decrease of 10 nats, the sites of the last evaluation may be worse than none.
+        if self.last and here.value < float(self.last["value"]) - 10.0:
             afresh = self._bound(kernel, prior, log_level, cold)
             here = afresh if afresh.value > here.value else here
-        size, mixing, n_mixed, enough = 1.0, Mixing(1.0), 0, _GAIN if self.last is None else _SEARCH_GAIN * self.n_rows
-        for _ in range(_MAX_STEPS):
+        size, mixing, n_mixed, enough = (
+            1.0,
+            AndersonAcceleration(1.0),
+            0,
+            _MIN_GAIN if self.last is None else _MIN_SEARCH_GAIN * self.n_rows,
+        )
+        for _ in range(50):
             step = here.log_noise.weights(here.gap)
             # The gain of a whole step, up to a factor of about two.
-            if abs(float(here.gap @ prior.multiply(step))) <= enough or size < _SHORTEST:
+            if abs(float(here.gap @ prior.multiply(step))) <= enough or size < 1e-6:
                 break
             proposal = mixing.step(here.precision, step) if size == 1.0 else here.precision + size * step
             n_mixed = n_mixed + 1 if size == 1.0 else 0
@@ -190,8 +192,8 @@ class HeteroscedasticObjective(EvidenceObjective):
             if ahead.value >= here.value - 1e-9 * abs(here.value):
                 here, size = ahead, min(1.0, 2.0 * size)
                 continue
-            mixing.forget()
-            # Without earlier steps to mix, the next one is a plain step from here.
+            mixing.restart()
+            # Without earlier steps to combine, the next one is a plain step from here.
             size, n_mixed = size if n_mixed > 1 else 0.5 * size, 0
         if self.last is not None:
             self.last.update(precision=here.precision, value=np.array(here.value))
@@ -224,8 +226,8 @@ class FittedHeteroscedastic(FittedNoise):
 
     def components(self, rows: Array, k: int) -> list[tuple[float, Any]]:
         mean, variance = self._posterior.latent(rows)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        # Far from the data the log variance varies as much as a priori, but within the limits of a fit.
+        nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+        # Far from the data the log variance is as uncertain as a priori, but within the limits of a fit.
         logs = [self.log_level + mean + node * np.sqrt(variance) for node in nodes]
         variances = [np.exp(np.clip(log, -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)) for log in logs]
         return list(zip(weights / weights.sum(), variances, strict=True))

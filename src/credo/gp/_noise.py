@@ -1,8 +1,8 @@
-"""The noise of a process: what `noise=` stands for.
+"""The noise of a process, the argument `noise=`.
 
-A `Noise` makes the objective that a fit maximises, and finds the noise at the hyperparameters that were found: a
-`FittedNoise`, which says how new observations scatter. `Gaussian` is here; `StudentT`, `Poisson` and
-`Heteroscedastic`, which have a lower bound in place of the evidence, are in the modules of their equations.
+A `Noise` builds the objective that a fit maximises. The result is a `FittedNoise`, the distribution of new observations
+about the process. `Gaussian` is here; `StudentT`, `Poisson` and `Heteroscedastic`, which are fitted by an evidence
+lower bound, have modules of their own.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Rows of the subset on which the starts of a search over a bound are tried, which costs several of the evidence.
-BOUND_SUBSET = 250
+# Rows of the subset on which the starts of a search are tried if the objective is a bound, which costs several times
+# as much as the evidence.
+BOUND_SUBSET_ROWS = 250
 
 
 @dataclass(frozen=True)
 class Found:
-    """The noise that a fit found; a lower bound in place of the evidence, if there is one; and what went wrong."""
+    """The noise that a fit found, the evidence lower bound if there is one, and what went wrong."""
 
     noise: FittedNoise
     bound: float | None = None
@@ -42,10 +43,10 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianObjective(EvidenceObjective):
-    """The evidence of targets with one noise variance for all rows, learned where `learns_noise`.
+    """The evidence of targets with one noise variance for all rows, learned if `learns_noise`.
 
-    `extra` are known variances that are added to the noise, one for each row; `is_additional` says that a learned one
-    is of interest beside them.
+    `extra` are known variances that are added to the noise, one for each row; `is_additional` says that the user asked
+    for a learned variance on top of them.
     """
 
     noise: float
@@ -102,12 +103,12 @@ class GaussianObjective(EvidenceObjective):
 
 
 class Noise(ABC):
-    """How observations scatter about the process."""
+    """The distribution of observations about the process."""
 
     name: ClassVar[str]
     # The class of predictions.
     posterior: ClassVar[type[Posterior]] = Posterior
-    # Whether a lower bound takes the place of the evidence, and y is a count, whose log rate is the process.
+    # Whether it is fitted by an evidence lower bound, and whether y is a count whose log rate is the process.
     is_variational: ClassVar[bool] = True
     counts: ClassVar[bool] = False
     several_targets: ClassVar[bool] = False
@@ -116,7 +117,7 @@ class Noise(ABC):
 
     @property
     def known(self) -> float | Array | None:
-        """The variance in the units of y², or one for each row, where it is given."""
+        """The variance in the units of y², or one for each row, if given."""
         return None
 
     @property
@@ -128,12 +129,12 @@ class Noise(ABC):
         """Raise an error for targets that can't have this noise."""
 
     def center_and_scale(self, Y: Array, weight: Array) -> tuple[Array, Array]:
-        """By which y is standardised, for each column."""
+        """The center and scale by which each column of y is standardised."""
         return center_and_scale(Y, weight)
 
     @abstractmethod
     def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> Any:
-        """What a fit maximises, which has a method `found(data, theta, thetas)`, the `Found` at hyperparameters.
+        """The objective of a fit; its method `found(data, theta, thetas)` gives the `Found` at hyperparameters.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class Gaussian(Noise):
 
     @property
     def methods(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Without noise, an approximate method has no evidence."""
+        """Approximate methods need noise: without it they have no evidence."""
         return tuple(REPRESENTATIONS) if self.is_learned or np.all(self.known) else ("exact", "state_space")
 
     def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> GaussianObjective:

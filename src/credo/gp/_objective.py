@@ -1,12 +1,10 @@
-"""Data-driven starting points for hyperparameters, and weak priors around them.
+"""The objective of a search: the evidence as a function of the hyperparameters, with weak priors.
 
 A prior is a normal distribution of the natural logarithm: wide enough that the evidence dominates, narrow enough to
 exclude zero noise and infinite length scales. The length scales of one kernel have a hierarchical prior, which shrinks
-them towards a common value as long as the rows are too few to tell them apart:
+them towards a common value if there are too few rows to tell them apart:
 
     ln ℓⱼ = centerⱼ + c + δⱼ,   c ~ N(0, width²),   δⱼ ~ N(0, τ²),   τ one of several values, equally probable.
-
-The evidence as a function of one flat vector of hyperparameters: what a search maximizes.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ class Hyperprior:
         width = np.where(own, np.inf, width)
         for i, leaf in enumerate(leaves):
             if np.isfinite(width[i]) and not isinstance(leaf.bijector, Positive):
-                # Bounds replace the prior, and a default outside of them the start.
+                # Bounds replace the prior, and the start if that lies outside of them.
                 value = math.exp(center[i])
                 inside = bool(leaf.bijector.contains(value))
                 center[i] = float(leaf.bijector.inverse(value)) if inside else tree.flatten()[i]
@@ -110,7 +108,7 @@ def _hierarchical(gap: Array, width: float) -> tuple[float, Array]:
 
 
 def _lengthscales(tree: ParameterTree, has_prior: NDArray[np.bool_]) -> tuple[Index, ...]:
-    """The entries of each vector of length scales that have a default prior, where there are several."""
+    """The entries of each vector of several length scales that have a default prior."""
     entries: dict[str, list[int]] = {}
     for i, name in enumerate(tree.names):
         path, _, entry = name.partition("[")
@@ -140,7 +138,7 @@ def noise_defaults(n_entries: int = 1) -> Array:
 class EvidenceObjective(ABC):
     """Data, a kernel and a model of the observations, whose evidence depends on a flat vector.
 
-    `hyperpriors` adds weak priors to the log evidence. `last` holds where the last evaluation ended, for warm starts;
+    `hyperpriors` adds weak priors to the log evidence. `last` holds the end of the last evaluation, for warm starts;
     without it each starts from scratch.
     """
 
@@ -148,7 +146,7 @@ class EvidenceObjective(ABC):
     observations: Observations
     hyperpriors: bool = True
     last: dict[str, Any] | None = None
-    # The relative change of the log evidence below which its digits are rounding errors.
+    # Smaller relative changes of the log evidence are rounding errors.
     tolerance: ClassVar[float] = 1e-9
 
     @cached_property
@@ -176,7 +174,7 @@ class EvidenceObjective(ABC):
 
     @abstractmethod
     def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
-        """ln p(y) of the standardised targets, or a bound, and what gives its gradient by natural parameters."""
+        """ln p(y) of the standardised targets, or a bound, and a function for its gradient by natural parameters."""
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
         """ln p(y) of the standardised targets, or a bound, and its gradient with respect to the vector."""
@@ -188,7 +186,7 @@ class EvidenceObjective(ABC):
         return replace(self, observations=self.observations.subset(rows))
 
     def starts(self, first: Array, n_restarts: int, rng: np.random.Generator) -> list[Array]:
-        """Where a search starts: the first, and others around it."""
+        """The starting points of a search: the first, and others around it."""
         return [first, *(first + rng.normal(size=len(first)) for _ in range(n_restarts))]
 
     def adapted(self, vector: Array) -> Self:
@@ -200,7 +198,7 @@ class EvidenceObjective(ABC):
         return replace(self.adapted(vector), last={})
 
     def __call__(self, vector: Array, *, proper: bool = False) -> tuple[float, Array]:
-        """Log evidence plus log priors, with the gradient; −∞ where the matrix can't be factored.
+        """Log evidence plus log priors, with the gradient; −∞ if the matrix can't be factored.
 
         `proper` is the log density of the vector itself given the data: every entry has a proper prior.
         """
@@ -213,7 +211,7 @@ class EvidenceObjective(ABC):
         return value + own, gradient + by_own
 
     def information(self, vector: Array) -> Array | None:
-        """The Fisher information of the evidence, plus the curvature of the log priors; None where it isn't known."""
+        """The Fisher information of the evidence, plus the curvature of the log priors; None if it isn't known."""
         return None
 
     def log_posterior(self, vector: Array) -> tuple[float, Array]:

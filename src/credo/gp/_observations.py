@@ -1,4 +1,4 @@
-"""Training data, the observations of a process that they are, and the process given them."""
+"""Training data, the observations of a process, and the process given the observations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import qr
 from sklearn.utils import check_array, check_consistent_length
 
-from credo.core.estimator import merge_equal_rows, with_gaps
-from credo.core.fields import Axes, NonNegative, Places, Positive, Where, each
+from credo.core.estimator import merge_equal_rows, missing_to_nan
+from credo.core.fields import Axes, Indices, NonNegative, Positive, Where, each
 from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation, representation
 from credo.core.linalg import mean_and_std
 from credo.kernels import Kernel
@@ -23,9 +23,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # Columns whose variation, or distance from a combination of others, is below this share of their size are left out.
-_FLAT = 1e-10
-# The interquartile range of a normal distribution, in standard deviations.
-_QUARTILES = 1.349
+_MIN_RELATIVE_SPREAD = 1e-10
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Group:
 
 
 def groups(Y: Array) -> tuple[Group, ...]:
-    """The columns of Y by where they are observed; NaN marks a missing entry."""
+    """The columns of Y, grouped by the rows in which they are observed; NaN marks a missing entry."""
     members: dict[bytes, list[int]] = {}
     for j, column in enumerate(Y.T):
         members.setdefault(np.isnan(column).tobytes(), []).append(j)
@@ -48,7 +46,7 @@ def groups(Y: Array) -> tuple[Group, ...]:
 class MeanBasis:
     """The columns H of the mean function: a constant and, for a linear mean, standardised inputs.
 
-    Columns of X that don't vary, or that depend linearly on others, are left out: `columns` are the rest.
+    `columns` are the columns of X that are used: those that vary and don't depend linearly on others.
     """
 
     kind: str
@@ -64,7 +62,7 @@ class MeanBasis:
         if kind == "linear" and len(columns) + 1 >= len(X):
             raise ValueError(
                 f'mean="linear" has {len(columns) + 1} coefficients, and {len(X)} distinct rows leave nothing to '
-                'estimate the rest from: use mean="constant", or more rows'
+                'estimate the process from: use mean="constant", or more rows'
             )
         return cls(kind, center, np.where(spread > 0, spread, 1.0), columns)
 
@@ -78,13 +76,13 @@ class MeanBasis:
 
 def _independent(X: Array, center: Array, spread: Array) -> Index:
     """Columns that vary and don't depend on each other, in their order."""
-    varying = np.flatnonzero(spread > _FLAT * np.abs(center))
+    varying = np.flatnonzero(spread > _MIN_RELATIVE_SPREAD * np.abs(center))
     if not len(varying):
         return varying
     scaled = (X[:, varying] - center[varying]) / spread[varying]
     _, R, order = qr(scaled, mode="economic", pivoting=True)
     sizes = np.abs(np.diagonal(R))
-    return np.sort(varying[order[: int((sizes > _FLAT * sizes[0]).sum())]])
+    return np.sort(varying[order[: int((sizes > _MIN_RELATIVE_SPREAD * sizes[0]).sum())]])
 
 
 def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
@@ -97,7 +95,7 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     """
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    y = with_gaps(y)
+    y = missing_to_nan(y)
     found: Any = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
     check_consistent_length(rows, found)
     if found.ndim == 2 and found.shape[1] == 0:
@@ -109,8 +107,8 @@ def targets(y: ArrayLike | None, rows: Array, *, name: str) -> Array:
     return found
 
 
-def refuse_contradictions(X: Array) -> None:
-    """Raise an error where observations without noise differ at the same inputs."""
+def check_contradictions(X: Array) -> None:
+    """Raise an error if observations without noise differ at the same inputs."""
     _, first, count = np.unique(X, axis=0, return_index=True, return_counts=True)
     if (count > 1).any():
         row = X[first[np.argmax(count)]]
@@ -133,7 +131,7 @@ def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
-    """As `center_and_scale`, but median and interquartile range of a normal distribution: outliers change neither."""
+    """Like `center_and_scale`, but robust: median, and interquartile range over that of the standard normal."""
     centers, scales = center_and_scale(Y, weight)
     for j, column in enumerate(Y.T):
         seen = np.flatnonzero(~np.isnan(column))
@@ -141,12 +139,12 @@ def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
         share = np.cumsum(weight[order]) / weight[order].sum()
         low, middle, high = column[order[np.searchsorted(share, [0.25, 0.5, 0.75])]]
         if high - low > 1e-12 * abs(middle):
-            centers[j], scales[j] = middle, (high - low) / _QUARTILES
+            centers[j], scales[j] = middle, (high - low) / 1.349
     return centers, scales
 
 
 def weighted_std(X: Array, weight: Array) -> Array:
-    """Standard deviation of each column, a weight of k standing for k rows."""
+    """Standard deviation of each column, where a weight of k stands for k rows."""
     return mean_and_std(X, weight)[1]
 
 
@@ -164,7 +162,7 @@ def rounding_variance(Y: Array) -> float:
 
 @dataclass(frozen=True)
 class Observations:
-    """Training rows with standardised targets Y (NaN where one is missing), the mean's basis and a weight of each row.
+    """Training rows with standardised targets Y (NaN if missing), the mean's basis and a weight of each row.
 
     A row of weight k stands for k observations of mean Y, whose squares about that mean sum to `scatter` over all
     columns.
@@ -222,8 +220,8 @@ def _are_targets(Y: Array) -> bool:
 class TrainingData:
     """Distinct rows X, targets Y as given, weights, how Y is standardised, and how covariances of X are represented.
 
-    Y = center + scale·(standardised targets), for each column; NaN marks a missing one, and labels are the places of
-    their classes. `index` is the row of each given one that has a weight and a target. `row_noise` are known noise
+    Y = center + scale·(standardised targets), for each column; NaN marks a missing one, and labels are indices of
+    their classes. `index` maps the given rows that have a weight and a target to rows of X. `row_noise` are known noise
     variances of each row, in the units of y². `method` is the name of the representation, `points` its inducing points
     and `n_points` how many there may be.
     """
@@ -231,7 +229,7 @@ class TrainingData:
     X: Annotated[Array, Axes("n d")]
     Y: Annotated[Array, Axes("n t", finite=False), Where(_are_targets, "finite, and not missing in every row")]
     weight: Annotated[Array, Axes("n"), Positive]
-    index: Annotated[Index, Axes("g"), Places("n")]
+    index: Annotated[Index, Axes("g"), Indices("n")]
     center: Annotated[Array, Axes("t")]
     scale: Annotated[Array, Axes("t"), each(lambda x: (x > 1e-150) & (x < 1e150), "a number whose square is positive")]
     row_noise: Annotated[Array | None, Axes("n"), NonNegative] = None
@@ -254,12 +252,12 @@ class TrainingData:
     ) -> TrainingData:
         """The rows that carry weight and a target, each distinct one once.
 
-        A row that is repeated k times becomes one of weight k: a smaller matrix, and a better conditioned one.
+        A row that is repeated k times becomes one of weight k: the matrix is smaller and better conditioned.
 
         Parameters
         ----------
-        known : noise variances in the units of y²; rows that have one each aren't merged.
-        standardize : from targets and weights to `center` and `scale`.
+        known : noise variances in the units of y²; rows with their own variances aren't merged.
+        standardize : function of targets and weights that gives `center` and `scale`.
         """
         used = (weight > 0) & ~np.isnan(y.reshape(len(X), -1)).all(axis=1)
         Y = targets(y[used], X[used], name="y").reshape(int(used.sum()), -1)
@@ -274,7 +272,7 @@ class TrainingData:
             first, index, weight = merge_equal_rows(np.column_stack([X, Y]), weight)
         X, Y = np.ascontiguousarray(X[first]), np.ascontiguousarray(Y[first])
         if isinstance(known, float) and known == 0.0:
-            refuse_contradictions(X)
+            check_contradictions(X)
         n_targets = Y.shape[1]
         center, scale = (np.zeros(n_targets), np.ones(n_targets)) if standardize is None else standardize(Y, weight)
         if known is not None:
@@ -284,17 +282,17 @@ class TrainingData:
 
     @property
     def y(self) -> Array:
-        """As given: of one axis, if that has one."""
+        """The targets as given: one-dimensional, if they were."""
         return self.Y[:, 0] if self.is_single else self.Y
 
     @cached_property
     def basis(self) -> MeanBasis:
-        """Of the mean function."""
+        """The basis of the mean function."""
         return MeanBasis.of(self.mean, self.X, self.weight)
 
     @property
     def n_coefficients(self) -> int:
-        """Of the mean function."""
+        """Number of coefficients of the mean function."""
         return self.basis(self.X[:1]).shape[1]
 
     @property
@@ -328,7 +326,7 @@ class TrainingData:
         return Observations(made, rows.Y, self.basis, rows.weight, rows.scatter)
 
     def extended(self, rows: Array, y: Array) -> TrainingData:
-        """With further rows, of which those without a target are left out."""
+        """With further rows; those without a target are left out."""
         Y = y.reshape(len(rows), -1)
         seen = ~np.isnan(Y).all(axis=1)
         more = np.arange(int(seen.sum()))
@@ -351,7 +349,8 @@ class TrainingData:
 class Merged:
     """Rows of equal inputs as one: their mean target, total weight, and sum of squares about the mean.
 
-    These are sufficient for a process with one noise variance at each input. `index` is the new row of each given one.
+    These are sufficient for a process with one noise variance at each input. `index` is the merged row of each given
+    row.
     """
 
     X: Array
@@ -381,7 +380,7 @@ class Process:
 
     @cached_property
     def copies(self) -> tuple[float, Array | float]:
-        """What k observations of scatter S add to ln p beside their mean of variance σ²/k, and its derivative by σ².
+        """The part of ln p of k observations of scatter S besides that of their mean, and its derivative by σ².
 
         −½(k−1) ln 2πσ² − ½ ln k − S/2σ²
         """
@@ -409,7 +408,7 @@ class Process:
     def information(self) -> Array | None:
         """The Fisher information of the kernel's parameters and of a noise variance that all rows share.
 
-        None where a posterior doesn't have it.
+        None if a posterior doesn't provide it.
         """
         p, weight = len(self.kernel.names), self.observations.weight
         total = np.zeros((p + 1, p + 1))
@@ -417,7 +416,7 @@ class Process:
             if not isinstance(posterior, HasInformation):
                 return None
             total += posterior.information(1.0 / weight[group.rows])
-        # What copies of a row tell beside their mean; see `copies`.
+        # The information in copies of a row besides their mean; see `copies`.
         noise = np.where(self.noise > 0, self.noise, np.inf)
         total[p, p] += 0.5 * float((self.observations.count * (1.0 - 1.0 / weight) / noise**2).sum())
         return total
@@ -430,7 +429,7 @@ class Process:
         return by_noise + self.copies[1]
 
     def expected_squares(self) -> Array:
-        """E(y − f)² of each row, for a single target without gaps."""
+        """E(y − f)² of each row, for a single target without missing values."""
         ((_, posterior),) = self.parts
         shared = self.noise / self.observations.weight
         # The derivative of ln p, or of a bound, by σ² is that of the expected log density of y: (E(y − f)² − σ²)/2σ⁴.
@@ -442,7 +441,7 @@ class Process:
         return max(posterior.jitter for _, posterior in self.parts)
 
     def posterior(self, target: int = 0) -> ObservedPosterior:
-        """What gives the latent values of one target (and of others)."""
+        """The posterior of the latent values of one target, shared by those observed at the same rows."""
         return next(posterior for group, posterior in self.parts if target in group.columns)
 
     def mean(self, rows: Array) -> Array:
@@ -461,9 +460,10 @@ class Process:
         return mean, variance
 
     def left_out_latent(self) -> tuple[Array, Array]:
-        """E f and var f at each training row given all other observations, of which those of its own row are k − 1.
+        """E f and var f at each training row given all other observations.
 
-        A row of weight k ≤ 1 is left out as a whole. What is left of a larger one has the variance σ²/(k − 1).
+        A row of weight k ≤ 1 is left out as a whole. From a larger one, k − 1 observations remain, with the variance
+        σ²/(k − 1).
         """
         mean, variance = self.left_out()
         noise, weight = self.noise[:, None], self.observations.weight[:, None]
@@ -473,9 +473,9 @@ class Process:
         return mean + gain * np.nan_to_num(self.observations.Y - mean), (1.0 - gain) * variance
 
     def left_out(self) -> tuple[Array, Array]:
-        """Mean and variance of each training target given all others; missing ones given all that there are.
+        """Mean and variance of each training target given all others; missing ones given all observations.
 
-        That of a row of weight k is the mean of k observations.
+        The target of a row of weight k is the mean of k observations.
         """
         mean, variance = (np.empty(self.observations.Y.shape) for _ in range(2))
         missing = np.isnan(self.observations.Y).any(axis=1)
@@ -499,7 +499,7 @@ class Process:
         return float(np.mean(self.kernel.diagonal(self.observations.X)))
 
     def extended(self, rows: Array, Y: Array, noise: float) -> Process:
-        """With further rows: the factor grows, and is made again where something is missing or the mean has slopes."""
+        """With further rows: extends the factor; recomputes it if targets are missing or the mean has slopes."""
         old = self.observations
         weight, more = np.append(old.weight, np.ones(len(rows))), np.full(len(rows), noise)
         grown = Observations(

@@ -1,8 +1,8 @@
 """A table in parts: hyperparameters and inducing points from a sample of its rows, the posterior from all of them.
 
-Everything that a process with inducing points needs of its rows is a sum over them (`inference.InducingSummary`), so
-that one pass over the parts, in memory O(m²) beside a part, gives the posterior that all rows in one place would give
-for the same kernel, noise and points.
+A process with inducing points depends on its rows only by sums over them (`inference.InducingSummary`). So one pass
+over the parts, with O(m²) memory besides one part, gives the same posterior as all rows in memory for the same kernel,
+noise and points.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RowSums:
         return SummaryPosterior(_features(kernel, data), self.summary, 1, data.basis)
 
     def copies(self, noise: float) -> float:
-        """What weights w of observations with this noise add to ln p(y), as `Observations` has it for single rows."""
+        """The part of ln p(y) due to weights; see `Process.copies`."""
         return -0.5 * ((self.weight - self.summary.n) * math.log(2 * math.pi * noise) + self.log_weight)
 
 
@@ -78,7 +78,7 @@ def _summed(
 
 
 def _features(kernel: Kernel, data: TrainingData) -> InducingFeatures:
-    """The features of independent points in their order, to which sums belong."""
+    """The features of the inducing points that don't depend on others, in the order of the sums."""
     assert data.points is not None
     return InducingFeatures(
         kernel, data.points, factorize(kernel.gram(data.points), overwrite=True, assume_symmetric=True)

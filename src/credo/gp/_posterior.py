@@ -18,30 +18,28 @@ from credo.core.learning.integration import few_points
 from credo.distributions import Distribution, Mixture, Normal, StudentT
 from credo.gp._observations import Group, Observations, Process, TrainingData
 from credo.gp._parts import RowSums
-from credo.gp._search import few_threads
+from credo.gp._search import blas_threads
 from credo.kernels import Kernel
 from credo.kernels.checks import draws
 
 Array = NDArray[np.float64]
 
 # A jitter up to this share of the noise variance is negligible; without noise, of this share of the kernel's variance.
-_NEGLIGIBLE, _DIGITS = 0.01, 1e-9
+_NEGLIGIBLE_SHARE, _NOISELESS_SHARE = 0.01, 1e-9
 # With fewer rows, the tails of predictions are normal.
-_MIN_RESIDUALS = 20
-# A variance of less than this share of the largest is rounding error.
+_MIN_TAIL_ROWS = 20
+# Smaller variances, relative to the largest, are rounding errors.
 _ROUNDING = 1e-12
-# Nats per row by which predictions of a few processes may diverge from those of all: log scores differ by less than
-# a thousandth, which is first-order in means that differ by √2 times the root of this many standard deviations.
-_DIVERGENCE = 2e-5
-# Degrees of freedom of tails that are tried.
-_DEGREES = (2.1, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0, 50.0)
-# Most iterations for the scale; each reduces the error at least by a constant factor.
-_ITERATIONS = 60
+# Nats per row by which predictions of a few processes may diverge from those of all: log scores differ by less than a
+# thousandth.
+_MAX_DIVERGENCE = 2e-5
+# Degrees of freedom that are tried for the tails.
+_TAIL_DEGREES = (2.1, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0, 50.0)
 
 
 @dataclass(frozen=True)
 class Tails:
-    """Residuals divided by their standard deviations are scale·t, with df degrees of freedom; infinite is normal."""
+    """The distribution of standardised residuals: scale·t with df degrees of freedom, normal if df is infinite."""
 
     df: Annotated[float, each(lambda df: df > 2, "more than 2")] = math.inf
     scale: Annotated[float, Positive] = 1.0
@@ -58,14 +56,14 @@ class Tails:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedNoise:
-    """Normal noise at the training rows, in the units of standardised targets, and how new observations scatter.
+    """Normal noise at the training rows and of new observations, in the units of standardised targets.
 
     Parameters
     ----------
     rows : for each set of hyperparameters, the variance of one observation at each training row, or of the normal site
-        that stands for it.
-    levels : the average variance for each set of hyperparameters; of Student-t noise the squared scale.
-    additional : learned variance beside a known one.
+        that replaces it.
+    levels : the average variance for each set of hyperparameters; for Student-t noise the squared scale.
+    additional : learned variance on top of a known one.
     """
 
     rows: Annotated[Array, Axes("k n"), NonNegative]
@@ -86,7 +84,7 @@ class FittedNoise:
         return [(1.0, process.noise)]
 
     def observations(self, rows: Observations) -> Observations:
-        """What the process is conditioned on."""
+        """The observations that the process is conditioned on."""
         return rows
 
     def entries(self, data: TrainingData) -> list[tuple[str, float]]:
@@ -102,7 +100,7 @@ class FittedNoise:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Processes given the training data: what a fit leaves behind, and what predicts, in the units of y.
+    """Processes given the training data: the result of a fit, which predicts in the units of y.
 
     y = center + scale·(f + ε), for each column of the data. The process of standardised targets has `kernels` with
     `weights`, one for each set of hyperparameters. `noise` and `tails` say how ε is distributed. `sums` are those over
@@ -118,7 +116,7 @@ class Posterior:
     sums: Annotated[RowSums | None, Inner(m="m", b="b")] = None
 
     def _sizes(self) -> dict[str, int]:
-        """Of the sums: inducing points, and columns for a target and the mean's basis."""
+        """Sizes of the sums: inducing points, and columns for a target and the mean's basis."""
         n_points = 0 if self.data.points is None else len(self.data.points)
         return {"m": n_points, "b": 1 + self.data.n_coefficients}
 
@@ -132,8 +130,8 @@ class Posterior:
     def processes(self) -> tuple[Process, ...]:
         """One for each set of hyperparameters."""
         data, kernel = self.data, self.kernels[0]
-        # In one thread where it is quicker, so that a loaded model predicts exactly what the fitted one did.
-        with few_threads(len(data.X)):
+        # The same number of threads as in the fit, so that a loaded model predicts exactly the same.
+        with blas_threads(len(data.X)):
             observations = data.observations(kernel, merged=False)
             if self.sums is not None:
                 posterior = self.sums.posterior(kernel, data)
@@ -166,7 +164,7 @@ class Posterior:
 
     @property
     def _least_noise(self) -> float:
-        """With which a jitter is compared."""
+        """The noise variance that a jitter is compared with."""
         return float(self.noise.levels[0])
 
     @property
@@ -174,7 +172,7 @@ class Posterior:
         return range(len(self.data.scale))
 
     def jitter_report(self) -> tuple[str, str]:
-        """What to say of a jitter on the diagonal of the covariance, and advice if it isn't negligible."""
+        """A sentence about jitter on the diagonal of the covariance, and advice if it isn't negligible."""
         process, noise = self.processes[0], self._least_noise
         jitter = process.jitter
         if not jitter:
@@ -184,7 +182,7 @@ class Posterior:
             "the covariance matrix is numerically singular, so a jitter of "
             f"{jitter * float(np.mean(self.data.scale**2)):.2g} ({share}) was added to its diagonal"
         )
-        if jitter <= _NEGLIGIBLE * (noise or _DIGITS * process.mean_prior_variance):
+        if jitter <= _NEGLIGIBLE_SHARE * (noise or _NOISELESS_SHARE * process.mean_prior_variance):
             return message, ""
         return message, (
             "which acts as additional noise: use a larger noise variance, remove rows that nearly repeat others, or "
@@ -216,7 +214,7 @@ class Posterior:
         return ((k, process) for k, process in enumerate(self.processes) if self.weights[k])
 
     def _mixtures(self, parts: Iterable[tuple[Array, Array, Any]], tails: tuple[Tails, ...]) -> list[Distribution]:
-        """For each target, from means, variances and components of the noise of each process in use."""
+        """The distribution of each target, from means, variances and noise components of each process in use."""
         found: list[list[Distribution]] = [[] for _ in tails]
         weights = []
         for own, (means, variances, components) in zip(self.weights[self.weights > 0], parts, strict=True):
@@ -235,7 +233,7 @@ class Posterior:
         point is divided by the density that it predicted for the row.
         """
         Y = self.processes[0].observations.Y
-        if len(Y) < _MIN_RESIDUALS:
+        if len(Y) < _MIN_TAIL_ROWS:
             return (Tails(),) * Y.shape[1]
         found = self._left_out
         std = np.sqrt(np.stack([variance for _, variance in found]))
@@ -250,7 +248,7 @@ class Posterior:
         return tuple(tails)
 
     def thinned(self, most: int) -> tuple[NDArray[np.intp], Self]:
-        """At most so many of the processes, with weights that give nearly the same predictions, and which they are.
+        """The indices of at most `most` processes, and the posterior with these, reweighted to predict nearly the same.
 
         With m and v the average mean and variance, the divergence between normal predictions is ½(Δm)²/v + ¼(Δv/v)².
         Means and squares are averages over the processes, and new rows are like training rows that are left out.
@@ -261,7 +259,7 @@ class Posterior:
         squares = variances + (means - self.weights @ means) ** 2
         v = self.weights @ squares
         values = np.hstack([means / np.sqrt(v), math.sqrt(0.5) * squares / v]) / math.sqrt(means.shape[1])
-        kept, weights = few_points(values, self.weights, most, _DIVERGENCE)
+        kept, weights = few_points(values, self.weights, most, _MAX_DIVERGENCE)
         noise = replace(self.noise, rows=self.noise.rows[kept], levels=self.noise.levels[kept])
         processes, kernels = (tuple(each[k] for k in kept) for each in (self.processes, self.kernels))
         return kept, self.changed(processes, kernels=kernels, weights=weights, noise=noise)
@@ -311,7 +309,7 @@ class Posterior:
             # One more column of the pivoted Cholesky factor of the candidates' covariance.
             left = process.posterior().covariance(rows, rows[best : best + 1])[:, 0] - columns @ columns[best]
             pivot = left[best] + noise[best]
-            # A point of which everything is known says nothing about the others.
+            # A point without uncertainty says nothing about the others.
             if pivot > least[best]:
                 columns[:, i] = left / math.sqrt(pivot)
             variance = np.maximum(variance - columns[:, i] ** 2, 0.0)
@@ -326,7 +324,7 @@ class Posterior:
 
     def _sample(self, process: Process, j: int, rows: Array, n: int, rng: np.random.Generator, method: str) -> Array:
         cov = process.posterior(j).covariance(rows)
-        # Where everything is known, what is left is the rounding error of the prior's covariance.
+        # Without uncertainty, only rounding errors of the prior's covariance remain.
         cov[np.diag_indices(len(rows))] += _ROUNDING * process.mean_prior_variance
         deviations = draws(cov, n, random_state=rng, method=method)
         return self.data.center[j] + self.data.scale[j] * (process.mean(rows)[:, j] + deviations)
@@ -338,7 +336,7 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
     Parameters
     ----------
     residuals : array of shape (n,) or (n_points, n)
-        For each component of a mixture.
+        Residuals for each component of a mixture.
     log_weights : array of shape (n_points, n), optional
         Logarithms of the components' weights divided by their standard deviations.
     """
@@ -346,15 +344,15 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
     weights = np.exp(np.zeros_like(z) if log_weights is None else log_weights)
     n, squares = z.shape[1], z**2
     found = Tails()
-    # Smaller variances would be rounding error of the largest residual; without any residual there are no tails.
+    # Smaller variances would be rounding errors of the largest residual; without residuals there are no tails.
     smallest = np.finfo(np.float64).eps ** 2 * float(squares.max(initial=0.0))
     if not smallest > 0:
         return found
     best = float(np.log(_floor((weights * np.exp(-0.5 * squares)).sum(axis=0))).sum()) - 0.5 * n * math.log(2 * math.pi)
     variance = max(float(np.average(squares, weights=weights)), smallest)
-    for df in reversed(_DEGREES):
+    for df in reversed(_TAIL_DEGREES):
         constant = float(gammaln(0.5 * (df + 1)) - gammaln(0.5 * df)) - 0.5 * math.log(df * math.pi)
-        for _ in range(_ITERATIONS):
+        for _ in range(60):
             # EM for the scale of a mixture of Student-t distributions (Liu & Rubin 1995).
             density = weights * (1.0 + squares / (df * variance)) ** (-0.5 * (df + 1))
             share = density / _floor(density.sum(axis=0))
@@ -363,7 +361,7 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
                 break
             variance = max(step, smallest)
         value = n * (constant - 0.5 * math.log(variance)) + float(np.log(_floor(density.sum(axis=0))).sum())
-        # Two parameters more than the normal.
+        # Two more parameters than the normal.
         if value - math.log(n) > best:
             best, found = value - math.log(n), Tails(df, math.sqrt(variance))
     return found

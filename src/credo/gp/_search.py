@@ -1,4 +1,4 @@
-"""Hyperparameters: the search for their maximum, and draws from their posterior."""
+"""Hyperparameters: the maximum of their posterior, and draws from it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,21 @@ from credo.kernels import Kernel
 Array = NDArray[np.float64]
 
 # Rows of the subset on which the starts are tried before the best one is refined on all rows.
-SUBSET = 400
-# Up to this many rows, all starts use all rows, and a single thread.
-FEW = 600
-# Each further subset has this many times the rows of the last, as long as all rows are twice as many.
-_GROWTH = 3
-# Inducing points or neighbours are chosen so many times at most for all rows.
-_ROUNDS = 3
+SUBSET_ROWS = 400
+# Up to this many rows, all starts use all rows, and BLAS uses one thread.
+SMALL_ROWS = 600
+# Each further subset has this many times the rows of the last, as long as there are twice as many rows in all.
+_SUBSET_GROWTH = 3
 
 
-def few_threads(n_rows: int, few: int = FEW) -> AbstractContextManager[None]:
-    """One thread of BLAS for matrices of up to a few rows: more threads would wait for each other."""
-    return one_blas_thread() if n_rows <= few else nullcontext()
+def blas_threads(n_rows: int, single_thread_rows: int = SMALL_ROWS) -> AbstractContextManager[None]:
+    """Limits BLAS to one thread for small matrices, for which threads would wait for each other."""
+    return one_blas_thread() if n_rows <= single_thread_rows else nullcontext()
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel by name, its objective, and the objective of the same kernel with a linear part, if that is one too."""
+    """A kernel by name, its objective, and that of the same kernel with a linear part, if that is a candidate too."""
 
     name: str
     objective: EvidenceObjective
@@ -54,7 +52,7 @@ def search_hyperparameters(
     n_restarts: int,
     max_evaluations: int,
     rng: np.random.Generator,
-    n_subset: int = SUBSET,
+    n_subset: int = SUBSET_ROWS,
 ) -> tuple[EvidenceObjective, Search, str]:
     """The highest maximum of the evidence that the starts lead to, over all candidates.
 
@@ -63,8 +61,7 @@ def search_hyperparameters(
     Parameters
     ----------
     candidates : sequence of Candidate
-        Of several, one is chosen where the starts are tried; then a linear part is added to it if the evidence
-        increases.
+        The best one after trying the starts is kept; then a linear part is added to it if that increases the evidence.
     from_data : bool
         Start from data-driven values; False starts from those of the kernel.
     given : bool
@@ -74,8 +71,8 @@ def search_hyperparameters(
     max_evaluations : int
         Limit on the evaluations of the evidence on all rows.
     n_subset : int
-        Rows of the subset on which the starts are tried, where all rows are at least one and a half times as many;
-        a representation that is cheaper than a dense matrix has more.
+        Rows of the subset on which the starts are tried, if there are at least one and a half times as many rows. A
+        representation that is cheaper than a dense matrix uses more.
     """
     objectives = [each.objective for each in candidates]
     starts = [
@@ -89,12 +86,12 @@ def search_hyperparameters(
     if from_data and given:
         starts[0].append(objectives[0].tree.flatten())
     n_rows, n_subset = objectives[0].n_rows, n_subset * objectives[0].rows.pilot_scale
-    # Where all starts use all rows, evaluations are cheap, so that all digits can be had.
+    # If all starts use all rows, evaluations are cheap enough for a tight tolerance.
     small = n_rows <= 1.5 * n_subset
     tolerance = objectives[0].tolerance if small else 1e-7
     order, sizes = (np.arange(n_rows), []) if small else (objectives[0].rows.search_order(rng), [n_subset])
-    while sizes and 2 * _GROWTH * sizes[-1] <= n_rows:
-        sizes.append(_GROWTH * sizes[-1])
+    while sizes and 2 * _SUBSET_GROWTH * sizes[-1] <= n_rows:
+        sizes.append(_SUBSET_GROWTH * sizes[-1])
 
     def few(objective: EvidenceObjective) -> EvidenceObjective:
         return objective if small else objective.subset(np.sort(order[: sizes[0]]))
@@ -110,7 +107,7 @@ def search_hyperparameters(
         center = chosen.with_linear.hyperprior.center
         begin = np.insert(ends[0].vector, place, center[place])
         (extended,) = try_starts([(few(chosen.with_linear).started, [begin])], tolerance, max_evaluations)
-        # Laplace's approximation with unit curvature of the parameter more, or BIC where it has no prior.
+        # Laplace's approximation with unit curvature for the additional parameter, or BIC if it has no prior.
         factor = 2 * math.pi if objective.hyperpriors else 1.0 / few(objective).n_rows
         gain = extended[0].value - ends[0].value + 0.5 * math.log(factor)
         behind[f"{chosen.name} + linear"] = -gain
@@ -124,8 +121,8 @@ def search_hyperparameters(
         tolerance=tolerance,
         max_evaluations=max_evaluations,
         ends=ends,
-        # Inducing points and neighbours are chosen anew where the last search ended.
-        rounds=1 if objective.rows.evidence_method == "exact" else _ROUNDS,
+        # Inducing points and neighbours are chosen again where the last search ended, up to three times.
+        rounds=1 if objective.rows.evidence_method == "exact" else 3,
     )
     return objective, found, _described(behind)
 
@@ -139,7 +136,7 @@ def _described(behind: Mapping[str, float]) -> str:
 
 
 def result(found: Search) -> Result:
-    """How a search ended, with advice where it didn't converge."""
+    """How a search ended, with advice if it didn't converge."""
     best = found.best
     if not math.isfinite(best.value):
         message = "not converged: the covariance matrix couldn't be factored at any starting point; try another kernel"
@@ -162,14 +159,15 @@ def result(found: Search) -> Result:
     return Result(best.converged, best.n_evaluations, message)
 
 
-# Predictions average over this many draws at most, and over fewer where their factors would take more bytes than this.
-_MOST, _FEWEST, _BYTES = 64, 16, 4e8
+# Predictions average over at most this many draws; fewer, but at least the second number, if their factors would take
+# more memory.
+_MAX_DRAWS, _MIN_DRAWS, _MAX_FACTOR_BYTES = 64, 16, 4e8
 
 
 def sample_hyperparameters(
     objective: Any, mode: Array, *, variance_factor: float, n_draws: int, rng: np.random.Generator
 ) -> tuple[Draws, Array, Array]:
-    """Draws by NUTS from starts around the mode: in natural units, as the vectors that predictions use, and their mean.
+    """Draws by NUTS from around the mode: in natural units, thinned for predictions, and their mean.
 
     Parameters
     ----------
@@ -188,10 +186,10 @@ def sample_hyperparameters(
         n_jobs=n_threads(),
         random_state=rng,
     )
-    kept = int(np.clip(_BYTES / (8 * len(objective.observations.Y) ** 2), _FEWEST, _MOST))
+    kept = int(np.clip(_MAX_FACTOR_BYTES / (8 * len(objective.observations.Y) ** 2), _MIN_DRAWS, _MAX_DRAWS))
     flat = draws.values.reshape(-1, draws.values.shape[2])
     natural = np.array([_natural(objective, vector, variance_factor) for vector in flat]).reshape(draws.values.shape)
-    # R-hat and effective sizes depend on ranks, which a change of units doesn't change.
+    # R-hat and effective sample sizes depend only on ranks, so a change of units keeps them.
     return replace(draws, values=natural), draws.thinned(kept), flat.mean(axis=0)
 
 

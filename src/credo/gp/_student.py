@@ -8,10 +8,10 @@ So q(f) is the exact posterior for these variances, and the bound
 
     F = ln p(y | noise r) + Σ [h(e) + e/2r + ½ ln 2πr]
 
-with h the log density of the noise at a squared deviation. ln p isn't concave in f, so that the sites of EP and of
-Gaussian variational inference can have negative precisions and their iterations diverge. Here every r is positive, each
-update increases F, and the flat mean and weights are those of a process with known noise. The price is a slightly lower
-bound, by Jensen's inequality for h: E h((y − f)²) ≥ h(E(y − f)²), of second order in var f/scale².
+with h the log density of the noise at a squared deviation. ln p isn't concave in f, so the sites of EP and of
+Gaussian variational inference can have negative precisions, and their iterations diverge. Here every r is positive,
+each update increases F, and the flat mean and weights are those of a process with known noise. The price is a slightly
+lower bound, by Jensen's inequality for h: E h((y − f)²) ≥ h(E(y − f)²), of second order in var f/scale².
 
 At the maximum over e only h depends on scale and df, and only ln p on the kernel.
 """
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.fields import each
-from credo.core.inference.site_updates import Mixing
+from credo.core.inference.site_updates import AndersonAcceleration
 from credo.core.params import Parameter, ParameterTree
 from credo.distributions.student_t import t_variance
 from credo.gp._noise import Found, Noise
@@ -40,15 +40,14 @@ from credo.likelihoods import StudentT as StudentTLikelihood
 
 Array = NDArray[np.float64]
 
-# Degrees of freedom above this, so that the noise has a variance.
+# Degrees of freedom are above this, so that the noise has a variance.
 MIN_DF = 2.0
 # A typical excess of the degrees of freedom over that, and the standard deviation of its logarithm.
 _FIRST_EXCESS, _EXCESS_WIDTH = 6.0, 1.5
-_MAX_STEPS = 100
-# Largest relative change of a site's variance, at convergence; the bound's error is of second order.
+# The largest relative change of a site's variance at convergence; the bound's error is of second order.
 _TOLERANCE = 1e-5
-# The largest expected square, in units of df·scale²: rows that weigh less than one observation don't limit it.
-_LARGEST = 1e16
+# The largest expected square, in units of df·scale²; for rows that weigh less than one observation it may diverge.
+_MAX_SQUARE = 1e16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,22 +92,22 @@ class StudentObjective(EvidenceObjective):
 
     def _maximum(self, kernel: Kernel, likelihood: StudentTLikelihood) -> _Bound:
         """The maximum of the bound over the expected squares, by fixed-point iterations with Anderson mixing."""
-        n, mixing = self.n_rows, Mixing(1.0)
+        n, mixing = self.n_rows, AndersonAcceleration(1.0)
         here = self._bound(
             kernel, likelihood, np.full(n, likelihood.scale**2) if not self.last else self.last["squares"]
         )
         floor = likelihood.df * likelihood.scale**2
-        for _ in range(_MAX_STEPS):
-            target = np.minimum(here.process.expected_squares(), _LARGEST * floor)
+        for _ in range(100):
+            target = np.minimum(here.process.expected_squares(), _MAX_SQUARE * floor)
             logs = np.log(here.squares + floor)
             step = np.log(target + floor) - logs
             if np.abs(step).max() <= _TOLERANCE:
                 break
             mixed = np.exp(np.clip(mixing.step(logs, step), logs - 3.0, logs + 3.0)) - floor
-            ahead = self._bound(kernel, likelihood, np.clip(mixed, 0.0, _LARGEST * floor))
+            ahead = self._bound(kernel, likelihood, np.clip(mixed, 0.0, _MAX_SQUARE * floor))
             if ahead.value < here.value:
                 # The plain iteration never decreases the bound.
-                mixing.forget()
+                mixing.restart()
                 ahead = self._bound(kernel, likelihood, target)
             here = ahead
         if self.last is not None:
@@ -146,7 +145,7 @@ class FittedStudentT(FittedNoise):
         return list(zip(weights, variances, strict=True))
 
     def left_out_components(self, process: Process, k: int) -> list[tuple[float, Any]]:
-        """The noise of a left-out target isn't that of its site."""
+        """A left-out target has Student-t noise, not that of its site."""
         return self.components(process.observations.X, k)
 
     def entries(self, data: TrainingData) -> list[tuple[str, float]]:
@@ -175,7 +174,7 @@ class StudentT(Noise):
         return median_and_spread(Y, weight)
 
     def objective(self, data: TrainingData, kernel: Kernel, noise_kernel: Kernel, fixed: bool) -> StudentObjective:
-        """Rows of equal inputs have sites of their own."""
+        """The bound; rows of equal inputs have their own sites."""
         return StudentObjective(kernel=kernel, observations=data.observations(kernel, merged=False))
 
     def evidence_base(self, base: str) -> str:

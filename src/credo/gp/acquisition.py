@@ -1,4 +1,4 @@
-"""Where to measure next on the way to a minimum: expected improvement, its logarithm and its slope.
+"""Where to measure next to find a minimum: expected improvement, its logarithm and its gradient.
 
     EI(x) = E max(best − f(x), 0) = s h(z),    h(z) = φ(z) + zΦ(z),    z = (best − m(x))/s(x)
 
@@ -28,12 +28,10 @@ Array = NDArray[np.float64]
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 # Below the first, h is a difference of nearly equal numbers; below the second, its series has all digits.
 _TAIL, _FAR_TAIL = -1.0, -30.0
-# Above this z, h(z) = z to the last digit.
-_CERTAIN = 40.0
 # h(z)/φ(z) = Σ (−1)^k (2k + 1)!!/z^(2k+2), by parts; the coefficients in powers of 1/z² after the first 1/z².
 _SERIES = (1.0, -3.0, 15.0, -105.0, 945.0, -10395.0, 135135.0, -2027025.0)
-# Width of the central difference where a model has no gradient.
-_STEP = 1e-5
+# Half width of the central difference, for models without a gradient.
+_DIFFERENCE_STEP = 1e-5
 
 
 def expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None) -> Array:
@@ -46,7 +44,7 @@ def expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None)
     X : array of shape (n_samples, n_features)
     best : float, optional
         The value to improve on. By default the smallest posterior mean at the training rows, which equals the smallest
-        observation where there is no noise.
+        observation if there is no noise.
 
     Examples
     --------
@@ -64,7 +62,7 @@ def expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None)
 def log_expected_improvement(model: Any, X: ArrayLike, *, best: float | None = None) -> Array:
     """ln EI at each row of X, finite where EI itself underflows to zero; see `expected_improvement`.
 
-    It is −∞ only where f is known for certain and no better than `best`.
+    It is −∞ only if f is known for certain and no better than `best`.
 
     Examples
     --------
@@ -101,10 +99,11 @@ def _log_improvement(dist: Distribution, best: float) -> Array:
 
 
 def _log_ei(gap: Array, s: Array) -> Array:
-    """ln EI for a mean that lies by a gap below the best."""
+    """ln EI for means that are a gap below the best."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z = gap / s
-        certain = (s == 0) | (z > _CERTAIN)
+        # For larger z, h(z) = z to the last digit.
+        certain = (s == 0) | (z > 40.0)
         return np.where(certain, np.log(np.maximum(gap, 0.0)), np.log(s) + log_h(np.where(certain, 0.0, z)))
 
 
@@ -182,10 +181,10 @@ class LogImprovement:
         return float(_log_ei(np.array(gap), np.array(s))) + math.log(self.scale), slope
 
     def _by_differences(self, row: Array) -> tuple[float, Array]:
-        steps = _STEP * np.eye(len(row))
+        steps = _DIFFERENCE_STEP * np.eye(len(row))
         values = self.values(np.vstack([row[None], row + steps, row - steps]))
         ahead, behind = np.split(values[1:], 2)
-        return float(values[0]), (ahead - behind) / (2 * _STEP)
+        return float(values[0]), (ahead - behind) / (2 * _DIFFERENCE_STEP)
 
 
 def _has_gradient(model: Any) -> bool:
@@ -204,7 +203,7 @@ class LogSuccess:
     """ln of the chance that a measurement succeeds, by inverse-distance weights of those that did and didn't.
 
     p(x) = Σ_ok wᵢ / Σ_all wᵢ with wᵢ = ‖x − xᵢ‖^(−D−2) (Shepard 1968, with a power above the dimension D, so that the
-    neighbourhood decides): one at a success, zero at a failure. EI·p is the improvement expected where a failure
+    neighbourhood decides): one at a success, zero at a failure. EI·p is the expected improvement if a failure
     brings none.
     """
 
@@ -215,7 +214,7 @@ class LogSuccess:
 
     def values(self, rows: Array) -> Array:
         squares = cdist(rows, self.rows, "sqeuclidean")
-        # Relative to the nearest, so that no weight overflows; a tie at distance zero is what happened there.
+        # Relative to the nearest, so that no weight overflows; at distance zero, the outcome there counts.
         nearest = np.maximum(squares.min(axis=1, keepdims=True), np.finfo(float).tiny)
         weights = (nearest / np.maximum(squares, nearest)) ** (0.5 * self.power)
         with np.errstate(divide="ignore"):
@@ -244,7 +243,7 @@ def ascend(surfaces: Sequence[LogImprovement | LogSuccess], start: Array, *, max
         parts = [surface.slope(row) for surface in surfaces]
         return sum(value for value, _ in parts), 0.5 * np.cos(t) * np.sum([slope for _, slope in parts], axis=0)
 
-    # On a bound the derivative by t is zero, whatever that by x: a start is moved inside.
+    # On a bound the derivative by t is zero, so a start is moved inside.
     inside = np.clip(start, 1e-4, 1 - 1e-4)
     end = maximize(objective, np.arcsin(2 * inside - 1), tolerance=1e-9, max_evaluations=max_evaluations)
     # Rounded, so that a result next to a bound is on it.

@@ -25,13 +25,13 @@ from credo.core.fields import Axes, Inner, Sometimes, Where
 from credo.core.frames import Table
 from credo.core.inference import SoftmaxApproximation, choose
 from credo.core.notices import warn
-from credo.core.parts import refuse_parts
+from credo.core.parts import reject_parts
 from credo.core.seeds import generator
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
 from credo.gp._classes import (
     INFERENCES,
     NO_LATENT,
-    ONE_THREAD,
+    SINGLE_THREAD_ROWS,
     ClassificationObjective,
     ClassPosterior,
     DrawsPosterior,
@@ -43,20 +43,16 @@ from credo.gp._classes import (
 )
 from credo.gp._gaussian_process import GaussianProcess, KernelName
 from credo.gp._observations import TrainingData
-from credo.gp._search import few_threads
+from credo.gp._search import blas_threads
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli as Labels
 
 Array = NDArray[np.float64]
 
 _EVIDENCE_METHODS = {"ep": "ep", "laplace": "laplace", "vi": "elbo"}
-# An evaluation takes several factorisations: starts are tried on half of the rows, within these limits.
-_LEAST, _MOST = 200, 400
-# Draws of hyperparameters that predictions average over.
-_KERNELS = 48
-# Up to so many rows and hyperparameters, these are integrated over so many points. Their curvature takes two
-# evaluations for each, and few points say little about many.
-_INTEGRATED_ROWS, _INTEGRATED_ENTRIES, _POINTS = 1000, 32, 16
+# Up to this many rows and hyperparameters, the latter are integrated over this many points. Their curvature takes two
+# evaluations for each, and few points say little about many hyperparameters.
+_MAX_INTEGRATED_ROWS, _MAX_INTEGRATED_PARAMETERS, _N_POINTS = 1000, 32, 16
 
 
 def _are_binary(members: list[Any]) -> bool:
@@ -85,7 +81,7 @@ class GPClassifier(Classifier, GaussianProcess):
         approximation of the posterior; with more than 1000 rows or 32 parameters, MCMC or a softmax likelihood it
         is the same as "optimize". "sample" needs MCMC.
     hyperpriors : bool, default True
-        Weak priors, which keep variances and length scales finite where the classes are separable. False also
+        Weak priors, which keep variances and length scales finite if the classes are separable. False also
         makes "integrate" the same as "optimize".
     method : {"auto", "exact", "state_space", "inducing"}, default "auto"
         How covariances are represented, as in `GPRegressor`. With "inducing", rows are independent given the function
@@ -109,7 +105,7 @@ class GPClassifier(Classifier, GaussianProcess):
     kernel_ : the fitted kernel
     log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X), and its approximation: "laplace", "ep" or
         "elbo"; absent for "mcmc", whose estimate by annealing is in `result_.message`
-    evidence_base_ : what the evidence conditions on; evidences of one base compare
+    evidence_base_ : what the evidence conditions on; evidences with the same base are comparable
     relevance_ : standard deviation divided by length scale, for each column
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
     thetas_, theta_weights_ : the vectors that predictions average over, and their weights
@@ -181,13 +177,13 @@ class GPClassifier(Classifier, GaussianProcess):
         y : array of shape (n_samples,)
             Class labels.
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
+            A weight of k is equivalent to k copies of the row.
         column_groups : sequence of n_features labels, optional
             Columns with the same label share a length scale, as in `GPRegressor`.
         """
         self._check_arguments()
-        refuse_parts(self, X, y)
-        self._forget()
+        reject_parts(self, X, y)
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         self._keep_groups(column_groups)
         self.members_ = None
@@ -203,8 +199,9 @@ class GPClassifier(Classifier, GaussianProcess):
         weight = np.ones(len(codes)) if weight is None else weight
         data = TrainingData.of(rows, codes.astype(np.float64), weight)
         rng = generator(self.random_state)
-        with few_threads(len(data.X), ONE_THREAD):
-            n_subset = min(_MOST, max(_LEAST, len(data.X) // 2))
+        with blas_threads(len(data.X), SINGLE_THREAD_ROWS):
+            # An evaluation takes several factorisations, so starts are tried on half of the rows, within limits.
+            n_subset = min(400, max(200, len(data.X) // 2))
             objective, data, curvature = self._learn(data, rng, n_subset=n_subset, from_data=True)
             self.kernel_ = objective.kernel_at(self.theta_)
             self.thetas_, self.theta_weights_ = self.theta_[None], np.ones(1)
@@ -236,7 +233,7 @@ class GPClassifier(Classifier, GaussianProcess):
     def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution: ...
 
     def predict_dist(self, X: ArrayLike, *, latent: bool = False) -> Distribution:
-        """The predictive distribution of each row's label: Bernoulli where the labels are 0 and 1, else Categorical.
+        """The predictive distribution of each row's label: Bernoulli if the labels are 0 and 1, otherwise Categorical.
 
         Parameters
         ----------
@@ -254,7 +251,7 @@ class GPClassifier(Classifier, GaussianProcess):
 
     def _need_rows(self, what: str) -> None:
         if self.members_ is not None:
-            raise ValueError("the models of one class against the rest have no common evidence: use those in members_")
+            raise ValueError("one-vs-rest models have no common evidence: use the models in members_")
 
     @property
     def relevance_(self) -> Array:
@@ -264,7 +261,7 @@ class GPClassifier(Classifier, GaussianProcess):
         return super().relevance_
 
     def _words(self) -> str:
-        # The kernels of one class against the rest are of one form.
+        # All one-vs-rest members have kernels of the same form.
         return super()._words() if self.members_ is None else self.members_[0]._words()
 
     def summary(self, *, level: float = 0.95) -> Table:
@@ -329,7 +326,7 @@ class GPClassifier(Classifier, GaussianProcess):
     ) -> ClassPosterior:
         """The posterior of the latent functions at the maximum, or averaged over weighted points around it."""
         found, several = objective.approximation(self.kernel_), len(self.classes_) > 2
-        # How the inference ended is added to how the search ended.
+        # The message of the search continues with that of the inference.
         if several and self.inference != "laplace":
             self._add_to_message("the classes are joined by Laplace's approximation")
         if found.message not in self.result_.message.split("; "):
@@ -339,11 +336,11 @@ class GPClassifier(Classifier, GaussianProcess):
             warn(found.message, ConvergenceWarning, stacklevel=3)
         value, learned = found.log_evidence, MAXIMISED if self.theta_names_ and self.hyperparameters != "fixed" else ""
         kernels, approximations = [self.kernel_], {self.theta_.tobytes(): found}
-        few = len(data.X) <= _INTEGRATED_ROWS and len(self.theta_) <= _INTEGRATED_ENTRIES
+        few = len(data.X) <= _MAX_INTEGRATED_ROWS and len(self.theta_) <= _MAX_INTEGRATED_PARAMETERS
         asked = self.hyperparameters == "integrate" and self.theta_names_ and self.hyperpriors
         if asked and few and not several and data.points is None:
             objective = replace(objective, last={}, found=approximations)
-            value, learned = self._integrated(objective, curvature, _POINTS).log_value, INTEGRATED
+            value, learned = self._integrated(objective, curvature, _N_POINTS).log_value, INTEGRATED
             kernels = list(map(objective.kernel_at, self.thetas_))
             self._add_to_message(f"predictions average over {len(kernels)} sets of hyperparameters")
         method = "laplace" if several else _EVIDENCE_METHODS[self.inference]
@@ -364,7 +361,7 @@ class GPClassifier(Classifier, GaussianProcess):
         kernels: tuple[Kernel, ...] = (self.kernel_,)
         if self.hyperparameters == "sample":
             thetas, draws = sample_jointly(objective, self.theta_, n_draws=n_draws, rng=rng)
-            kept = np.unique(np.linspace(0, len(thetas) - 1, min(_KERNELS, len(thetas))).round().astype(int))
+            kept = np.unique(np.linspace(0, len(thetas) - 1, min(48, len(thetas))).round().astype(int))
             self.thetas_, self.theta_weights_ = thetas, np.full(len(thetas), 1 / len(thetas))
             self.theta_ = thetas.mean(axis=0)
             self.kernel_ = objective.kernel_at(self.theta_)

@@ -24,12 +24,12 @@ Array = NDArray[np.float64]
 
 # Hyperparameters are fitted at every step up to this many points, and afterwards whenever the number of points has
 # grown by this factor since the last fit.
-_FEW, _GROWTH = 10, 1.2
+_REFIT_POINTS, _REFIT_GROWTH = 10, 1.2
 # Candidates over the whole box (a power of two, in which Sobol points are balanced) and around each of the best points
 # so far, and how many of either kind start a local search.
-_WIDE, _NEAR, _CENTERS, _STARTS = 1024, 64, 3, 2
-# Points of the unit cube closer than the first are the same point; closer than the second, not worth measuring both.
-_SAME, _CLOSE = 1e-9, 1e-3
+_N_WIDE, _N_NEAR, _N_CENTERS, _N_STARTS = 1024, 64, 3, 2
+# Points of the unit cube closer than the first are the same; of those closer than the second, only one is measured.
+_SAME_DISTANCE, _MIN_DISTANCE = 1e-9, 1e-3
 _SCALES = ("log", "integer")
 
 
@@ -50,7 +50,7 @@ class Best:
 
 @dataclass(frozen=True)
 class History:
-    """All measurements in order: points `X`, values `y` (NaN where one failed), and the smallest value so far."""
+    """All measurements in order: points `X`, values `y` (NaN if one failed), and the smallest value so far."""
 
     X: Array
     y: Array
@@ -125,7 +125,7 @@ class Box:
         return np.clip(rows, self.low, self.high)
 
     def title(self) -> str:
-        """The dimensions in words."""
+        """The dimensions with their bounds, for messages."""
         return ", ".join(
             f"{_title(self.names, d)} in [{self.low[d]:.6g}, {self.high[d]:.6g}]" for d in range(self.n_dims)
         )
@@ -166,8 +166,8 @@ class Minimizer:
 
     The first points are a scrambled Sobol design. Each further point maximises the log expected improvement on the
     smallest posterior mean so far. Points from `ask` whose values aren't known yet count as measured, with the values
-    that the model predicts for them (the kriging believer of Ginsbourger et al. 2010). So several points at once, or
-    several workers, spread over the box.
+    that the model predicts for them (the kriging believer of Ginsbourger et al. 2010). So several points asked for at
+    once spread over the box.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ class Minimizer:
         A third entry "log" searches that dimension by its logarithm; "integer" searches whole numbers.
     model : GPRegressor, optional
         Fitted to points of the unit cube: length scales are in fractions of the box. By default a Matérn-5/2 kernel
-        with one length scale for each dimension, and learned noise. Where the function has no noise,
-        use ``GPRegressor("matern52", noise=0.0)``.
+        with one length scale for each dimension, and learned noise. For a function without
+        noise, use ``GPRegressor("matern52", noise=0.0)``.
     n_initial : "auto" or int, default "auto"
         Number of points to measure before the model chooses. "auto" is twice the number of dimensions plus two.
     random_state : int, Generator or None, default None
@@ -233,7 +233,7 @@ class Minimizer:
         for _ in range(positive_integer("n", n)):
             n_good = int(np.isfinite(self._y).sum())
             first = n_good < 2 or n_good + len(self._pending) < self._n_initial
-            # On many small matrices, threads of the BLAS would only wait for each other.
+            # For many small matrices, BLAS threads would only wait for each other.
             with one_blas_thread():
                 row = self._design_row() if first else self._best_row()
             chosen.append(row)
@@ -251,22 +251,22 @@ class Minimizer:
         self._X = np.vstack([self._X, rows])
         self._y = np.append(self._y, np.where(np.isfinite(values), values, np.nan))
         for row in self._box.unit(rows):
-            waiting = _apart(self._pending, row, _SAME)
-            # A point that was asked for twice stays pending until it was measured twice.
+            waiting = _apart(self._pending, row, _SAME_DISTANCE)
+            # A point that was asked for twice stays pending until it is measured twice.
             self._pending = np.delete(self._pending, np.flatnonzero(~waiting)[:1], axis=0)
         return self
 
     def minimize(self, f: Callable[[Array], float], n_evaluations: int) -> Best:
-        """Ask, evaluate f at the point (an array of n_dims numbers), tell, n_evaluations times; `best_` at the end.
+        """Ask, evaluate f at the point (an array of n_dims numbers) and tell, n_evaluations times; returns `best_`.
 
-        Where f can fail, let it return NaN; an exception ends the search, which can be continued afterwards.
+        If f can fail, let it return NaN; an exception ends the search, which can be continued afterwards.
         """
         for _ in range(positive_integer("n_evaluations", n_evaluations)):
             x = self.ask()
             try:
                 value = float(f(x[0]))
             except BaseException:
-                self._pending = self._pending[_apart(self._pending, self._box.unit(x)[0], _SAME)]
+                self._pending = self._pending[_apart(self._pending, self._box.unit(x)[0], _SAME_DISTANCE)]
                 raise
             self.tell(x, [value])
         return self.best_
@@ -296,15 +296,15 @@ class Minimizer:
         return Best(self._X[index].copy(), float(self._y[index]), index, float(dist.mean[i]), float(dist.std[i]))
 
     def _learn(self, model: GPRegressor | None, U: Array, y: Array) -> GPRegressor:
-        """A fit of the hyperparameters while points are few or many are new, otherwise an update at the old ones."""
-        if model is not None and len(y) > _FEW and len(y) < _GROWTH * self._n_learned:
+        """Fit the hyperparameters if there are few points or many new ones; otherwise update at the old ones."""
+        if model is not None and len(y) > _REFIT_POINTS and len(y) < _REFIT_GROWTH * self._n_learned:
             try:
                 return deepcopy(model).update(U[self._n_known :], y[self._n_known :])
             except ValueError:
                 # New points repeat old ones of a function without noise, or the noise varies from row to row.
                 pass
         self._n_learned = len(y)
-        # No restarts: new points lead to another fit soon. The surface that is maximized needs a single process.
+        # No restarts, because new points soon lead to another fit; the acquisition surface needs a single process.
         default = GPRegressor(Matern52(np.ones(U.shape[1])), hyperparameters="optimize", tails="normal", n_restarts=0)
         model = clone(default if self.model is None else self.model)
         if model.random_state is None:
@@ -313,7 +313,7 @@ class Minimizer:
 
     def _design_row(self) -> Array:
         if not self._drawn:
-            # In powers of two, in which a Sobol sequence is balanced: 8 points, then as many again as there were.
+            # A Sobol sequence is balanced in powers of two: 8 points first, then the number doubles.
             m = max(int(self._design.num_generated), 8)
             self._drawn = list(self._design.random(1 << (m - 1).bit_length()))
         return self._box.snapped(self._drawn.pop(0))
@@ -327,14 +327,14 @@ class Minimizer:
             surfaces.append(LogSuccess(U[good], U[~good]))
         candidates = self._box.snapped(self._candidates(model))
         values = np.sum([surface.values(candidates) for surface in surfaces], axis=0)
-        groups = np.split(np.arange(len(candidates)), [_WIDE])
-        starts = np.concatenate([group[np.argsort(-values[group], kind="stable")[:_STARTS]] for group in groups])
+        groups = np.split(np.arange(len(candidates)), [_N_WIDE])
+        starts = np.concatenate([group[np.argsort(-values[group], kind="stable")[:_N_STARTS]] for group in groups])
         ends = self._box.snapped(np.array([ascend(surfaces, candidates[i]) for i in starts]))
         candidates = np.vstack([ends, candidates])
         values = np.append(np.sum([surface.values(ends) for surface in surfaces], axis=0), values)
         ranked = candidates[np.argsort(-values, kind="stable")]
         taken = np.vstack([self._pending, U[~good]])
-        return next((row for row in ranked if _apart(taken, row, _CLOSE).all()), ranked[0])
+        return next((row for row in ranked if _apart(taken, row, _MIN_DISTANCE).all()), ranked[0])
 
     def _believing(self) -> GPRegressor:
         """The model given its own predictions as the values of the pending points."""
@@ -353,9 +353,9 @@ class Minimizer:
     def _candidates(self, model: GPRegressor) -> Array:
         """Points over the whole cube, and at random distances around the best so far."""
         n_dims = self._box.n_dims
-        wide = Sobol(n_dims, scramble=True, seed=self._rng).random(_WIDE)
+        wide = Sobol(n_dims, scramble=True, seed=self._rng).random(_N_WIDE)
         means = model.predict(model.X_train_)
-        centers = np.repeat(model.X_train_[np.argsort(means, kind="stable")[:_CENTERS]], _NEAR, axis=0)
+        centers = np.repeat(model.X_train_[np.argsort(means, kind="stable")[:_N_CENTERS]], _N_NEAR, axis=0)
         width = 10.0 ** self._rng.uniform(-3.5, -0.5, size=(len(centers), 1))
         return np.vstack([wide, np.clip(centers + width * self._rng.normal(size=centers.shape), 0.0, 1.0)])
 

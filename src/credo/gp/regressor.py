@@ -42,22 +42,23 @@ from credo.distributions import Distribution, MultivariateNormal
 from credo.gp._counts import Poisson
 from credo.gp._gaussian_process import GaussianProcess, KernelName, is_scalable
 from credo.gp._heteroscedastic import Heteroscedastic
-from credo.gp._noise import BOUND_SUBSET, Found, Gaussian, Noise
+from credo.gp._noise import BOUND_SUBSET_ROWS, Found, Gaussian, Noise
 from credo.gp._observations import Process, TrainingData, targets
 from credo.gp._parts import row_sample, row_sums
 from credo.gp._posterior import Posterior, Tails
-from credo.gp._search import FEW, SUBSET, drawn_summary, few_threads, sample_hyperparameters
+from credo.gp._search import SMALL_ROWS, SUBSET_ROWS, blas_threads, drawn_summary, sample_hyperparameters
 from credo.gp._student import FittedStudentT, StudentT
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
 _MEANS = ("zero", "constant", "linear")
-# The short names of kinds of noise.
+# Short names of noises.
 _NOISES: dict[str, type[Noise]] = {kind.name: kind for kind in (Gaussian, Heteroscedastic, StudentT, Poisson)}
-# Up to so many rows, hyperparameters are integrated over so many points, of which predictions use at most so many. The
-# more rows, the narrower their posterior, and the more a point costs. With the fewest rows it is skewed.
-_POINTS = ((100, 32, 32), (300, 32, 6), (700, 16, 4), (1500, 8, 3))
+# (rows, points, most): up to this many rows, hyperparameters are integrated over this many points, and predictions
+# average over at most `most` of them. With more rows, the posterior is narrower and a point costs more; with the
+# fewest, it is skewed.
+_INTEGRATION_POINTS = ((100, 32, 32), (300, 32, 6), (700, 16, 4), (1500, 8, 3))
 
 
 class GPRegressor(Regressor, GaussianProcess):
@@ -91,7 +92,7 @@ class GPRegressor(Regressor, GaussianProcess):
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
         "optimize" maximises the evidence. "integrate" averages the evidence over up to 32 points around the maximum, by
         importance sampling from the Laplace approximation of the posterior, and predictions over the few of them that
-        give nearly the same average. With more than 1500 rows, where the posterior is narrow, and with a bound
+        give nearly the same average. With more than 1500 rows, when the posterior is narrow, and with a lower bound
         ("elbo", below), it is the same as "optimize".
         "sample" draws from the posterior by NUTS and averages predictions over the draws (needs the extra ``mcmc``).
         Functions drawn by `paths`, and `suggest`, use the maximum only.
@@ -111,24 +112,25 @@ class GPRegressor(Regressor, GaussianProcess):
         Largest number of inducing points. By default between 500 and 1500, fewer for more rows.
     n_restarts : int, default 6
         Number of additional random starting points. They are tried on a subset of at most 600 rows; with
-        heteroscedastic noise, for the kernel under constant noise, where that search starts.
+        heteroscedastic noise, only in the search for a kernel with constant noise, whose result is a starting point.
     max_evaluations : int, default 200
-        Limit on the evaluations of the log evidence on all rows. Where it is reached, `result_.converged` is False.
+        Limit on the evaluations of the log evidence on all rows. If it is reached, `result_.converged` is False.
     n_draws : int, default 500
         Draws of each of the four chains of ``hyperparameters="sample"``.
     random_state : int, Generator or None, default None
 
     Attributes
     ----------
-    kernel_ : the fitted kernel, in the units of X and y (of standardised targets, where y has several columns)
-    noise_variance_ : variance of an observation, the average where it varies (of a count: its mean)
-    additional_noise_variance_ : learned variance beside a known one, with ``gp.Gaussian(known, additional=True)`` (for
+    kernel_ : the fitted kernel, in the units of X and y (of standardised targets, if y has several columns)
+    noise_variance_ : variance of an observation, the average if it varies (for counts, their mean)
+    additional_noise_variance_ : learned variance on top of a known one, with ``gp.Gaussian(known, additional=True)``
+    (for
         each column of y, if there are several)
     noise_df_ : degrees of freedom of the noise, infinite unless it is Student-t
-    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" where it is
+    log_evidence_, evidence_method_ : log marginal likelihood ln p(y | X) and "exact", or "laplace" if it is
         integrated over the hyperparameters, or a lower bound and "elbo" for heteroscedastic or Student-t noise,
         counts and inducing points; not available for sampled hyperparameters
-    evidence_base_ : what the evidence conditions on; evidences of one base compare
+    evidence_base_ : what the evidence conditions on; evidences with the same base are comparable
     relevance_ : standard deviation divided by length scale, for each column
     relevance_trace_ : the same at each step of the search
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
@@ -141,11 +143,11 @@ class GPRegressor(Regressor, GaussianProcess):
     Notes
     -----
     Several columns of y share the kernel, the noise and the Cholesky factor, each column in units of its own standard
-    deviation (of a common one, where the noise is known). Predictions then have one column, or a list with one
+    deviation (a common one, if the noise is known). Predictions then have one column, or a list with one
     distribution, for each column of y. NaN marks missing entries of y, which are ignored.
     With ``noise="poisson"``, f is the log rate of counts in a single column, y isn't standardised, and the posterior is
-    variational. `predict` is the expected count; ``predict_dist(latent=True)`` and `sample` are about the rate, which
-    is in the same units. Counts that vary more than Poisson counts of a smooth rate need a kernel with `White`.
+    variational. `predict` is the expected count; ``predict_dist(latent=True)`` and `sample` give the rate. Counts that
+    vary more than Poisson counts of a smooth rate need a kernel with `White`.
 
     Examples
     --------
@@ -156,7 +158,7 @@ class GPRegressor(Regressor, GaussianProcess):
     >>> model.predict([[1.5], [4.5]]).round(2)
     array([ 1.  , -0.98])
 
-    Measurements with error bars that don't explain all of the scatter, which has a standard deviation of 0.3 more:
+    Measurements with error bars, and additional noise with a standard deviation of 0.3:
 
     >>> from credo.gp import Gaussian
     >>> from credo.kernels import Matern32
@@ -231,13 +233,13 @@ class GPRegressor(Regressor, GaussianProcess):
         y : array of shape (n_samples,) or (n_samples, n_targets)
             NaN marks a missing entry.
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
+            A weight of k is equivalent to k copies of the row.
         column_groups : sequence of n_features labels, optional
             Columns with the same label, such as the 0/1 columns of one categorical variable, share a length scale. For
             the default kernel and kernels given by name; a kernel object has `groups` of its own.
         """
         self._check_arguments()
-        self._forget()
+        self._reset()
         parts = n_rows = None
         if in_parts(X, y):
             parts = parts_of(X, y, sample_weight)
@@ -249,8 +251,8 @@ class GPRegressor(Regressor, GaussianProcess):
         data = self._training_data(X, y, sample_weight)
         self._keep_groups(column_groups)
         rng = generator(self.random_state)
-        n_subset = BOUND_SUBSET if self._noise().is_variational and len(data.X) > FEW else SUBSET
-        with few_threads(len(data.X)):
+        n_subset = BOUND_SUBSET_ROWS if self._noise().is_variational and len(data.X) > SMALL_ROWS else SUBSET_ROWS
+        with blas_threads(len(data.X)):
             objective, data, curvature = self._learn(
                 data, rng, n_subset=n_subset, from_data=self.standardize, n_rows=n_rows
             )
@@ -259,7 +261,7 @@ class GPRegressor(Regressor, GaussianProcess):
             if self.hyperparameters == "sample" and self.theta_names_:
                 self._sample_hyperparameters(objective, data, rng)
             elif self._is_integrated() and n_points > 1 and n_rows is None:
-                skewed = n_points == _POINTS[0][1]
+                skewed = n_points == _INTEGRATION_POINTS[0][1]
                 integrated = self._integrated(objective, curvature, n_points, skewed=skewed).log_value
             self._condition(objective, data, integrated)
         if parts is not None and n_rows is not None:
@@ -316,16 +318,16 @@ class GPRegressor(Regressor, GaussianProcess):
     def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any: ...
 
     def predict_dist(self, X: ArrayLike, *, latent: bool = False, joint: bool = False) -> Any:
-        """The predictive distribution of new observations; a list of them where y has several columns.
+        """The predictive distribution of new observations; a list of them if y has several columns.
 
         Parameters
         ----------
         X : array or frame
         latent : bool, default False
-            True leaves the noise out: the distribution of f itself, and for counts of the rate.
+            True leaves the noise out: the distribution of f itself, or of the rate for counts.
         joint : bool, default False
-            True gives one `MultivariateNormal` over all rows, with their covariances. Where hyperparameters were
-            sampled, the noise varies or y is a count, it is the normal distribution of the same mean and covariance.
+            True gives one `MultivariateNormal` over all rows, with their covariances. If hyperparameters were
+            sampled, the noise varies or y is a count, it is the normal distribution with the same mean and covariance.
         """
         rows, posterior = self._predict_rows(X), self.posterior_
         if not joint:
@@ -375,8 +377,8 @@ class GPRegressor(Regressor, GaussianProcess):
     def loo(self) -> Any:
         """The prediction of each training target from all the others, in closed form (Rasmussen & Williams 5.10–5.12).
 
-        The hyperparameters are those of all rows, and with Student-t noise or counts also the sites of the others. Of
-        a row of weight k, or repeated k times, one observation is left out; one of weight below 1 as a whole.
+        The hyperparameters are those of all rows; so are the sites of the others, with Student-t noise or counts. If a
+        row has weight k or is repeated k times, one observation is left out; a row of weight below 1 is left out whole.
         Several columns of y give a list.
         """
         check_is_fitted(self)
@@ -384,14 +386,14 @@ class GPRegressor(Regressor, GaussianProcess):
         return self._outputs(self.posterior_.left_out())
 
     def _left_out(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Distribution:
-        """As linear models have it; X, y and weight must be those of the fit."""
+        """The interface that linear models have; X, y and weight must be those of the fit."""
         return self.loo()
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add rows at the same hyperparameters, by extending the Cholesky factor.
 
         Equivalent to a fit on all rows with ``hyperparameters="fixed"``, in O(n²) for each new row. A linear mean is
-        fitted again, and with Student-t noise or counts the site of every row. Where the hyperparameters are
+        fitted again, and with Student-t noise or counts the site of every row. If the hyperparameters are
         integrated, their points stay and only their weights change.
         """
         check_is_fitted(self)
@@ -443,7 +445,7 @@ class GPRegressor(Regressor, GaussianProcess):
         return self._stacked([dist.std for dist in self.posterior_.predictive(rows)])
 
     def _covariance(self, rows: Array) -> Array:
-        """(n, n), or (n, n, n_targets) where y has several columns."""
+        """(n, n), or (n, n, n_targets) if y has several columns."""
         posterior = self.posterior_
         return self._stacked([posterior.covariance(rows, j, latent=False) for j in posterior.targets])
 
@@ -454,7 +456,7 @@ class GPRegressor(Regressor, GaussianProcess):
         return np.array(parts[0]) if self.posterior_.data.is_single else np.stack(parts, axis=-1)
 
     def _noise(self) -> Noise:
-        """What the arguments say about the noise."""
+        """The argument `noise` as a value."""
         noise: Any = self.noise
         if isinstance(noise, str):
             if noise not in _NOISES:
@@ -482,7 +484,7 @@ class GPRegressor(Regressor, GaussianProcess):
         try:
             given = self._targets(y, rows)
         except ValueError:
-            self._refuse_words(y)
+            self._reject_text_targets(y)
             raise
         if given.ndim == 2 and not noise.several_targets:
             if given.shape[1] > 1:
@@ -498,7 +500,7 @@ class GPRegressor(Regressor, GaussianProcess):
         return TrainingData.of(rows, given, weight, mean=self.mean, known=noise.known, standardize=standardize)
 
     def _targets(self, y: ArrayLike | None, rows: Array) -> Array:
-        """y as an array whose size, as that of the rows, double precision can square."""
+        """y as an array; raises an error if squares of y or of the rows would overflow."""
         given = targets(y, rows, name=type(self).__name__)
         check_magnitude(rows, columns=getattr(self, "feature_names_in_", None))
         check_magnitude(given, name="y")
@@ -514,7 +516,7 @@ class GPRegressor(Regressor, GaussianProcess):
         return replace(made, hyperpriors=self.hyperpriors)
 
     def _is_integrated(self) -> bool:
-        """Whether hyperparameters are averaged over, if there are any and rows aren't too many."""
+        """Whether to average over hyperparameters: there are some, and not too many rows."""
         asked = self.hyperparameters == "integrate" and bool(self.theta_names_)
         return asked and self.hyperpriors and not self._noise().is_variational
 
@@ -541,7 +543,7 @@ class GPRegressor(Regressor, GaussianProcess):
         if self.tails == "learn" and is_learned:
             posterior = posterior.changed(processes, tails=posterior.learned_tails())
         if integrated is not None:
-            # Without points of the hyperparameters that change predictions by next to nothing.
+            # Leave out points of the hyperparameters that hardly change predictions.
             kept, posterior = posterior.thinned(_n_points(len(data.X))[1])
             self.thetas_, self.theta_weights_ = self.thetas_[kept], posterior.weights
             self._add_to_message(f"predictions average over {len(kept)} sets of hyperparameters")
@@ -551,7 +553,7 @@ class GPRegressor(Regressor, GaussianProcess):
         if advice:
             warn(f"{message}, {advice}", FitWarning, stacklevel=3)
         evidence = None
-        # No number stands for the evidence of all draws.
+        # Draws have no common evidence.
         if self.draws_ is None:
             values = [value for value in (integrated, found.bound, processes[0].log_evidence) if value is not None]
             method = objective.rows.evidence_method if found.bound is None else "elbo"
@@ -562,10 +564,11 @@ class GPRegressor(Regressor, GaussianProcess):
         self.posterior_ = posterior.changed(posterior.processes, evidence=evidence)
 
     def _evidence_base(self, kernel: Kernel, data: TrainingData, learned: str) -> str:
-        """What the evidence conditions on; `learned` says how hyperparameters were, and is empty if they were given.
+        """What the evidence conditions on; `learned` says how hyperparameters were learned, and is empty if they were
+        given.
 
-        Standardised targets take part of the model from y: a zero mean is then the mean of y, and a variance that isn't
-        learned is a share of the variance of y. So is the kernel of several targets, each in units of its own.
+        Standardising takes part of the model from y: a zero mean becomes the mean of y, and a variance that isn't
+        learned is a share of the variance of y; so is the kernel of several targets, each in its own units.
         """
         noise, names = self._noise(), self._feature_names()
         standardize = self.standardize and not noise.counts
@@ -602,21 +605,21 @@ class GPRegressor(Regressor, GaussianProcess):
 
     @property
     def _accepts_parts(self) -> bool:  # type: ignore[override]
-        return not any(self._refused_in_parts().values())
+        return not any(self._unsupported_in_parts().values())
 
-    def _refused_in_parts(self) -> dict[str, bool]:
+    def _unsupported_in_parts(self) -> dict[str, bool]:
         noise = self._noise()
         return {
             f'method="{self.method}"': self.method not in ("auto", "inducing"),
             f'noise="{noise.name}"': noise.is_variational,
             "a noise variance of zero, or one for each row": isinstance(noise.known, np.ndarray) or noise.known == 0.0,
-            "a variance beside a known one": noise.known is not None and noise.is_learned,
+            "a learned variance on top of a known one": noise.known is not None and noise.is_learned,
             'hyperparameters="sample"': self.hyperparameters == "sample",
         }
 
     def _check_in_parts(self, n_rows: int) -> None:
-        """Raise an error where the arguments need more of the rows than sums."""
-        for what, is_refused in self._refused_in_parts().items():
+        """Raise an error if the arguments need more than sums over the rows."""
+        for what, is_refused in self._unsupported_in_parts().items():
             if is_refused:
                 raise ValueError(
                     f"{what} needs all rows in memory, and the table comes in parts with {n_rows:,} rows: use "
@@ -628,7 +631,7 @@ class GPRegressor(Regressor, GaussianProcess):
         posterior = self.posterior_
         data, kernel, level = posterior.data, posterior.kernels[0], float(posterior.noise.rows[0, 0])
         assert data.points is not None and posterior.evidence is not None
-        # Those that don't nearly depend on others, in an order in which K_uu has a Cholesky factor.
+        # Inducing points that don't nearly depend on others, in an order in which K_uu has a Cholesky factor.
         data = replace(data, points=InducingFeatures.of(kernel, data.points).points)
         sums = row_sums(type(self).__name__, parts, kernel, data, noise=level)
         value = sums.posterior(kernel, data).log_evidence + sums.copies(level)
@@ -640,14 +643,14 @@ class GPRegressor(Regressor, GaussianProcess):
         )
 
     def _need_rows(self, what: str) -> None:
-        """Raise an error where only sums over the training rows are kept."""
+        """Raise an error if only sums over the training rows were kept."""
         if self.posterior_.sums is not None:
             raise ValueError(
-                f"{what} needs the training rows, of which a fit to a table in parts keeps sums only: fit to rows in "
+                f"{what} needs the training rows, but a fit to a table in parts keeps only sums: fit to rows in "
                 "memory, or to a sample of them"
             )
 
 
 def _n_points(n_rows: int) -> tuple[int, int]:
     """Points over which hyperparameters are integrated, and the most of them that predictions use."""
-    return next(((n, most) for rows, n, most in _POINTS if n_rows <= rows), (1, _POINTS[-1][2]))
+    return next(((n, most) for rows, n, most in _INTEGRATION_POINTS if n_rows <= rows), (1, _INTEGRATION_POINTS[-1][2]))

@@ -13,7 +13,7 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# A block of rows against all training rows: 16 MB, of which a few are alive at a time.
+# Entries of a block of rows times the training rows (16 MB); a few blocks are in memory at a time.
 BLOCK_ENTRIES = 2_000_000
 # Gram matrix, eigenvectors and LAPACK's workspace of this order need 13 GB.
 MAX_ROWS = 20_000
@@ -26,16 +26,16 @@ def blocks(n_rows: int, n_training: int) -> Iterator[slice]:
 
 
 def cross(kernel: Kernel, rows: Array, training: Array) -> Array:
-    """k between new and training rows, zero where their distance overflows.
+    """k between new and training rows, zero if their distance overflows.
 
-    The training rows come last: a kernel measures from the mean of its last table, which one far row mustn't move.
+    The training rows come last: a kernel centres by the mean of its last argument, which one far new row mustn't move.
     """
     with np.errstate(over="ignore"):
         return kernel.cross(rows, training)
 
 
 def finite_gram(kernel: Kernel, X: Array) -> Array:
-    """K of the training rows, all of it finite."""
+    """K of the training rows; raises an error unless all of it is finite."""
     if len(X) > MAX_ROWS:
         raise ValueError(
             f"X has {len(X)} rows, whose Gram matrix and eigenvectors would fill {32e-9 * len(X) ** 2:.0f} GB: use at "
@@ -66,14 +66,14 @@ def distances(X: Array, Z: Array) -> Array:
 
 
 def median_distance(X: Array) -> float:
-    """The median distance between distinct rows (of a thousand, where there are more); 1 where there is but one."""
+    """The median distance between distinct rows (of a thousand, if there are more); 1 if there is only one."""
     rows = sample(np.unique(X, axis=0))
     between = distances(rows, rows)[np.triu_indices(len(rows), k=1)]
     between = between[between > 0]
     median = float(np.median(between)) if len(between) else 1.0
     if not 1e-290 < median < 1e290:
         raise ValueError(
-            f"the median distance between rows is {median:.3g}, which is no length scale that a kernel could have: "
+            f"the median distance between rows is {median:.3g}, which can't be the length scale of a kernel: "
             "change the units of the columns of X, for example by StandardScaler"
         )
     return median

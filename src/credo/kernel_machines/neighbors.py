@@ -43,7 +43,7 @@ class Neighbours:
     ) -> tuple[Array, Array, Array]:
         """m(x) for each column of `values`, Σp² over observations, and the kernel mass Σ w k(x, xᵢ).
 
-        If `own` gives the positions of X among the training rows, one observation is left out at each. Where all kernel
+        If `own` gives the positions of X among the training rows, one observation is left out at each. If all kernel
         values underflow, the rows nearest in Euclidean distance share the weight, and the mass is zero.
         """
         means, square, mass = np.empty((len(X), values.shape[1])), np.empty(len(X)), np.empty(len(X))
@@ -51,7 +51,7 @@ class Neighbours:
             rows = X[part]
             k = _kernel_values(kernel, rows, self.rows)
             places = np.empty(0, dtype=np.intp) if own is None else own[part]
-            # Each row's own entry, and its weight without one observation; one below one is left out as a whole.
+            # Each row's own entry, and its weight without one observation; a weight below one is left out whole.
             mine, left = (np.arange(len(places)), places), np.maximum(self.weight[places] - 1.0, 0.0)
             k[mine] *= left > 0
             largest = k.max(axis=1)
@@ -75,7 +75,7 @@ def _kernel_values(kernel: Kernel, X: Array, Z: Array) -> Array:
     least = float(values.min(initial=0.0))
     if least < 0 or not np.isfinite(values).all():
         raise ValueError(
-            f"the kernel's values are weights, and {kernel!r} gives "
+            f"the kernel's values are used as weights, but {kernel!r} gives "
             f"{f'{least:.3g}' if least < 0 else 'infinite values'} between some of them: use a kernel that is never "
             "negative, such as credo.kernels.RBF()"
         )
@@ -84,7 +84,7 @@ def _kernel_values(kernel: Kernel, X: Array, Z: Array) -> Array:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """A kernel with the bandwidth in it, the factor, the outcome, and the path if it was chosen by leave-one-out."""
+    """A kernel scaled by the bandwidth, the factor, the result, and the path if it was chosen by leave-one-out."""
 
     kernel: Kernel
     factor: float
@@ -94,7 +94,7 @@ class Bandwidth:
 
     @classmethod
     def chosen(cls, kernel: Kernel | None, factor: float | str, rows: Array, loss: Callable[[Kernel], float]) -> Self:
-        """The given factor of all free length scales, or the one of the smallest loss."""
+        """The given factor of all free length scales, or the one with the smallest loss."""
         kernel = RBF() if kernel is None else require_kernel(kernel)
         cross(kernel, rows[:1], rows[:1])  # raises an error if the rows don't suit it
         paths = [
@@ -131,7 +131,7 @@ class Bandwidth:
                 found.append(loss(scaled(float(each))))
             return found
 
-        # From all rows counting alike to the nearest row alone.
+        # From equal weights of all rows to the nearest row alone.
         scales = np.concatenate([np.ravel(kernel.params[path]) for path in paths])
         nearest = np.where(away > 0, away, np.inf).min(axis=1)
         narrow = 0.1 * float(np.median(nearest[np.isfinite(nearest)])) / scales.max()
@@ -153,7 +153,7 @@ class Bandwidth:
 
 
 def _first_smallest(losses: ArrayLike) -> int:
-    """The first, that is the smoothest, of those that are equal up to rounding."""
+    """The first, and so the smoothest, of those that are equal up to rounding."""
     return int(np.flatnonzero(losses <= np.min(losses) * (1.0 + 1e-10))[0])
 
 
@@ -220,11 +220,11 @@ class NadarayaWatson(Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; sample weights multiply the kernel values."""
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(rows)) if weight is None else weight
         data = Neighbours(rows.copy(), weight.copy())
-        # About the mean, for accuracy.
+        # Relative to the mean, for accuracy.
         y_mean = float(np.average(target, weights=weight))
         values = np.column_stack([target - y_mean, np.zeros(len(target))])
         own = _left_out_rows(len(rows))
@@ -268,7 +268,7 @@ class NadarayaWatson(Regressor):
             raise ValueError("the noise can't be estimated from a single observation: use more rows")
         means, square, mass = self.neighbours_.averages(self.kernel_, rows, self.values_)
         pooled, count = self.noise_std_**2, 1.0 / square
-        # The mean over all rows counts as much as two neighbours, which may agree by luck.
+        # The mean over all rows counts as much as two neighbours, which may agree by chance.
         noise = (count * means[:, 1] + 2.0 * pooled) / (count + 2.0)
         far = np.exp(-mass / self.mass_unit_)
         overall = self.y_std_**2 + means[:, 0] ** 2
@@ -348,7 +348,7 @@ class SoftNeighborsClassifier(Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; sample weights multiply the votes."""
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(rows)) if weight is None else weight
         data, indicators = Neighbours(rows.copy(), weight.copy()), np.eye(len(self.classes_))[codes]
@@ -401,14 +401,14 @@ class SoftNeighborsClassifier(Classifier):
 
 
 def _voted(mass: Array, smoothing: float) -> Array:
-    """How much of p comes from the votes."""
+    """The share of p that comes from the votes."""
     return mass / (mass + smoothing) if smoothing > 0 else np.ones_like(mass)
 
 
 def _smoothings(mass: Array, weight: Array, n_observations: float) -> Array:
     """Candidates for a, largest first, relative to the median row's kernel mass.
 
-    The smallest is that of the rule of succession: N observations that agree leave 1/(N + 1) for the rest.
+    The smallest is by the rule of succession: N observations that agree leave 1/(N + 1) for other classes.
     """
     order = np.argsort(mass, kind="stable")
     order = order[mass[order] > 0]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from credo.core.estimator import Absent, Classifier, ConvergenceWarning, Result, positive_integer
+from credo.core.estimator import Classifier, ConvergenceWarning, Result, UnavailableMethod, positive_integer
 from credo.core.fields import Axes
 from credo.core.frames import Table
 from credo.core.notices import warn
@@ -71,9 +71,9 @@ class KernelPerceptron(Classifier):
     dual_coef_: Annotated[Array, Axes("n | n c")]
     mistakes_: Index
 
-    predict_proba = Absent(_NO_PROBABILITIES)
-    predict_log_proba = Absent(_NO_PROBABILITIES)
-    predict_dist = Absent(_NO_PROBABILITIES)
+    predict_proba = UnavailableMethod(_NO_PROBABILITIES)
+    predict_log_proba = UnavailableMethod(_NO_PROBABILITIES)
+    predict_dist = UnavailableMethod(_NO_PROBABILITIES)
 
     _title = "Kernel perceptron"
     _equation = "score(x) = Σ aᵢ k(x, xᵢ)"
@@ -104,7 +104,7 @@ class KernelPerceptron(Classifier):
                     for k, sign in ((code, 1.0), (rival, -1.0)):
                         F[:, k] += sign * K[i]
                         dual[i, k] += sign
-                        # Times the visits before it: the mean over all visits is dual − total/n_visits.
+                        # Weighted by the visits before it: the mean over all visits is dual − total/n_visits.
                         total[i, k] += sign * n_visits
                     self.mistakes_[i] += 1
                     wrong = True
@@ -135,7 +135,7 @@ class KernelPerceptron(Classifier):
         return np.concatenate(parts)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of the largest score of each row; the first of equals."""
+        """The label with the largest score of each row; the first if several are equal."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 

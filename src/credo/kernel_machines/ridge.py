@@ -25,7 +25,7 @@ from credo.kernels import RBF, Kernel, require_kernel
 Array = NDArray[np.float64]
 
 _NO_PENALTY = (
-    "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about everything that the "
+    "alpha is 0: this is the solution of smallest norm, and intervals ignore the uncertainty about directions that the "
     "rows don't determine; use a positive alpha to include it"
 )
 
@@ -109,14 +109,14 @@ class KernelRidge(Regressor):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table; a weight of k is the same as k copies of the row."""
+        """Fit to a table; a weight of k is equivalent to k copies of the row."""
         self._forget()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(rows)) if weight is None else weight
         self.kernel_ = RBF(median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
         data, loo_errors = kernel_spectrum(self.kernel_, rows, target, weight, center=bool(self.fit_intercept))
         largest = float(data.s.max(initial=0.0)) ** 2
-        # From a fit that is almost flat to the edge of what eigenvalues in double precision resolve.
+        # From an almost flat fit to the resolution of eigenvalues in double precision.
         default = largest * np.geomspace(1e3, 1e-10, 200) if largest > 0 else np.ones(1)
         found = Penalty.chosen(self.alpha, self.alphas, default, loo_errors, advice="or another kernel")
         if found.alphas is not None and found.errors is not None:
@@ -132,7 +132,7 @@ class KernelRidge(Regressor):
         return self
 
     def summary(self, *, level: float = 0.95) -> Table:
-        """Kernel, penalty and noise, with an interval of that level for the noise."""
+        """Kernel, penalty and noise, with an interval for the noise."""
         check_is_fitted(self)
         lines: list[tuple[Any, ...]] = [("intercept", self.intercept_)] if self.fit_intercept else []
         lines += self.kernel_.entries(self._feature_names())
@@ -193,7 +193,7 @@ class KernelSpectrum(Spectrum):
 
         √w K̃ √w = U diag(s²) Uᵀ,    V = √w U diag(1/s),    q = Uᵀ √w (y − ȳ)
 
-    A row stands for k(x, xᵢ) at all training rows and, last, k(x, x). K̃ is K itself or, with an intercept, K about the
+    A row holds k(x, xᵢ) for all training rows and, last, k(x, x). K̃ is K itself or, with an intercept, K about the
     mean of the rows in feature space; `x_mean` has the means of K's columns, `k_mean` that of all of K, and `share` the
     weights of the rows, as shares of their sum (zero without intercept).
     """
@@ -210,7 +210,7 @@ class KernelSpectrum(Spectrum):
         return inside, np.maximum(length - np.einsum("ij,ij->i", inside, inside), 0.0)
 
     def outside(self, X: Array, between: Array) -> Array:
-        """Inner products of what is outside the span of the training rows, for rows with the Gram matrix `between`."""
+        """Inner products of the parts outside the span of the training rows; `between` is the rows' Gram matrix."""
         inside, shift = self.coordinates(X), X[:, :-1] @ self.share
         return between - shift[:, None] - shift + self.k_mean - inside @ inside.T
 
@@ -245,7 +245,7 @@ def kernel_spectrum(
     )
 
     def loo_errors(alphas: Array) -> Array:
-        # All directions together fit every row: least squares leaves nothing but the other copies of a row.
+        # All directions together fit every row, so least squares leaves only the other copies of a row.
         residual, gap = np.zeros(len(y)), 1.0 - np.minimum(weight, 1.0) / weight
         squares = loo_squares(U / root[:, None], q, values, alphas, residual=residual, gap=gap, weight=weight)
         return squares / total
@@ -261,10 +261,10 @@ def _eigh(A: Array) -> tuple[Array, Array]:
 
 
 def _eigh_beside(A: Array, u: Array) -> tuple[Array, Array]:
-    """Eigenpairs of (I − uuᵀ) A (I − uuᵀ), those at right angles to the unit vector u only.
+    """Eigenpairs of (I − uuᵀ) A (I − uuᵀ) orthogonal to the unit vector u.
 
-    With u ∝ √w the projection is the centring of K: k(x, x′) and its centred form differ by what depends on one of the
-    two rows alone. A reflection P with Pu = −e₁ leaves the wanted pairs in a corner of PAP (Golub & Van Loan 8.3.1).
+    With u ∝ √w the projection centres K: k(x, x′) and its centred form differ by terms that depend on one of the two
+    rows alone. A reflection P with Pu = −e₁ leaves the wanted pairs in a corner of PAP (Golub & Van Loan 8.3.1).
     """
     v = u.copy()
     v[0] += 1.0
@@ -280,7 +280,7 @@ def _eigh_beside(A: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _clean(values: Array, kernel: Kernel, size: float) -> Array:
-    """The eigenvalues, zero where they are rounding error of a matrix of that norm (before it was centred)."""
+    """The eigenvalues; rounding errors of a matrix of that norm (before centring) are set to zero."""
     least = float(values.min(initial=0.0))
     if least < -1e-8 * size:
         raise NotPositiveDefiniteError(

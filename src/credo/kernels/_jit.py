@@ -1,4 +1,4 @@
-"""Compiled loops over the pairs of rows, one triangle at a time.
+"""Compiled loops over pairs of rows, over many small sets of rows, and over cosines and sines.
 
 Each function does the parts `start, start + step, …` of the work, which threads share; all release the lock. A part
 is a row, or for stationary kernels a band of `TILE` rows.
@@ -9,12 +9,8 @@ contiguous memory become vector instructions.
 
 A triangle is the part i ≤ j of an n×n array in C order: what LAPACK calls lower in Fortran order.
 
-Compiled loops over many small sets of rows: the covariances within each, packed.
-
 A block is a row of `places`, the numbers of some rows. Its covariances k(x_a, x_c), c ≤ a, are packed one a after the
 other. Each function does the blocks `start, start + step, …`, which threads share; all release the lock.
-
-Cosines and sines of many angles, compiled.
 """
 
 import math
@@ -25,18 +21,18 @@ from numpy.typing import NDArray
 
 from credo.core.numba import njit
 
-# How a kernel's values meet what is in the array already.
+# How a kernel's values are combined with those in the array.
 SET, ADD, MULTIPLY = 0, 1, 2
 # The stationary families.
 RBF, EXPONENTIAL, MATERN32, MATERN52, RATIONAL_QUADRATIC = 0, 1, 2, 3, 4
-# exp(−u) is zero from here on, so that polynomials of u needn't overflow beside it.
-FARTHEST = 1000.0
-# Squared distances that overflow count as this.
-LARGEST = 1e308
+# exp(−u) is zero from here on, so u is cut to keep polynomials of u from overflowing.
+MAX_EXPONENT = 1000.0
+# Squared distances that overflow are set to this.
+MAX_SQUARE = 1e308
 # Rows in a tile.
 TILE = 64
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
-# Where the order of operations is what keeps the digits.
+# For code whose accuracy depends on the order of operations.
 _ORDERED = {"contract", "nsz"}
 # 1.5·2⁵²: adding it leaves a number's nearest integer in the last bits.
 _ROUND = 6755399441055744.0
@@ -77,7 +73,7 @@ def logarithm(u):
     t = s * s
     p = (((t / 21 + 1 / 19) * t + 1 / 17) * t + 1 / 15) * t + 1 / 13
     p = ((((p * t + 1 / 11) * t + 1 / 9) * t + 1 / 7) * t + 1 / 5) * t + 1 / 3
-    # What rounding took from 1 + u counts when u is small.
+    # Corrects the rounding of 1 + u, which matters if u is small.
     lost = (u - (y - 1.0)) / y
     return k * 0.6931471805599453 + (2.0 * s + (2.0 * s * t * p + lost))
 
@@ -113,20 +109,20 @@ def _values(family, shape, r):
             r[j] = exponential(-math.sqrt(r[j]))
     elif family == MATERN32:
         for j in range(TILE):
-            u = min(math.sqrt(3.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(3.0 * r[j]), MAX_EXPONENT)
             r[j] = (1.0 + u) * exponential(-u)
     elif family == MATERN52:
         for j in range(TILE):
-            u = min(math.sqrt(5.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(5.0 * r[j]), MAX_EXPONENT)
             r[j] = (1.0 + u + u * u / 3.0) * exponential(-u)
     else:
         for j in range(TILE):
-            r[j] = exponential(-shape * logarithm(min(r[j] / (2.0 * shape), LARGEST)))
+            r[j] = exponential(-shape * logarithm(min(r[j] / (2.0 * shape), MAX_SQUARE)))
 
 
 @njit(nogil=True, cache=True, fastmath=_ORDERED, error_model="numpy")
-def _slopes(family, shape, r, k, slope, bend):
-    """k and dk/dr² at the squared distances r, and ∂k/∂shape where the family has one."""
+def _slopes(family, shape, r, k, slope, by_shape):
+    """k and dk/dr² at the squared distances r, and ∂k/∂shape if the family has one."""
     if family == RBF:
         for j in range(TILE):
             k[j] = exponential(-0.5 * r[j])
@@ -135,33 +131,33 @@ def _slopes(family, shape, r, k, slope, bend):
         for j in range(TILE):
             u = math.sqrt(r[j])
             k[j] = exponential(-u)
-            # dk/dr² = −k/2r has no limit at r = 0, but what it multiplies there is zero.
+            # dk/dr² = −k/2r has no limit at r = 0, but is multiplied by zero there.
             slope[j] = -0.5 * k[j] / (u if u > 0.0 else 1.0)
     elif family == MATERN32:
         for j in range(TILE):
-            u = min(math.sqrt(3.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(3.0 * r[j]), MAX_EXPONENT)
             e = exponential(-u)
             k[j] = (1.0 + u) * e
             slope[j] = -1.5 * e
     elif family == MATERN52:
         for j in range(TILE):
-            u = min(math.sqrt(5.0 * r[j]), FARTHEST)
+            u = min(math.sqrt(5.0 * r[j]), MAX_EXPONENT)
             e = exponential(-u)
             k[j] = (1.0 + u + u * u / 3.0) * e
             slope[j] = -(5.0 / 6.0) * (1.0 + u) * e
     else:
         for j in range(TILE):
-            u = min(r[j] / (2.0 * shape), LARGEST)
+            u = min(r[j] / (2.0 * shape), MAX_SQUARE)
             log = logarithm(u)
             k[j] = exponential(-shape * log)
             slope[j] = -0.5 * k[j] / (1.0 + u)
-            bend[j] = k[j] * (u / (1.0 + u) - log)
+            by_shape[j] = k[j] * (u / (1.0 + u) - log)
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _combine(mode, factor, values, first, row):
     """Set, add to or multiply a row from its entry `first` on by factor·values."""
-    # The compiler has to see that no index counts from the end.
+    # The compiler must know that no index is negative.
     first, n = max(first, 0), len(row)
     if mode == SET:
         for j in range(first, n):
@@ -192,7 +188,7 @@ def stationary_fill(start, step, Z, Y, family, shape, variance, mode, triangle, 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def stationary_pullback(start, step, Z, Y, family, shape, triangle, W):
     """Σ W∘k, Σ W∘∂k/∂shape, and Σ W∘(dk/dr²)∘(zᵢ − yⱼ)² for each column; a symmetric W may be given by its triangle."""
-    r, k, slope, bend, w = empty(TILE), empty(TILE), empty(TILE), empty(TILE), empty(TILE)
+    r, k, slope, by_shape, w = empty(TILE), empty(TILE), empty(TILE), empty(TILE), empty(TILE)
     sums = zeros(Z.shape[1] + 2)
     for a in range(start, len(Z), step):
         own = Z[a]
@@ -202,10 +198,10 @@ def stationary_pullback(start, step, Z, Y, family, shape, triangle, W):
             for i in range(len(block)):
                 _pick_weights(block, i, triangle, a == b, w)
                 _distances(own, i, others, r)
-                _slopes(family, shape, r, k, slope, bend)
+                _slopes(family, shape, r, k, slope, by_shape)
                 sums[0] += _dot(w, k)
                 if family == RATIONAL_QUADRATIC:
-                    sums[1] += _dot(w, bend)
+                    sums[1] += _dot(w, by_shape)
                 for j in range(TILE):
                     slope[j] *= w[j]
                 _weigh_gaps(own, i, others, slope, sums)
@@ -222,7 +218,7 @@ def _dot(a, b):
 
 @njit(nogil=True, cache=True)
 def _pick_weights(block, i, triangle, diagonal, w):
-    """Row i of a block of W, filled up with zeros; in a triangle what is beside the diagonal counts twice."""
+    """Row i of a block of W, padded with zeros; in a triangle, entries off the diagonal count twice."""
     n, factor = block.shape[1], 2.0 if triangle else 1.0
     if n == TILE and not (triangle and diagonal):
         for j in range(TILE):
@@ -266,7 +262,7 @@ def _weigh_gaps(own, i, others, slope, sums):
 def stationary_pullback_inputs(start, step, Z, family, shape, W, out):
     """Σⱼ 2 Wᵢⱼ ∂k(zᵢ, zⱼ)/∂zᵢ for each row i, added to out; W symmetric and given whole."""
     n, n_columns = W.shape[0], Z.shape[1]
-    r, k, slope, bend = empty(TILE), empty(TILE), empty(TILE), empty(TILE)
+    r, k, slope, by_shape = empty(TILE), empty(TILE), empty(TILE), empty(TILE)
     for a in range(start, len(Z), step):
         own = Z[a]
         for b in range(len(Z)):
@@ -274,7 +270,7 @@ def stationary_pullback_inputs(start, step, Z, family, shape, W, out):
             block = W[a * TILE : min(n, (a + 1) * TILE), b * TILE : min(n, (b + 1) * TILE)]
             for i in range(len(block)):
                 _distances(own, i, others, r)
-                _slopes(family, shape, r, k, slope, bend)
+                _slopes(family, shape, r, k, slope, by_shape)
                 for d in range(n_columns):
                     z, total = own[d, i], 0.0
                     for j in range(block.shape[1]):
@@ -313,7 +309,7 @@ def periodic_pullback(start, step, Xt, Yt, lengthscale, period, triangle, W):
     n_columns, n = Yt.shape
     r = empty(n)
     sums = zeros(1 + 2 * n_columns)
-    # On the diagonal k is one and has no derivative; beside it a triangle counts twice.
+    # On the diagonal k is one and has no derivative; off the diagonal, a triangle counts twice.
     factor = 2.0 if triangle else 1.0
     for i in range(start, Xt.shape[1], step):
         w = W[i]
@@ -409,7 +405,7 @@ def stationary_pullback_blocks(start, step, Z, places, family, shape, W):
     size, n_pairs, n_columns = places.shape[1], W.shape[1], Z.shape[1]
     length = -(-n_pairs // TILE) * TILE
     columns, r, w = empty((n_columns, size)), zeros(length), zeros(length)
-    k, slope, bend = empty(TILE), empty(length), empty(TILE)
+    k, slope, by_shape = empty(TILE), empty(length), empty(TILE)
     sums = zeros(n_columns + 2)
     for i in range(start, len(places), step):
         _block_distances(Z, places[i], columns, r)
@@ -417,10 +413,10 @@ def stationary_pullback_blocks(start, step, Z, places, family, shape, W):
             w[p] = W[i, p]
         for first in range(0, n_pairs, TILE):
             part = slope[first : first + TILE]
-            _slopes(family, shape, r[first : first + TILE], k, part, bend)
+            _slopes(family, shape, r[first : first + TILE], k, part, by_shape)
             sums[0] += _dot(w[first : first + TILE], k)
             if family == RATIONAL_QUADRATIC:
-                sums[1] += _dot(w[first : first + TILE], bend)
+                sums[1] += _dot(w[first : first + TILE], by_shape)
         for p in range(n_pairs):
             slope[p] *= w[p]
         for d in range(n_columns):
@@ -439,7 +435,7 @@ def stationary_pullback_blocks(start, step, Z, places, family, shape, W):
 def cosines_and_sines(
     start: int, step: int, turns: NDArray[np.float64], amplitudes: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:
-    """Amplitudes times cos and, beside them, sin of 2π·turns, to about 3e-15, for the rows start, start + step, ….
+    """Amplitudes times cos and then sin of 2π·turns, to about 3e-15, for the rows start, start + step, ….
 
     With t the turns less the nearest whole number, |πt/2| ≤ π/4: Taylor's series there, then the angle doubled twice.
     There is no branch, so that the loop becomes vector instructions.

@@ -2,7 +2,7 @@
 
     (k₁ + k₂)  passes W on,    (k₁ k₂)  passes on W∘K₂ and W∘K₁,    exp(k)  passes on W∘exp(K)
 
-Kernels and their combinations are in one module because each needs the other.
+Kernels and their combinations are in one module because they depend on each other.
 """
 
 from __future__ import annotations

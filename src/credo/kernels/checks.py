@@ -1,13 +1,4 @@
-"""Symmetric matrices that are given by their triangle i ≤ j.
-
-Columns that share a length scale, such as the 0/1 columns of one categorical variable.
-
-Gaussian draws with a given covariance.
-
-Named parameters of an immutable object: replace, fix, bound, set priors.
-
-The base class of kernels: positive semidefinite functions with named parameters.
-"""
+"""The base class of kernels, positive semidefinite functions with named parameters, and what kernels share."""
 
 from __future__ import annotations
 
@@ -41,7 +32,7 @@ def combine(K: Array, values: Any, mode: int) -> None:
     if mode == SET:
         K[...] = values
         return
-    # The other triangle may hold anything, and is never read.
+    # The other triangle may contain anything and is never read.
     with np.errstate(all="ignore"):
         if mode == ADD:
             K += values
@@ -64,7 +55,7 @@ Label = int | str
 
 @dataclass(frozen=True)
 class Groups:
-    """The group of each column, as whole numbers 0, 1, … or as names, which count in order of first appearance."""
+    """The group of each column, as whole numbers 0, 1, … or as names, numbered by first appearance."""
 
     labels: tuple[Label, ...]
 
@@ -161,7 +152,7 @@ class Parametrized(ABC):
         return lines
 
     def owners(self, path: str, columns: Sequence[str]) -> list[str] | None:
-        """The column, or group of columns, of each entry of a vector parameter; None where entries have none."""
+        """The column, or group of columns, of each entry of a vector parameter; None if entries have none."""
         # A scaled kernel may have gained a factor in front: the path is the same from its end.
         known = [own for own in self.tree.paths if own == path or own.endswith(f".{path}")]
         if not known:
@@ -210,7 +201,7 @@ class Parametrized(ABC):
         return value
 
     def _check_fields(self) -> None:
-        """Raise a ValueError where the attributes that a file gave can't be those of a constructor."""
+        """Raise a ValueError if the attributes from a file can't be those of a constructor."""
         fresh = type(self)().tree
         if not isinstance(self.tree, ParameterTree) or self.tree.paths != fresh.paths:
             raise ValueError(f"a {type(self).__name__} has the parameters {fresh.paths}")
@@ -219,7 +210,7 @@ class Parametrized(ABC):
                 raise ValueError(f"{path} of a {type(self).__name__} is one number")
 
     def _check_tree(self, fresh: Parametrized) -> None:
-        """Raise a ValueError where the parameters aren't those of the same object made by its constructor."""
+        """Raise a ValueError if the parameters aren't those that the constructor makes."""
         if self.tree != fresh.tree:
             raise ValueError(f"the parameters of a {type(self).__name__} aren't those of its parts")
 
@@ -251,7 +242,7 @@ def _path(name: str) -> str:
 
 Places = NDArray[np.intp]
 
-# By how many e-foldings a length scale and a variance may differ from what the data's spread suggests.
+# Prior widths in e-foldings of a length scale and of a variance, around values suggested by the spread of the data.
 LENGTHSCALE_WIDTH, VARIANCE_WIDTH = 2.0, 3.0
 
 
@@ -260,9 +251,9 @@ class Covariance(Parametrized):
 
     The public methods validate their arguments. A kernel class defines their counterparts on clean arrays: `_fill`,
     `_cross`, `_diagonal`, `_pullback_cross`, `_pullback_diagonal` and `_pullback_inputs`. It keeps its parameters in
-    `tree`. More methods are optional: `_pullback`, where one triangle costs less than the whole matrix;
+    `tree`. More methods are optional: `_pullback`, if one triangle costs less than the whole matrix;
     `_spectrum`, for prior functions that can be evaluated anywhere; `state_space`, for inference in linear time;
-    `_blocks` and `_pullback_blocks`, where a loop over many small sets of rows can be compiled. `Kernel` adds the
+    `_blocks` and `_pullback_blocks`, if a loop over many small sets of rows can be compiled. `Kernel` adds the
     algebra.
     """
 
@@ -333,21 +324,20 @@ class Covariance(Parametrized):
     def default_priors(self, spread: Array) -> Array:
         """Typical values of the free parameters, given the spread of each column of X.
 
-        One row for each entry of `names`: the mean and the standard deviation of its logarithm, NaN and ∞ where nothing
+        One row for each entry of `names`: the mean and the standard deviation of its logarithm, NaN and ∞ if nothing
         is known.
         """
         return self._default_priors(spread)[self._free()]
 
     def column_scales(self, n_columns: int) -> Array:
-        """The shortest length scale of each column; ∞ where the kernel has none."""
+        """The shortest length scale of each column; ∞ if the kernel has none."""
         return np.full(n_columns, np.inf)
 
     def state_space(self) -> MarkovForm:
         """The kernel as a linear stochastic differential equation in one input, for the kernels that have one."""
         raise NotImplementedError(
-            f"{self!r} has no state-space form for one input, which inference in linear time needs; these have one: "
-            "Exponential, Matern32, Matern52, Periodic, ZeroMeanPeriodic, Cosine, Harmonic, Linear and Constant, and "
-            "sums and products of them"
+            f"{self!r} has no state-space form for one input, which inference in linear time needs; use one that "
+            "has, such as Exponential, Matern32, Matern52, Periodic, Harmonic or Linear, or sums and products of them"
         )
 
     # How tightly the printed form binds: 1 for a sum, 2 for a product, 3 for anything else.
@@ -362,7 +352,7 @@ class Covariance(Parametrized):
         return K
 
     def fill(self, X: ArrayLike, K: Array) -> None:
-        """Write the triangle i ≤ j of the Gram matrix into K; what K has below its diagonal afterwards is undefined."""
+        """Write the triangle i ≤ j of the Gram matrix into K; entries below the diagonal are then undefined."""
         rows = self.check_rows(X)
         self._fill(rows, self._square(rows, K, "K"), SET)
 
@@ -383,7 +373,8 @@ class Covariance(Parametrized):
         W : array of shape (n, n)
             Weights, such as ½(ααᵀ − K⁻¹) for the log evidence; only the symmetric part matters.
         triangle : bool, default False
-            Whether W is symmetric and given by its triangle i ≤ j; then the rest isn't read, and nothing is copied.
+            Whether W is symmetric and given by its triangle i ≤ j; the other entries are then not read, and nothing is
+            copied.
         """
         rows = self.check_rows(X)
         weights = self._square(rows, np.asarray(W, dtype=np.float64), "W")
@@ -477,7 +468,7 @@ class Covariance(Parametrized):
     def check_rows(self, X: ArrayLike, name: str = "X") -> Array:
         """A validated table of numbers."""
         if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size:
-            # What models pass, again and again.
+            # What models pass most of the time.
             with np.errstate(over="ignore", invalid="ignore"):
                 if np.isfinite(X.sum()):
                     return np.ascontiguousarray(X)

@@ -1,7 +1,4 @@
-"""White noise, and a kernel for category codes.
-
-Dot-product kernels: Bayesian linear and polynomial regression as Gaussian processes.
-"""
+"""White noise, a kernel for category codes, and dot-product kernels for linear and polynomial regression."""
 
 from __future__ import annotations
 
@@ -157,7 +154,7 @@ class Categorical(Kernel):
 
 def _code(column: int, X: Array) -> Array:
     """An integer for each category: its code, or a hash of a code that isn't an integer."""
-    # Adding zero makes −0 and 0, which are equal, of equal bits.
+    # Adding zero gives −0 and 0 the same bits.
     values = X[:, column, None] + 0.0
     scrambled = (values.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
     return np.where(values == np.rint(values), values, scrambled)
@@ -199,7 +196,7 @@ class Linear(Kernel):
 
     def _check_fields(self) -> None:
         super()._check_fields()
-        # Files may hold arrays.
+        # Files may contain arrays.
         fresh = Linear(center=self.center, scale=self.scale)
         self.center, self.scale = fresh.center, fresh.scale
 

@@ -5,8 +5,7 @@ last component (Särkkä & Solin 2019, 12.3). Over a time t,
 
     A = exp(Ft),    Q = s ∫₀ᵗ a(u) a(u)ᵀ du,    a the last column of A.
 
-Q is computed from positive terms, so that it keeps all digits for any t: as P − APAᵀ it would have none left for short
-ones.
+Q is computed from positive terms, so that it keeps all digits for any t; P − APAᵀ would lose all of them for short t.
 """
 
 import math
@@ -18,7 +17,7 @@ from credo.core.numba import njit, tuple_setitem
 _FAST = {"contract", "nsz"}
 # Beyond this many units of time, A is zero.
 _MAX_TIME = 700.0
-# Up to so many, series of eight terms are exact.
+# Up to this many units of time, series of eight terms are exact.
 _SERIES_TIME = 0.05
 _INVERSE = np.array([0.0, *(1.0 / j for j in range(1, 32))])
 

@@ -58,7 +58,7 @@ def oscillator_transitions(b, rate, gaps, A, Q):
         A[i, 0], A[i, 1], A[i, 2], A[i, 3] = c + b * s, s, -s, c - b * s
         Q[i, 0] = lost - 2.0 * b * s * (c + b * s)
         if (1.0 + b) * t < 1.0:
-            # 4b ∫ s², of positive terms: the formula above has no digits left for short times.
+            # 4b ∫ s², of positive terms: the formula above loses all digits for short times.
             total = 0.0
             for k in range(len(_NODES)):
                 x = response(b, _NODES[k] * t)[1]

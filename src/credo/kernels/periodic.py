@@ -20,7 +20,7 @@ from credo.kernels.stationary import CompiledKernel
 
 Array = NDArray[np.float64]
 
-# Between points less than this share of a period apart, no path is told from noise.
+# With a shorter length scale, paths can't be distinguished from noise.
 _MIN_LENGTHSCALE = 1e-12
 # From this length scale on, functions that average zero are sines up to rounding errors.
 _MAX_LENGTHSCALE = 1e3

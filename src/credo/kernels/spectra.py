@@ -12,16 +12,8 @@ With Φ = `random_features(terms, n, rng)` and w ~ N(0, I), f(x) = Φ(x)w is a d
 ΦΦᵀ is the kernel in expectation. Finite maps are exact; waves come in pairs of cosine and sine, so that a
 shift-invariant part has exactly its variance; frequencies are quasi-random draws from their distribution.
 
-Members: `terms` (`Term`, `Waves`, `Finite`: returned by kernels), `distributions` (of frequencies), `features`
-(the random features). Kernels don't belong here: they import this package.
-
-Spectral distributions: a shift-invariant kernel of variance one is the characteristic function of its frequencies.
-
-Each maps points of the unit cube to frequencies, so that quasi-random points give quasi-random frequencies.
-
-The terms of a kernel's expansion into waves and finite maps.
-
-Random features of a sum of terms: Φ with E ΦΦᵀ = K.
+A spectral distribution maps points of the unit cube to frequencies, so that quasi-random points give quasi-random
+frequencies. Kernels import this module and return `Term`s.
 """
 
 from __future__ import annotations
@@ -45,7 +37,7 @@ __all__ = ["Features", "Finite", "Term", "Waves", "random_features"]
 
 Array = NDArray[np.float64]
 
-# A wave that is faster than this, in units of the length scale, is noise at any distance a double can tell.
+# A wave that is faster than this, in units of the length scale, is noise at any distance that a double can resolve.
 _MAX_FREQUENCY = 1e12
 
 
@@ -83,14 +75,14 @@ def harmonics(concentration: float, *, constant: bool = True) -> SpectralDistrib
 
     Without `constant`, j = 0 has probability zero.
     """
-    # Harmonics are then normal to eight digits, and their list would be long.
+    # Harmonics are then normal to eight digits, and there would be many.
     if concentration > 1e8:
         return SpectralDistribution(1, partial(_rounded_normal, min(math.sqrt(concentration), _MAX_FREQUENCY)))
     most = math.ceil(9.0 * math.sqrt(concentration)) + 15
     orders = np.arange(-most, most + 1.0)
     weights = ive(np.abs(orders), concentration)
     weights[most] *= constant
-    # No factor of a Gram matrix would show rarer harmonics.
+    # Rarer harmonics are below the rounding errors of a Gram matrix.
     kept = weights > 1e-13 * weights.max()
     orders, weights = orders[kept], weights[kept] / weights[kept].sum()
     return SpectralDistribution(1, partial(_quantile, orders, np.cumsum(weights)), (orders, weights))
@@ -210,15 +202,15 @@ class Term:
         return math.prod(part.size for part in self.maps)
 
     def atoms(self, most: int) -> tuple[Array, Array] | None:
-        """Every wave and its probability, if the distributions are discrete and have at most so many."""
+        """Every wave and its probability, if the distributions are discrete and have at most `most`."""
         all_atoms = [wave.distribution.atoms for wave in self.waves]
         grids = [atoms for atoms in all_atoms if atoms is not None]
         if len(grids) < len(all_atoms) or math.prod(len(values) for values, _ in grids) >= 2 * most:
             return None
         frequencies = np.array(list(product(*(values for values, _ in grids))))
         probabilities = np.array([math.prod(each) for each in product(*(weights for _, weights in grids))])
-        # The distributions are symmetric: the combinations read backwards are the opposite ones, the same waves.
-        # Of an odd number the one in the middle is its own opposite.
+        # The distributions are symmetric: the reversed list has the opposite frequencies, which are the same waves. If
+        # their number is odd, the middle one is its own opposite.
         half, middle = divmod(len(probabilities), 2)
         own = probabilities[half : half + middle]
         return frequencies[: half + middle], np.append(2.0 * probabilities[:half], own)
@@ -229,7 +221,7 @@ def _through(first: Map, then: Map, X: Array) -> Array:
 
 
 # Below this many frequencies the waves of a term are poorly sampled: its finite maps are projected at random instead.
-_FEW_FREQUENCIES = 32
+_MIN_FREQUENCIES = 32
 
 
 @dataclass(frozen=True)
@@ -284,7 +276,7 @@ class Features:
 
 
 def random_features(terms: Sequence[Term], n: int, rng: np.random.Generator) -> Features:
-    """Features of a sum of terms: exact ones where they are few, about n/2 pairs of waves shared among the others."""
+    """Features of a sum of terms: exact if they are few, and about n/2 pairs of waves shared among the others."""
     exact = [_exact(term, n) for term in terms]
     left = n - sum(part.size for part in exact if part is not None)
     shares = iter(_shares(left // 2, exact.count(None)))
@@ -296,7 +288,7 @@ def random_features(terms: Sequence[Term], n: int, rng: np.random.Generator) -> 
 
 
 def _exact(term: Term, n: int) -> Drawn | None:
-    """The features in closed form, where they are finite and few; the columns of a single map are never too many."""
+    """The features in closed form, if they are finite and few; a single map may have any number of columns."""
     if not term.waves and (term.n_columns <= n or len(term.maps) == 1):
         return Drawn(term, np.empty((1, 0)), np.array([math.sqrt(term.scale)]), None)
     atoms = term.atoms(n // (2 * term.n_columns)) if term.waves else None
@@ -304,8 +296,8 @@ def _exact(term: Term, n: int) -> Drawn | None:
 
 
 def _shares(n: int, n_terms: int) -> list[int]:
-    """Powers of two, as even as they can be, that sum to about n, or to the least that every term needs."""
-    shares = [max(_power_of_two(n / n_terms), _FEW_FREQUENCIES) for _ in range(n_terms)]
+    """Powers of two, as equal as possible, that sum to about n, or to the least that every term needs."""
+    shares = [max(_power_of_two(n / n_terms), _MIN_FREQUENCIES) for _ in range(n_terms)]
     for i, own in enumerate(shares):
         if sum(shares) + own <= n:
             shares[i] = 2 * own
@@ -313,11 +305,11 @@ def _shares(n: int, n_terms: int) -> list[int]:
 
 
 def _drawn(term: Term, m: int, rng: np.random.Generator) -> Drawn:
-    """m waves, or fewer where each comes with so many columns that the features would need too much memory."""
-    # Fewer frequencies where finite maps have many columns, to save memory.
+    """m waves, or fewer if each has so many columns that the features would need too much memory."""
+    # Fewer frequencies if finite maps have many columns, to save memory.
     affordable = min(m, _power_of_two(8 * m / term.n_columns))
     signs = None
-    if term.waves and affordable >= _FEW_FREQUENCIES:
+    if term.waves and affordable >= _MIN_FREQUENCIES:
         m = affordable
     elif term.maps:
         m = m if term.waves else 2 * m

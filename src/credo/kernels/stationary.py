@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 class CompiledKernel(Kernel):
-    """variance · c(x, x′), with c(x, x) = 1, in compiled loops over all pairs or over a triangle of them."""
+    """variance · c(x, x′), with c(x, x) = 1, in compiled loops over all pairs or over one triangle."""
 
     @abstractmethod
     def _evaluate(self, X: Array, Z: Array, mode: int, triangle: bool, K: Array) -> None:

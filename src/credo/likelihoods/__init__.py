@@ -11,9 +11,8 @@ a likelihood with all three works with every method of `inference`.
 Members: `Gaussian`, for which every method is exact; `StudentT`, whose outliers have little influence; `Bernoulli` with
 a logit or a probit link, for labels −1 and +1; `Poisson` with a log link, for counts; `Tempered` raises a likelihood to
 a power; `expected_sigmoid` is E σ(f) for a normal f, to rounding error, and `expected_sigmoid_fast` the same to 2·10⁻⁹;
-the module `moderated` has those and what else averages class probabilities over normally distributed log odds. What
-does not belong here: kernels, priors, inference methods, and the softmax of several latent values, which is in
-`inference`.
+the module `bernoulli` averages class probabilities over normally distributed log odds. What does not belong here:
+kernels, priors, inference methods, and the softmax of several latent values, which is in `inference`.
 """
 
 from credo.likelihoods._likelihood import Gaussian, Likelihood, Poisson, Tempered

@@ -1,18 +1,10 @@
-"""Gaussian integrals over one latent value, for all rows at once.
+"""Likelihoods of one latent value for each row, and their Gaussian integrals for all rows at once.
 
     ∫ g(f) N(f | mean, var) df  by Gauss–Legendre between edges
 
-The edges are those of the normal distribution (every few standard deviations) and the points where the likelihood
-bends, so that both wide and narrow distributions are resolved. They are relative to the centre of each row, so that
-they stay apart however large the mean is.
-
-The base class of likelihoods.
-
-Normal noise, for which every inference method is exact.
-
-Counts, whose log rate is the latent value.
-
-A likelihood raised to a power: an observation that counts more or less than once.
+The edges are those of the normal distribution (every few standard deviations) and the points where the likelihood has
+its curvature, so that both wide and narrow distributions are resolved. They are relative to the centre of each row, so
+that they stay apart even if the mean is large.
 """
 
 from __future__ import annotations
@@ -34,9 +26,9 @@ Derivatives = Callable[[Array, Array], tuple[Array, Array, Array]]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(11)
 # Beyond nine standard deviations there is 10⁻¹⁹ of a normal distribution; a likelihood that falls by e^a a unit of f
 # moves the mass by a·var, which the edges around the integrand's mode follow.
-_SPANS = np.array([-9.0, -6.0, -3.5, -1.5, 0.0, 1.5, 3.5, 6.0, 9.0])
+_EDGES = np.array([-9.0, -6.0, -3.5, -1.5, 0.0, 1.5, 3.5, 6.0, 9.0])
 # Steps to the mode of a log-concave integrand, of Newton's method or of bisection.
-_STEPS = 100
+_MAX_STEPS = 100
 
 
 def tilted_moments(
@@ -45,7 +37,7 @@ def tilted_moments(
     """ln Z and its first two derivatives by the mean."""
     mode, scale = _mode(derivatives, y, mean, var)
     std = np.sqrt(var)
-    spans = _SPANS[:, None]
+    spans = _EDGES[:, None]
     offset, log_weights = _panels(np.concatenate([spans * scale, spans * std, _edges(breakpoints, mode, std)]))
     f = mode + offset
     logs = log_prob(y, f) - 0.5 * ((mode - mean + offset) / std) ** 2 + log_weights
@@ -55,8 +47,8 @@ def tilted_moments(
     log_z = largest + np.log(total) - 0.5 * np.log(2 * np.pi * var)
     share /= total
     first, second, _ = derivatives(y, f)
-    # Derivatives of ln Z as moments of those of ln p, or as moments of f: each subtracts nearly equal numbers where the
-    # other doesn't, the first where the likelihood dominates, the second where it hardly matters.
+    # Derivatives of ln Z as moments of those of ln p, or as moments of f: one of them subtracts nearly equal numbers,
+    # the first if the likelihood dominates, the second if it hardly matters.
     slope = (share * first).sum(axis=0)
     curvature = (share * (second + (first - slope) ** 2)).sum(axis=0)
     center = (share * offset).sum(axis=0)
@@ -72,7 +64,7 @@ def expectation(
 ) -> tuple[Array, Array, Array]:
     """E ln p(y | f), and its derivatives by mean (E of the first derivative) and by variance (half E of the second)."""
     std = np.sqrt(var)
-    offset, log_weights = _panels(np.concatenate([_SPANS[:, None] * std, _edges(breakpoints, mean, std)]))
+    offset, log_weights = _panels(np.concatenate([_EDGES[:, None] * std, _edges(breakpoints, mean, std)]))
     f = mean + offset
     weights = np.exp(log_weights - 0.5 * offset**2 / var) / np.sqrt(2 * np.pi * var)
     first, second, _ = derivatives(y, f)
@@ -84,9 +76,9 @@ def expectation(
 
 
 def _edges(breakpoints: Array, center: Array, std: Array) -> Array:
-    """The breakpoints relative to each row's centre; those out of reach at its border, where they make empty panels.
+    """The breakpoints relative to each row's centre, clipped to its range, where they make empty panels.
 
-    `breakpoints` has shape (k,), or (k, n_rows) where rows have their own.
+    `breakpoints` has shape (k,), or (k, n_rows) if rows have their own.
     """
     reach = 9.0 * std
     return np.clip((breakpoints if breakpoints.ndim == 2 else breakpoints[:, None]) - center, -reach, reach)
@@ -103,17 +95,17 @@ def _panels(edges: Array) -> tuple[Array, Array]:
 
 
 def _mode(derivatives: Derivatives, y: Array, mean: Array, var: Array) -> tuple[Array, Array]:
-    """Where p(y | f) N(f | mean, var) is largest, and the width of the normal distribution with its curvature there.
+    """The mode of p(y | f) N(f | mean, var), and the width of the normal distribution with its curvature there.
 
     The slope of ln p falls as f rises, so that the mode, where f = mean + var·slope(f), is between the mean and mean +
-    var·slope(mean). Where Newton's step would leave this bracket, or isn't half as long as the one before, bisection
-    takes its place.
+    var·slope(mean). If Newton's step would leave this bracket, or isn't half as long as the one before, it is
+    replaced by bisection.
     """
     f = np.broadcast_to(mean, np.broadcast_shapes(y.shape, mean.shape, var.shape)).astype(np.float64).copy()
     first, second, _ = derivatives(y, f)
     lower, upper = np.minimum(f, mean + var * first), np.maximum(f, mean + var * first)
     length = np.full_like(f, np.inf)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         slope = first - (f - mean) / var
         lower, upper = np.where(slope > 0, f, lower), np.where(slope < 0, f, upper)
         precision = 1.0 / var - second
@@ -145,7 +137,7 @@ class Likelihood(ABC):
     (array([2.]), array([-1.]))
     """
 
-    # Values of f around which ln p bends, for the quadrature.
+    # Values of f where ln p is most curved, for the quadrature.
     _breakpoints: ClassVar[Array] = np.empty(0)
 
     @abstractmethod
@@ -199,8 +191,8 @@ class Gaussian(Likelihood):
         return self.log_prob(y, mean) - 0.5 * var / self.variance, first, 0.5 * second
 
 
-# Log rates beyond this count as this, so that squares of rates don't overflow.
-_LARGEST = 300.0
+# Larger log rates are set to this, so that squares of rates don't overflow.
+_MAX_LOG_RATE = 300.0
 
 
 @dataclass(frozen=True)
@@ -233,7 +225,7 @@ class Poisson(Likelihood):
 
 
 def _exp(f: Array) -> Array:
-    return np.exp(np.minimum(f, _LARGEST))
+    return np.exp(np.minimum(f, _MAX_LOG_RATE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +257,7 @@ class Tempered(Likelihood):
         return self.power * first, self.power * second, self.power * third
 
     def tilted(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
-        """As of any likelihood; rows of power 1 in closed form, where the likelihood has one."""
+        """As for any likelihood; in closed form for rows of power 1, if the likelihood has one."""
         rest = self.power != 1.0
         if rest.all():
             return super().tilted(y, mean, var)

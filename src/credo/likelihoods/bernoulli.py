@@ -1,4 +1,4 @@
-"""Class probabilities averaged over normally distributed log odds.
+"""The Bernoulli likelihood, and class probabilities averaged over normally distributed log odds.
 
     p(y = 1) = ∫ σ(a) N(a | m, v) da                two classes
     p(y = k) = ∫ softmax_k(Cf) N(f | m, Σ) df       more
@@ -6,8 +6,6 @@
 The average is closer to ½ than σ(m): uncertainty about the coefficients makes probabilities less extreme ("moderation",
 MacKay 1992). For two classes the integral is accurate to rounding error; for more, it is a mean over fixed quasi-random
 points.
-
-Two classes, −1 and +1, from one latent value.
 """
 
 from __future__ import annotations
@@ -25,13 +23,12 @@ from credo.likelihoods._likelihood import Likelihood
 
 Array = NDArray[np.float64]
 
-# The trapezoidal rule converges exponentially on the whole line: for variances up to _NARROW over the normal
-# distribution, whose companion σ has poles at distance π/√v; beyond over the logistic density, whose own poles are at
-# ±iπ.
-_NARROW = 2.0
+# The trapezoidal rule converges exponentially on the whole line: over the normal distribution for variances up to this,
+# because σ has poles at distance π/√v; for larger ones over the logistic density, whose poles are at ±iπ.
+_MAX_NORMAL_VARIANCE = 2.0
 _NORMAL_STEP, _LOGISTIC_STEP = 0.35, 0.55
 # Entries of a block of rows × nodes, or rows × classes × nodes.
-_BLOCK = 200_000
+_BLOCK_ENTRIES = 200_000
 
 _NORMAL = _NORMAL_STEP * np.arange(-26, 27)
 _NORMAL_WEIGHTS = _NORMAL_STEP * np.exp(-0.5 * _NORMAL**2) / np.sqrt(2 * np.pi)
@@ -119,7 +116,7 @@ def plugin(mean: Array) -> Array:
 def expected_sigmoid_over(nodes: Array, mean: Array, std: Array) -> Array:
     """The mean of σ(m + s·z) over stored draws z of a standard normal; shape (n, 2)."""
     probs = np.empty(len(mean))
-    step = max(1, _BLOCK // len(nodes))
+    step = max(1, _BLOCK_ENTRIES // len(nodes))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
         probs[part] = expit(mean[part, None] + std[part, None] * nodes).mean(axis=1)
@@ -184,7 +181,7 @@ def _softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> 
     """Class probabilities at every stored point, (K, n, n_nodes), block by block of rows."""
     level = contrasts @ mean.T
     slope = np.moveaxis(contrasts @ root, 1, 0)
-    step = max(1, _BLOCK // (max(len(nodes), 1) * len(contrasts)))
+    step = max(1, _BLOCK_ENTRIES // (max(len(nodes), 1) * len(contrasts)))
     for start in range(0, len(mean), step):
         part = slice(start, start + step)
         logits = slope[:, part] @ nodes.T
@@ -197,8 +194,8 @@ def _softmax_draws(nodes: Array, mean: Array, root: Array, contrasts: Array) -> 
 
 def _integral(mean: Array, var: Array) -> Array:
     total = np.empty_like(mean)
-    narrow = var <= _NARROW
-    step = _BLOCK // len(_LOGISTIC)
+    narrow = var <= _MAX_NORMAL_VARIANCE
+    step = _BLOCK_ENTRIES // len(_LOGISTIC)
     for rows in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
@@ -272,7 +269,7 @@ class Bernoulli(Likelihood):
         return log_ndtr(z), y * r / np.sqrt(width), -r * (z + r) / width
 
     def expected(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
-        """By the trapezoidal rule, where its steps are short compared to how fast ln s bends; to eleven digits."""
+        """By the trapezoidal rule if its steps resolve the curvature of ln s; to eleven digits."""
         y, mean, var = np.broadcast_arrays(y, mean, var)
         found, left = np.empty((3, *y.shape)), np.ones(y.shape, dtype=bool)
         for width, steps, weights in _RULES:
@@ -286,7 +283,7 @@ class Bernoulli(Likelihood):
         return found[0], found[1], found[2]
 
     def log_odds(self, mean: Array, var: Array) -> Array:
-        """ln P(y = +1) − ln P(y = −1) where f ~ N(mean, var), accurate in both tails."""
+        """ln P(y = +1) − ln P(y = −1) for f ~ N(mean, var), accurate in both tails."""
         if self.link == "probit":
             z = mean / np.sqrt(1.0 + var)
             return log_ndtr(z) - log_ndtr(-z)
@@ -295,7 +292,7 @@ class Bernoulli(Likelihood):
         return self.tilted(ones, mean, width)[0] - self.tilted(-ones, mean, width)[0]
 
     def probability(self, mean: Array, var: Array) -> Array:
-        """P(y = +1) where f ~ N(mean, var)."""
+        """P(y = +1) for f ~ N(mean, var)."""
         return ndtr(mean / np.sqrt(1.0 + var)) if self.link == "probit" else expected_sigmoid(mean, var)[:, 1]
 
 

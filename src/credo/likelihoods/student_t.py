@@ -19,14 +19,14 @@ from credo.likelihoods._likelihood import Likelihood, expectation
 
 Array = NDArray[np.float64]
 
-# Where ln p bends, in units of √df·scale from y, for the quadrature of expectations.
+# Where ln p is most curved, in units of √df·scale from y, for the quadrature of expectations.
 _LEVELS = 0.5 * 4.0 ** np.arange(15)
 _BREAKPOINTS = np.concatenate([-_LEVELS[::-1], [0.0], _LEVELS])
 # Nodes over ln w of tilted moments, and how far below its largest value the integrand is left out.
-_NODES, _DEPTH = 161, 45.0
+_N_NODES, _NEGLIGIBLE_NATS = 161, 45.0
 # Normal components of the noise: the distance of two nodes, in ln w and in standard deviations of ln w, and the
 # probability of what is left to the wide intervals of the tail, which end at these distances.
-_SPACING, _TAIL = 0.6, 1e-6
+_NODE_SPACING, _TAIL_PROBABILITY = 0.6, 1e-6
 _TAIL_EDGES = np.array([0.0, 1.5, 3.0, 4.5, 6.5, 8.5, 11.0, 14.0, 18.0, 24.0, 40.0])
 
 
@@ -72,12 +72,12 @@ class StudentT(Likelihood):
         low = np.log((self.df + 1.0) / (self.df + (gap / self.scale) ** 2)) - margin - 60.0 / self.df * (half < 30)
         high = np.full_like(low, min(margin, 5.0))
         for _ in range(3):
-            u = low + np.linspace(0.0, 1.0, _NODES)[:, None] * (high - low)
+            u = low + np.linspace(0.0, 1.0, _N_NODES)[:, None] * (high - low)
             logs, total = parts(u)
-            inside = logs > logs.max(axis=0) - _DEPTH
-            step = (high - low) / (_NODES - 1)
-            first, last = np.argmax(inside, axis=0), _NODES - 1 - np.argmax(inside[::-1], axis=0)
-            low, high = low + step * np.maximum(first - 1, 0), low + step * np.minimum(last + 1, _NODES - 1)
+            inside = logs > logs.max(axis=0) - _NEGLIGIBLE_NATS
+            step = (high - low) / (_N_NODES - 1)
+            first, last = np.argmax(inside, axis=0), _N_NODES - 1 - np.argmax(inside[::-1], axis=0)
+            low, high = low + step * np.maximum(first - 1, 0), low + step * np.minimum(last + 1, _N_NODES - 1)
         largest = logs.max(axis=0)
         share = np.exp(logs - largest)
         mass = share.sum(axis=0)
@@ -120,8 +120,8 @@ class StudentT(Likelihood):
         df > 2, is exact, and the tail falls like a power over forty e-foldings.
         """
         half = 0.5 * self.df
-        step = min(_SPACING, 1.5 / math.sqrt(self.df))
-        low = math.log(gammaincinv(half, _TAIL) / half)
+        step = min(_NODE_SPACING, 1.5 / math.sqrt(self.df))
+        low = math.log(gammaincinv(half, _TAIL_PROBABILITY) / half)
         high = math.log(gammaincinv(half, 1.0 - 1e-15) / half)
         u = low + step * (0.5 + np.arange(math.ceil((high - low) / step)))
         logs = half * (u - np.expm1(u))
@@ -134,7 +134,7 @@ class StudentT(Likelihood):
         if self.df > 2.0:
             beyond = np.append(gammainc(half - 1.0, half * np.exp(edges)), 0.0)
             tail = half / (half - 1.0) * (beyond[:-1] - beyond[1:]) / np.where(mass > 0, mass, 1.0)
-            # What rounding and the rule have left of the variance.
+            # Corrects the variance for rounding and for the error of the rule.
             variances *= (half / (half - 1.0) - mass @ tail) / (core @ variances)
         else:
             tail = np.exp(-edges)

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 
 # Smaller differences of two values, relative to the value, are rounding errors.
 _ROUNDING = 1e-12
-# Tables with this many times more rows than parameters are first fitted to every tenth row.
-_MANY_ROWS, _EVERY = 400, 10
+# With more rows per parameter, every tenth row is fitted first.
+_SUBSAMPLING_RATIO, _SUBSAMPLING_STEP = 400, 10
 COLLINEAR = "the columns are collinear"
 
 
@@ -120,7 +120,7 @@ def ascend(
             break
         ahead = method.advance(step)
         if ahead is None:
-            # Nothing along a direction of ascent is higher: the last digit is reached.
+            # No point along a direction of ascent is higher: the result is exact up to rounding.
             return replace(end, converged=slope <= _ROUNDING * max(abs(point.value), 1.0))
         point = ahead
     return end
@@ -180,24 +180,24 @@ class _Newton:
         self._before = np.inf
 
     def start_on_subsample(self) -> Array:
-        """The maximum on every tenth row where there are many, else no weights."""
+        """The maximum on every tenth row if there are many rows, else zero weights."""
         whole = self._objective
-        few = whole.codes[::_EVERY]
-        if whole.X.shape[0] < _MANY_ROWS * np.prod(whole.shape) or np.unique(few).size < whole.n_classes:
+        every = slice(None, None, _SUBSAMPLING_STEP)
+        few = whole.codes[every]
+        if whole.X.shape[0] < _SUBSAMPLING_RATIO * np.prod(whole.shape) or np.unique(few).size < whole.n_classes:
             return whole.start()
-        part = replace(
-            whole, X=whole.X[::_EVERY], codes=few, weight=whole.weight[::_EVERY], penalty=whole.penalty / _EVERY
-        )
+        penalty = whole.penalty / _SUBSAMPLING_STEP
+        part = replace(whole, X=whole.X[every], codes=few, weight=whole.weight[every], penalty=penalty)
         end = newton(part, start=part.start(), tol=1.0, max_iter=10)
         H = end.point.curvature
         if not end.converged or end.point.min_margin > 0 or H is None:
             return whole.start()
-        self.known, self._reuses, self._independent = Curvature.of(_EVERY * H), True, True
+        self.known, self._reuses, self._independent = Curvature.of(_SUBSAMPLING_STEP * H), True, True
         return end.point.theta
 
     def step(self, point: Point, n_iter: int) -> Step:
         step = self._direction(point)
-        # A curvature is used again as long as each step takes λ² down to a tenth.
+        # A curvature is reused as long as each step reduces λ² to a tenth.
         if point.curvature is None and (
             step.slope > 0.1 * self._before or (self._exact and step.slope <= self.goal)
         ):  # fmt: skip
@@ -209,7 +209,7 @@ class _Newton:
 
     def advance(self, step: Step) -> Point | None:
         fresh = step.point.curvature is not None
-        renew = not self._reuses or (not fresh and self._has_far_to_go(step.slope))
+        renew = not self._reuses or (not fresh and self._needs_new_curvature(step.slope))
         ahead = line_search(self._objective, step, curvature=renew)
         if ahead is not None and ahead.curvature is None and not self._reuses:
             ahead = self._objective.evaluate(ahead.theta)
@@ -222,15 +222,15 @@ class _Newton:
         direction = curvature.solve(point.gradient.ravel()).reshape(point.theta.shape)
         return Step(point, direction, max(float(np.vdot(direction, point.gradient)), 0.0), curvature)
 
-    def _has_far_to_go(self, slope: float) -> bool:
-        """Whether an old curvature, at the rate of its last step, needs more steps than a new one costs, three."""
+    def _needs_new_curvature(self, slope: float) -> bool:
+        """Whether an old curvature, at the rate of its last step, needs over three steps, the cost of a new one."""
         known = 0.0 < slope < self._before < np.inf
         return known and bool(np.log(self.goal / slope) < 3 * np.log(slope / self._before))
 
     def _is_collinear(self, step: Step) -> bool:
         H, curvature, objective = step.point.curvature, step.curvature, self._objective
         assert H is not None and curvature is not None
-        # The others leave less than 1e-9 of a column's square.
+        # The other columns explain a column up to 1e-9 of its square.
         if np.square(np.diagonal(curvature.factor.L)).min(initial=1.0) < 1e-9:
             return True
         diagonal = np.diagonal(H).reshape(objective.shape)
@@ -243,13 +243,13 @@ class _Newton:
 def newton_cg(
     objective: MatrixFreeObjective, *, tol: float, max_iter: int, monitor: Monitor | None
 ) -> Optimum:  # fmt: skip
-    """The maximum by Newton's method where H is too large to store: Hs = g is solved by conjugate gradients."""
+    """The maximum by Newton's method if H is too large to store: Hs = g is solved by conjugate gradients."""
     point = objective.evaluate(objective.start())
     return ascend(objective, point, _NewtonCG(objective, tol), max_iter=max_iter, monitor=monitor)
 
 
 class _NewtonCG:
-    """Steps as accurate as their length deserves (Dembo, Eisenstat & Steihaug 1982)."""
+    """Steps more accurate as they get shorter (Dembo, Eisenstat & Steihaug 1982)."""
 
     def __init__(self, objective: MatrixFreeObjective, tol: float) -> None:
         self.goal = tol**2 * objective.mean_weight
@@ -278,10 +278,10 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Arr
         if np.sqrt(old) <= target or old == 0.0:
             break
         Hd = times(d)
-        bend = float(np.vdot(d, Hd))
-        if bend <= 0.0:
+        curvature = float(np.vdot(d, Hd))
+        if curvature <= 0.0:
             break
-        a = old / bend
+        a = old / curvature
         x += a * d
         r -= a * Hd
         z = r / diagonal
@@ -295,7 +295,7 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, diagonal: Arr
 def steepest_ascent(
     objective: Objective, *, tol: float, max_iter: int, monitor: Monitor | None
 ) -> tuple[Optimum, list[Point]]:  # fmt: skip
-    """The maximum by steps D⁻¹g, and all points on the way.
+    """The maximum by steps D⁻¹g, and all points visited.
 
     D is the diagonal of the curvature at the start, that is, of the variances of the columns: steepest ascent on
     columns of one scale.
@@ -331,37 +331,37 @@ class _SteepestAscent:
         return ahead
 
 
-CURE = "Use alpha>0, for example alpha=1, which has a maximum."
+REMEDY = "Use alpha>0, for example alpha=1, which has a maximum."
 COMPLETE = (
     "the likelihood has no maximum, because the classes are perfectly separated: larger coefficients always fit "
-    f"better. {CURE} The coefficients define a separating boundary, but their size is arbitrary"
+    f"better. {REMEDY} The coefficients define a separating boundary, but their size is arbitrary"
 )
 SEPARABLE = (
     "the likelihood has no maximum, because the classes are linearly separable: larger coefficients always fit better. "
-    f"{CURE} The size of the coefficients is arbitrary"
+    f"{REMEDY} The size of the coefficients is arbitrary"
 )
 TIED = (
     "the likelihood has no maximum, because the classes are quasi-separated (with ties on the boundary): larger "
-    f"coefficients always fit better. {CURE} The size of the coefficients is arbitrary"
+    f"coefficients always fit better. {REMEDY} The size of the coefficients is arbitrary"
 )
-ENDLESS = (
+DIVERGING = (
     "the likelihood probably has no maximum: the coefficients keep growing while the likelihood hardly changes, as "
-    f"with separable classes. {CURE} The size of the coefficients is arbitrary"
+    f"with separable classes. {REMEDY} The size of the coefficients is arbitrary"
 )
-# Parameters up to which a linear program decides; beyond, the curvature must have fallen to this share.
-_MAX_PARAMETERS = 400
-_VANISHED = 1e-7
+# With more parameters, the curvature decides instead of a linear program: it must have fallen to this share.
+_MAX_PROGRAM_PARAMETERS = 400
+_VANISHED_SHARE = 1e-7
 
 
 class SeparationMonitor:
-    """Follows the steps of an ascent, and says so when there is certainly no maximum.
+    """Watches the steps of an ascent, and reports if there is no maximum.
 
-    Not `exact`: without the linear program, which needs all rows; the rows of the objective are then a sample.
+    Without `exact`, no linear program is solved, which would need all rows: those of the objective are a sample.
     """
 
     def __init__(self, *, exact: bool = True) -> None:
         self._exact, self._decided = exact, False
-        # The step at which the classes were found to be separable; the ascent goes on until it has separated them.
+        # The step at which the classes were found to be separable; the ascent continues until it has separated them.
         self._known: int | None = None
 
     def __call__(self, objective: Objective, point: Point, step: Array, slope: float, n_iter: int) -> str:
@@ -369,7 +369,7 @@ class SeparationMonitor:
             return COMPLETE
         if self._known is not None:
             # A boundary exists, and further steps find it.
-            return SEPARABLE if n_iter >= self._known + 40 or slope < _VANISHED else ""
+            return SEPARABLE if n_iter >= self._known + 40 or slope < _VANISHED_SHARE else ""
         if self._decided or n_iter < 8:
             return ""
         moves = scores(objective, step)
@@ -377,8 +377,8 @@ class SeparationMonitor:
         # Steps still change scores, although the curvature has nearly vanished.
         if np.abs(moves).max(initial=0.0) < 0.5 or slope > 1e-3 * flat:
             return ""
-        if step.size > _MAX_PARAMETERS or not self._exact:
-            return ENDLESS if slope < _VANISHED * flat else ""
+        if step.size > _MAX_PROGRAM_PARAMETERS or not self._exact:
+            return DIVERGING if slope < _VANISHED_SHARE * flat else ""
         self._decided = True
         constraints = _Constraints(objective)
         found = separation(constraints.leads, constraints.at, constraints.total())

@@ -1,4 +1,4 @@
-"""Axes of weighted rows, and the rows that a model keeps."""
+"""Principal axes of weighted rows, and the rows that a model stores."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from credo.core.estimator import has_weight
 from credo.core.linalg import column_norms, constant_columns, graded_svd
 from credo.core.parts import BLOCK_ENTRIES as BLOCK_ENTRIES
-from credo.core.parts import centred, means_and_rest, triangle
+from credo.core.parts import centred, compensated_mean, r_factor
 
 Array = NDArray[np.float64]
 
 # Training rows are stored up to this many numbers (64 MB), for methods that need them later.
-KEPT_ENTRIES = 8_000_000
+MAX_STORED_ENTRIES = 8_000_000
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRows:
     """The training rows of positive weight, and their positions among all rows given."""
 
     rows: Any
@@ -29,9 +29,9 @@ class Kept:
     n_given: int
 
     @classmethod
-    def of(cls, rows: Any, weight: Array | None, sample_weight: Any) -> Kept | None:
+    def of(cls, rows: Any, weight: Array | None, sample_weight: Any) -> StoredRows | None:
         """A copy of the rows, or None if there are too many."""
-        if rows.shape[0] * rows.shape[1] > KEPT_ENTRIES:
+        if rows.shape[0] * rows.shape[1] > MAX_STORED_ENTRIES:
             return None
         used = has_weight(sample_weight, rows.shape[0])
         return cls(rows.copy(), weight, np.flatnonzero(used), len(used))
@@ -39,7 +39,7 @@ class Kept:
 
 def means(X: Array, weight: Array | None) -> Array:
     """Weighted means of the columns, to the rounding error of the data."""
-    return means_and_rest(X, weight)[0]
+    return compensated_mean(X, weight)[0]
 
 
 def collinear(rank: int, n_features: int, advice: str) -> str:
@@ -68,7 +68,7 @@ def graded_axes(X: Array, weight: Array | None, *, center: Array, size: Array) -
     n_samples, n_features = X.shape
     nothing = np.zeros(n_samples)
     if n_samples > n_features:
-        R = triangle(X, nothing, weight, x_mean=center, y_mean=0.0)[:-1, :-1]
+        R = r_factor(X, nothing, weight, x_mean=center, y_mean=0.0)[:-1, :-1]
     else:
         R, _ = centred(X, nothing, weight, x_mean=center, y_mean=0.0)
     total = n_samples if weight is None else float(weight.sum())

@@ -28,8 +28,8 @@ Codes = NDArray[np.intp]
 
 # Numbers in a block, which stays in a core's cache between the passes over it.
 _BLOCK_ENTRIES = 200_000
-# Below this many numbers threads don't pay.
-_FEW_ENTRIES = 400_000
+# With fewer numbers, threads cost more than they save.
+_MIN_PARALLEL_ENTRIES = 400_000
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Objective:
         """The total over spans of rows, which are shared among threads."""
         n_samples = self.X.shape[0]
         # Always eight parts, so that the digits are the same on every machine.
-        n_parts = 1 if n_samples * self.shape[1] <= _FEW_ENTRIES else 8
+        n_parts = 1 if n_samples * self.shape[1] <= _MIN_PARALLEL_ENTRIES else 8
         spans = pairwise(n_samples * part // n_parts for part in range(n_parts + 1))
         with one_blas_thread():
             return reduce(add, parallel_map(sums, spans))
@@ -143,7 +143,7 @@ class Objective:
 
     @cached_property
     def _is_near_zero(self) -> bool:
-        """Whether all columns are so near zero that the gradient keeps its digits if rows aren't centred."""
+        """Whether all columns are close enough to zero that the gradient is accurate without centring the rows."""
         if is_sparse(self.X):
             return False
         sample = self.X[:: max(1, len(self.X) // 256)]

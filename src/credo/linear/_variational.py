@@ -4,8 +4,8 @@
     ln p(y) ≥ E_q ln p(y | Θ) − KL[q ‖ N(0, Λ⁻¹)],    q(Θ) = N(M, P⁻¹)
 
 is highest where E_q of the log posterior's gradient is zero and P is E_q of its curvature (Opper & Archambeau 2009).
-Laplace's approximation takes both at the mode instead; if the classes are nearly separable, the curvature there is far
-too small.
+Laplace's approximation evaluates both at the mode instead; if the classes are nearly separable, the curvature there is
+far too small.
 
 φ is the centred row in the singular basis V of the data, with a 1 for the intercept. An isotropic prior is the same in
 every orthonormal basis; directions outside the span of the rows keep their prior and cancel in the evidence; and P is
@@ -19,7 +19,7 @@ The precision of the weights' prior: integrated out by a few Gaussians, at the m
 The prior of α is one of τ, the standard deviation of the log odds of a typical row: τ² = mean‖x − x̄‖²/α. It has a
 half-Cauchy distribution of scale 3 (log odds of ±3 are probabilities of .05 and .95), so neither the units of the
 columns nor their number matter. Bound and slope at a few α make an interpolating spline, and the Gauss rule of its
-exponential has the α_k and w_k. The same spline without the prior leads to the maximum of the bound.
+exponential gives α_k and w_k. The same spline without the prior gives the maximum of the bound.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import logsumexp
 
 from credo.core.deadlines import check
-from credo.core.inference import Mixing
+from credo.core.inference import AndersonAcceleration
 from credo.core.learning.integration import gauss_nodes
 from credo.core.learning.spectrum import Spectrum, spectrum
 from credo.core.linalg import NotPositiveDefiniteError
@@ -46,9 +46,9 @@ from credo.linear._softmax import Objective, Point, Sums
 Array = NDArray[np.float64]
 
 # Rows in the singular basis are stored up to this many numbers (800 MB), and otherwise computed in every pass.
-_STORED_ENTRIES = 100_000_000
+_MAX_STORED_ENTRIES = 100_000_000
 # The curvature of this many parameters takes 3.2 GB.
-_MOST_PARAMETERS = 20_000
+_MAX_PARAMETERS = 20_000
 # Steps to the closest Gaussian.
 _MAX_STEPS = 200
 
@@ -120,13 +120,13 @@ class LogPosterior(Objective):
         value, gradient, H = 0.0, np.zeros((m, width)), np.zeros((m, width, m, width))
         terms = self._two_classes if self.n_classes == 2 else self._more_classes
         for rows, part in self.blocks(span):
-            logs, residual, bend = terms(rows @ theta.T, self._row_covariances(rows, S), self.codes[part])
+            logs, residual, curvature = terms(rows @ theta.T, self._row_covariances(rows, S), self.codes[part])
             weight = self.weight[part]
             value += float(weight @ logs)
             gradient += (weight[:, None] * residual).T @ rows
             for a in range(m):
                 for b in range(a + 1):
-                    H[a, :, b, :] += rows.T @ (rows * (weight * bend[:, a, b])[:, None])
+                    H[a, :, b, :] += rows.T @ (rows * (weight * curvature[:, a, b])[:, None])
         for a in range(m):
             for b in range(a):
                 H[b, :, a, :] = H[a, :, b, :].T
@@ -144,21 +144,21 @@ class LogPosterior(Objective):
     def _two_classes(self, mean: Array, cov: Array, codes: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """E ln p(y) of each row, and its gradient and curvature by the score."""
         sign = np.where(codes == 1, -1.0, 1.0)
-        loss, slope, bend = moderated.expected_log_loss(sign * mean[:, 0], cov[:, 0, 0])
-        return -loss, -(sign * slope)[:, None], bend[:, None, None]
+        loss, slope, curvature = moderated.expected_log_loss(sign * mean[:, 0], cov[:, 0, 0])
+        return -loss, -(sign * slope)[:, None], curvature[:, None, None]
 
     def _more_classes(self, mean: Array, cov: Array, codes: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """Averages of gradient and curvature by the contrasts' scores; zeros in place of E ln p(y).
 
         p_k = 1/Σ_j exp(f_j − f_k), and p_k p_l = (p_k + p_l)² σ'(f_k − f_l). With exp(f_j − f_k) replaced by the odds
-        of the average of σ(f_j − f_k), and each factor by its average, both are exact where one difference of logits
-        matters, whatever its variance, and where variances are small.
+        of the average of σ(f_j − f_k), and each factor by its average, both are exact if only one difference of logits
+        matters, whatever its variance, and if variances are small.
         """
         C = self.contrasts
         k, l = np.triu_indices(len(C), 1)
         pairs = C[k] - C[l]
         var = np.maximum(np.einsum("nab,pa,pb->np", cov, pairs, pairs, optimize=True), 0.0)
-        _, above, bend = (
+        _, above, curvature = (
             part.reshape(var.shape) for part in moderated.expected_log_loss((mean @ pairs.T).ravel(), var.ravel())
         )
         odds = np.ones((len(mean), len(C), len(C)))
@@ -166,8 +166,9 @@ class LogPosterior(Objective):
         odds[:, k, l], odds[:, l, k] = 1.0 / above - 1.0, above / (1.0 - above)
         probs = 1.0 / odds.sum(axis=2)
         probs /= probs.sum(axis=1, keepdims=True)
-        bend = bend * np.square(probs[:, k] + probs[:, l])
-        return np.zeros(len(mean)), C[codes] - probs @ C, np.einsum("np,pa,pb->nab", bend, pairs, pairs, optimize=True)
+        curvature = curvature * np.square(probs[:, k] + probs[:, l])
+        H = np.einsum("np,pa,pb->nab", curvature, pairs, pairs, optimize=True)
+        return np.zeros(len(mean)), C[codes] - probs @ C, H
 
     @cached_property
     def _nodes(self) -> Array:
@@ -184,7 +185,7 @@ def log_posterior(
     data = spectrum(X, codes.astype(np.float64), weight, center=intercept)
     rank = len(data.s)
     require_storable(rank, n_classes, intercept)
-    stored = X.shape[0] * rank <= _STORED_ENTRIES
+    stored = X.shape[0] * rank <= _MAX_STORED_ENTRIES
     posterior = LogPosterior(
         X=data.coordinates(X) if stored else Rotated(X, data),
         codes=codes,
@@ -201,7 +202,7 @@ def log_posterior(
 def require_storable(rank: int, n_classes: int, intercept: bool) -> None:
     """Raise an error if there are too many parameters for a covariance matrix."""
     n_parameters = (rank + intercept) * (n_classes - 1)
-    if n_parameters > _MOST_PARAMETERS:
+    if n_parameters > _MAX_PARAMETERS:
         raise ValueError(
             f"{rank} directions of X and {n_classes} classes make {n_parameters} parameters, whose covariance would "
             f"need {8e-9 * n_parameters**2:.0f} GB. Use fewer columns or classes, or LogisticRegression, which gives "
@@ -283,9 +284,9 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
     here, n_iter = start, 0
     size = np.sqrt(np.diagonal(start.precision))
     units = np.concatenate([np.outer(size, size)[np.triu_indices(len(size))], size])
-    # The memory of the last six steps takes little beside the matrices then.
+    # With more parameters, storing the last six steps would take much memory.
     mixes = len(size) <= 2_000
-    mixing, damping = Mixing(1.0), 1.0
+    mixing, damping = AndersonAcceleration(1.0), 1.0
     while here.change > tol and n_iter < _MAX_STEPS:
         check()
         n_iter += 1
@@ -293,7 +294,7 @@ def closest_gaussian(start: Gaussian, *, tol: float) -> Gaussian:
         proposal = mixing.step(z, step) if mixes else z + damping * step
         ahead = _gaussian(here, proposal, units, mixed=mixes)
         if ahead is None or not ahead.change <= 2.0 * here.change:
-            mixing.forget()
+            mixing.restart()
             damping = max(0.6 * damping, 0.1)
             ahead = _gaussian(here, z + damping * step, units, mixed=False)
             assert ahead is not None
@@ -332,7 +333,7 @@ def _gaussian(near: Gaussian, z: Array, units: Array, *, mixed: bool) -> Gaussia
 
 
 # Accuracy of the Gaussians in posterior standard deviations: of the grid, and of those that are kept.
-_ROUGH, _FINAL = 1e-2, 1e-4
+_GRID_TOLERANCE, _FINAL_TOLERANCE = 1e-2, 1e-4
 
 
 @dataclass(frozen=True)
@@ -357,7 +358,7 @@ def given_precision(posterior: LogPosterior, alpha: float, *, place: str = "give
     """The posterior at a prior precision."""
     posterior = posterior.at(alpha)
     mode = posterior_mode(posterior)
-    q = closest_gaussian(_laplace(posterior, mode), tol=_FINAL)
+    q = closest_gaussian(_laplace(posterior, mode), tol=_FINAL_TOLERANCE)
     return PosteriorFit([q], np.ones(1), mode, alpha, q.bound, place, mode.n_iter + q.n_iter)
 
 
@@ -370,7 +371,7 @@ def integrated_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFi
     place, fine = profile.top, profile.fine()
     # Each Gaussian of many parameters is costly.
     nodes, weights = gauss_nodes(*fine, 1) if posterior.n_parameters > 300 else gauss_rule(*fine)
-    parts = [profile.at(float(u), tol=_FINAL) for u in nodes]
+    parts = [profile.at(float(u), tol=_FINAL_TOLERANCE) for u in nodes]
     here = posterior.at(math.exp(place))
     mode = posterior_mode(here, start=profile.nearest(place).mean)
     return PosteriorFit(
@@ -385,11 +386,11 @@ def maximized_precision(posterior: LogPosterior, data: Spectrum) -> PosteriorFit
     profile = _Profile(posterior, float(np.square(data.s).sum()) / data.weight, flat=True)
     profile.explore()
     for _ in range(8):
-        # Between the ends of the grid, where the bound may still rise.
+        # The bound may still rise between the points of the grid.
         if abs(profile.at(profile.top).slope) < 1e-3:
             break
     place = profile.top
-    part, here = profile.at(place, tol=_FINAL), posterior.at(math.exp(place))
+    part, here = profile.at(place, tol=_FINAL_TOLERANCE), posterior.at(math.exp(place))
     mode = posterior_mode(here, start=part.mean)
     kind = "high" if profile.kind == "high" else "maximized"
     return PosteriorFit([part], np.ones(1), mode, here.penalty, part.bound, kind, mode.n_iter + profile.n_iter)
@@ -405,7 +406,7 @@ class _Profile:
         self._known: dict[float, Gaussian] = {}
         self.n_iter = 0
 
-    def at(self, u: float, *, tol: float = _ROUGH) -> Gaussian:
+    def at(self, u: float, *, tol: float = _GRID_TOLERANCE) -> Gaussian:
         """The Gaussian at ln α = u, searched from those on both sides."""
         posterior = self._posterior.at(math.exp(u))
         if self._known:
@@ -445,7 +446,7 @@ class _Profile:
 
     @property
     def kind(self) -> str:
-        """Whether the bound is highest without any effect."""
+        """Whether the bound is highest without any linear effect."""
         bounds = {u: part.bound for u, part in self._known.items()}
         return "high" if bounds[max(bounds)] >= max(bounds.values()) - 1e-3 else "integrated"
 
@@ -484,7 +485,7 @@ class _Profile:
         return -math.log(math.pi) - float(np.logaddexp(x, -x)), -0.5 * math.tanh(x)
 
     def _between(self, u: float, posterior: LogPosterior) -> Gaussian:
-        """Linear interpolation of the neighbours' means and of what the rows add to their precisions."""
+        """Linear interpolation of the neighbours' means and of their precisions without the prior."""
         below = max((known for known in self._known if known <= u), default=None)
         above = min((known for known in self._known if known >= u), default=None)
         left = self._known[below if below is not None else min(self._known)]

@@ -1,7 +1,4 @@
-"""Predictions without any column, which every other model should beat.
-
-The naive forecast: the last value, or that of the last season.
-"""
+"""Predictions without any column, which every other model should beat, and the naive forecast of a series."""
 
 from __future__ import annotations
 
@@ -154,7 +151,7 @@ class BaselineClassifier(_IgnoresColumns, Classifier):
 
 
 class NaiveForecast(Regressor):
-    """The last value before a time, or that of a season before it, with an uncertainty that grows as of a random walk.
+    """The last value before a time, or that of the last season, with the growing uncertainty of a random walk.
 
         y(t) | y(s) ~ t(m, y(s), σ √(t − s)),    σ² = (1/m) Σ (yᵢ₊₁ − yᵢ)² / (tᵢ₊₁ − tᵢ)
 
@@ -264,7 +261,7 @@ class NaiveForecast(Regressor):
         if self.period is None:
             before = np.clip(np.searchsorted(known, times, side="left") - 1, 0, last)
             gap = np.abs(times - known[before])
-            # Before the first row there is none to look back to.
+            # Times before the first row use its value.
             return before, np.where(gap > 0, gap, self._step)
         # A whole number of seasons may be slightly exceeded by rounding.
         seasons = np.maximum(np.ceil((times - known[-1]) / self.period - 1e-9), 1.0)

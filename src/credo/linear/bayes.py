@@ -1,7 +1,4 @@
-"""What a Bayesian linear model learns from the spectrum of its data: precisions, posterior and evidence.
-
-Bayesian linear regression: posterior, predictive and evidence in closed form (Bishop 3.3–3.5).
-"""
+"""Bayesian linear regression: precisions, posterior, predictive and evidence in closed form (Bishop 3.3–3.5)."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Normal
-from credo.linear._rows import Kept, same_intercept
+from credo.linear._rows import StoredRows, same_intercept
 from credo.linear.least_squares import PosteriorModel
 
 Array = NDArray[np.float64]
@@ -226,7 +223,7 @@ def _evidence_terms(data: Spectrum, prior_mean: Array) -> EvidenceTerms:
 
 
 def _provisional(data: Spectrum, alpha: float | None) -> Precisions:
-    """Provisional precisions as long as there are too few rows to estimate them."""
+    """Provisional precisions while there are too few rows to estimate them."""
     noise = 1.0 / data.y_square if data.y_square > 0 else 1.0
     return Precisions(
         noise if alpha is None else alpha,
@@ -236,7 +233,7 @@ def _provisional(data: Spectrum, alpha: float | None) -> Precisions:
     )
 
 
-# The prior of the noise variance where that of the coefficients is given; see `credo.core.learning.precisions`.
+# The prior of the noise variance if that of the coefficients is given; see `credo.core.learning.precisions`.
 _TOTAL = "prior 1/(σ² + explained variance)"
 
 
@@ -276,11 +273,11 @@ class BayesianLinearRegression(PosteriorModel):
     coef_, intercept_ : posterior means
     coef_std_, intercept_std_ : posterior standard deviations
     coef_cov_ : posterior covariance of the coefficients, computed on each access
-    prior_precision_, noise_precision_ : α and β, given or estimated; where they are integrated out, the reciprocals of
+    prior_precision_, noise_precision_ : α and β, given or estimated; if they are integrated out, the reciprocals of
         the posterior mean variances of coefficients and noise (with scales of Student-t distributions as variances)
     effective_dof_ : effective number of parameters (γ of Bishop 3.91)
     log_evidence_, evidence_method_ : ln p(y | X) and "exact" (integrals over α/β by quadrature, to about 1e-8)
-    evidence_base_ : what the evidence conditions on; evidences of one base compare
+    evidence_base_ : what the evidence conditions on; only evidences of the same base are comparable
     posterior_ : the posterior in the singular basis of the data, one component for each value of α/β
     result_ : how α and β were found
 
@@ -351,14 +348,14 @@ class BayesianLinearRegression(PosteriorModel):
                 "noise_precision to a number, or use more rows"
             )
         self._learn(data)
-        self._kept = Kept.of(rows, weight, sample_weight)
+        self._stored_rows = StoredRows.of(rows, weight, sample_weight)
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
         """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
         take_summary(self, summary)
         self._learn(Spectrum.of(summary, center=self.fit_intercept))
-        self._kept = None
+        self._stored_rows = None
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -374,7 +371,7 @@ class BayesianLinearRegression(PosteriorModel):
         if not first:
             data = Spectrum.of(self.posterior_.spectrum.summary().merge(data.summary()), center=self.fit_intercept)
         self._learn(data)
-        self._kept = None
+        self._stored_rows = None
         return self
 
     def plugin_dist(self, X: ArrayLike) -> Normal:
@@ -401,7 +398,7 @@ class BayesianLinearRegression(PosteriorModel):
     ) -> Array:
         """k(x, xₙ) = β xᵀS xₙ (+ 1/n with an intercept): the weight of each training target in the prediction at x.
 
-        Averaged over α/β where that is integrated out; the average depends on the targets.
+        Averaged over α/β if that is integrated out; the average then depends on the targets.
 
         With a prior mean of zero, ``equivalent_kernel(X) @ y`` is the predictive mean (Bishop 3.61, 3.62).
 
@@ -425,7 +422,7 @@ class BayesianLinearRegression(PosteriorModel):
                     f"{self.posterior_.spectrum.weight:g}: pass all training rows, with the sample_weight of the fit"
                 )
             return self.posterior_.equivalent_kernel(rows, train, weight)
-        kept: Kept | None = getattr(self, "_kept", None)
+        kept: StoredRows | None = getattr(self, "_stored_rows", None)
         if kept is None:
             raise ValueError("the training rows were not stored: pass them as X_train")
         shares = np.zeros((rows.shape[0], kept.n_given))

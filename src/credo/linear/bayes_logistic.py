@@ -1,7 +1,4 @@
-"""The posterior of linear logits as it is stored: a mixture of Gaussians in the singular basis of the rows.
-
-Bayesian logistic and softmax regression by Gaussian variational inference, averaged over the prior precision.
-"""
+"""Bayesian logistic and softmax regression by Gaussian variational inference, averaged over the prior precision."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from credo.core.frames import Intervals
 from credo.core.learning.spectrum import Spectrum, components
 from credo.core.linalg import one_blas_thread
 from credo.core.notices import warn
-from credo.core.parts import BLOCK_ENTRIES, refuse_parts
+from credo.core.parts import BLOCK_ENTRIES, reject_parts
 from credo.core.seeds import generator
 from credo.distributions import Mixture, Normal
 from credo.likelihoods import bernoulli as moderated
@@ -52,8 +49,8 @@ class LogitPosterior:
     """A mixture of Gaussians, one for each prior precision, in the singular basis V of the rows.
 
     `weights` (c,) are those of the mixture, `mean` (c, m, d) the means of the m contrasts' parameters, `root` (c, md,
-    md) has R with RᵀR their covariance, `contrasts` C the logits (K, m) that they make. Directions outside the span of
-    the rows keep their prior variance (c,). `mode` (m, d) is where the posterior is highest at one prior precision.
+    md) R with RᵀR their covariance, and `contrasts` (K, m) maps them to logits. Directions outside the span of the rows
+    keep their prior variance (c,). `mode` (m, d) is that of the posterior at one prior precision.
     """
 
     V: Annotated[Array, Axes("d R")]
@@ -74,7 +71,7 @@ class LogitPosterior:
         """From the Gaussians that were fitted."""
         posterior = found.parts[0].posterior
         return cls(
-            # Contiguous, so that sums are the same to the last digit when they come back from a file.
+            # Contiguous, so that sums have the same last digit after loading from a file.
             V=np.ascontiguousarray(data.V),
             x_mean=data.x_mean,
             weights=found.weights,
@@ -117,7 +114,7 @@ class LogitPosterior:
         return np.sqrt(variance)
 
     def intercept_std(self) -> Array:
-        """Posterior standard deviation of each logit at x = 0; zero where there is no intercept."""
+        """Posterior standard deviation of each logit at x = 0; zero without an intercept."""
         if not self.centered:
             return np.zeros(len(self.outputs))
         mean, half = next(self.moments(np.zeros((1, len(self.V)))))
@@ -206,8 +203,9 @@ class BayesianLogisticRegression(LinearClassifier):
 
         S⁻¹ = αI + Σ E_q[σᵢ(1 − σᵢ)] xᵢxᵢᵀ
 
-    where the Laplace approximation (Bishop 4.143) has the curvature at the mode, which is far too small if the classes
-    are nearly separable. If α is integrated out, the posterior is a mixture of such Gaussians, for up to five α.
+    whereas the Laplace approximation (Bishop 4.143) uses the curvature at the mode, which is far too small if the
+    classes are nearly separable. If α is integrated out, the posterior is a mixture of such Gaussians, for up to five
+    α.
 
     Predicted probabilities are averages of σ over this posterior: they are closer to 1/2 than those at the mode, the
     more so the farther x is from the data. More than two classes have logits b_k + w_kᵀx and a softmax; each w_k has
@@ -249,7 +247,7 @@ class BayesianLogisticRegression(LinearClassifier):
     prior_precision_ : α as given or at the maximum; for "integrate", the most probable value of ln α as α
     effective_dof_ : effective number of parameters
     log_evidence_, evidence_method_ : lower bound on ln p(y | X), for "integrate" integrated over α, and "elbo"
-    evidence_base_ : what the evidence conditions on; evidences of one base compare
+    evidence_base_ : what the evidence conditions on; only evidences of the same base are comparable
     log_likelihood_, n_parameters_, n_observations_ : at the mode, for `bic` and `description_length`
     posterior_ : the posterior in the singular basis of the data, a mixture of Gaussians
     nodes_ : standard normal points over which probabilities are averaged, if they are
@@ -316,8 +314,8 @@ class BayesianLogisticRegression(LinearClassifier):
             A weight of k is the same as k copies of the row.
         """
         choice("predictive", self.predictive, ("quadrature", "probit", "monte_carlo", "plugin"))
-        refuse_parts(self, X, y)
-        self._forget()
+        reject_parts(self, X, y)
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         # With few parameters, BLAS threads cost more than they save.
         small = min(rows.shape) * len(self.classes_) <= 2_500
@@ -469,7 +467,7 @@ class BayesianLogisticRegression(LinearClassifier):
         return np.tensordot(self.posterior_.weights, np.stack(parts), axes=1)
 
     def _over_nodes(self, average: Callable[[Array, int], Array]) -> Array:
-        """The average over the stored points, of which each Gaussian of the mixture has its share."""
+        """The average over the stored points, which are divided among the Gaussians of the mixture."""
         total: Array = sum(len(z) * average(z, k) for k, z in enumerate(self._node_shares()) if len(z))  # type: ignore[assignment]
         return total / len(self.nodes_)
 

@@ -47,7 +47,7 @@ class LinearDiscriminant(LinearClassifier):
     intercept_ : intercepts, (1,) or (n_classes,)
     means_ : μₖ, (n_classes, n_features)
     covariance_ : the shrunk Σ, computed on each access
-    scale_ : pooled standard deviation of each column within the classes (over all rows where that is zero)
+    scale_ : pooled standard deviation of each column within the classes (over all rows if that is zero)
     priors_ : πₖ
     shrinkage_, rank_ : λ, and the rank of Σ before shrinkage
     log_likelihood_ : log likelihood of the labels given the rows, comparable with `LogisticRegression`
@@ -125,7 +125,7 @@ class LinearDiscriminant(LinearClassifier):
         return float(np.square(self.axis_std_).sum()) / self.n_features_in_
 
     def _set_coefficients(self) -> None:
-        """Coefficients and intercepts, computed about the mean of the means so that a large offset costs no digits."""
+        """Coefficients and intercepts, relative to the mean of the means so that a large offset loses no digits."""
         middle = self.priors_ @ self.means_
         centred_means = self.means_ - middle
         solved = self._solve(centred_means.T).T

@@ -1,7 +1,4 @@
-"""What linear models with uncertain coefficients share: confidence intervals and the summary table.
-
-Linear regression by ordinary least squares, with classical standard errors, tests and intervals.
-"""
+"""Linear regression by ordinary least squares, and what linear models with uncertain coefficients share."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from credo.core.linalg import EPS, column_norms, constant_columns, graded_svd
 from credo.core.notices import warn
 from credo.core.parts import BLOCK_ENTRIES, RowSummary, in_parts, row_summary, summarize, take_summary
 from credo.distributions import Distribution, StudentT, t_variance
-from credo.linear._rows import KEPT_ENTRIES, Kept, collinear
+from credo.linear._rows import MAX_STORED_ENTRIES, StoredRows, collinear
 
 Array = NDArray[np.float64]
 
@@ -128,7 +125,7 @@ class PosteriorModel(LinearModel):
         return self.posterior_.covariance(rows)
 
     def _scales(self) -> tuple[Array, float]:
-        """Of a single distribution; those of a mixture are the root mean squares of its components'."""
+        """The scales of a single distribution, or the root mean squares of those of a mixture's components."""
         square = self.posterior_.weights @ self.posterior_.parameters()[1]
         return np.sqrt(square[1:]), float(np.sqrt(square[0]))
 
@@ -295,14 +292,14 @@ class LinearRegression(LinearModel):
             self._learn(sparse_least_squares(rows, target, weight, center=self.fit_intercept))
         else:
             self._learn(least_squares(row_summary(rows, target, weight), center=self.fit_intercept))
-        self._kept = Kept.of(rows, weight, sample_weight)
+        self._stored_rows = StoredRows.of(rows, weight, sample_weight)
         return self
 
     def fit_summary(self, summary: RowSummary) -> Self:
         """Fit the model to rows summarized by `credo.summarize`: the same result as `fit` on the rows."""
         take_summary(self, summary)
         self._learn(least_squares(summary, center=self.fit_intercept))
-        self._kept = None
+        self._stored_rows = None
         return self
 
     def _learn(self, solution: Solution) -> None:
@@ -317,7 +314,7 @@ class LinearRegression(LinearModel):
         log_variance = -np.inf if exact else float(np.log(2.0 * np.pi * solution.rss / n_observations))
         self.log_likelihood_ = -0.5 * n_observations * (log_variance + 1.0)
         scale = solution.coef_scale()
-        # Also where the noise is zero, a weight that the rows don't determine has an infinite standard error.
+        # Even without noise, a weight that the rows don't determine has an infinite standard error.
         known = np.isfinite(scale)
         self.coef_std_error_ = np.where(known, self.noise_std_ * np.where(known, scale, 1.0), np.inf)
         self.intercept_std_error_ = self.noise_std_ * solution.intercept_scale()
@@ -395,13 +392,13 @@ class LinearRegression(LinearModel):
                 "freedom to estimate the noise: use more rows, fewer columns, or BayesianLinearRegression"
             )
 
-    def _training(self) -> Kept:
+    def _training(self) -> StoredRows:
         check_is_fitted(self)
-        kept: Kept | None = getattr(self, "_kept", None)
+        kept: StoredRows | None = getattr(self, "_stored_rows", None)
         if kept is None:
             raise ValueError(
                 "the training rows were not stored (the model was loaded from a file or fitted from a summary, or X "
-                f"has more than {KEPT_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
+                f"has more than {MAX_STORED_ENTRIES} entries): fit again, on fewer rows, to get the hat matrix"
             )
         return kept
 
@@ -414,7 +411,7 @@ class LinearRegression(LinearModel):
 
 
 def least_squares(summary: RowSummary, *, center: bool) -> Solution:
-    """The least-squares solution, of smallest norm where there are many.
+    """The least-squares solution, of smallest norm if it isn't unique.
 
         √w [X − x̄, y − ȳ] = Q R,    R = [[R₁, c], [0, ρ]],    R₁ w = c,    RSS = ρ²
 

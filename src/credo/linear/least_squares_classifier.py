@@ -116,7 +116,7 @@ def joint_least_squares(X: Any, Y: Array, weight: Array | None, *, center: bool)
         cross = np.asarray(X.T @ pull) - np.outer(data.x_mean, pull.sum(axis=0))
         coef = data.V @ ((data.V.T @ cross) / np.square(data.s)[:, None])
         return coef, y_mean - data.x_mean @ coef, len(data.s)
-    # All targets but the last stand beside the columns of X.
+    # All targets but the last are appended to the columns of X.
     n_features = X.shape[1]
     summary = row_summary(np.hstack([X, Y[:, :-1]]), Y[:, -1], weight).for_intercept(center)
     x_mean, y_mean = summary.mean[:n_features], summary.mean[n_features:]

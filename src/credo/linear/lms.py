@@ -96,7 +96,7 @@ class LMSRegression(Regressor):
             order = rng.permutation(len(target))
             self._learn(rows[order], target[order])
         residual = target - self._mean(rows)
-        # The degrees of freedom of least squares; constant columns have no part in it.
+        # The degrees of freedom of least squares, without constant columns.
         used = (rows != rows[0]).any(axis=0) if self.fit_intercept else rows.any(axis=0)
         left = len(target) - int(used.sum()) - bool(self.fit_intercept)
         if left > 0:
@@ -159,7 +159,7 @@ class LMSRegression(Regressor):
                     f"{2 * largest.min():.2g}, or step='auto'"
                 )
             step = min((1 + t / (10 * q)) ** (-2 / 3) / q, largest[i]) if automatic else self.step
-            # Averages whose weights grow as t², which soon forget the start.
+            # Weights that grow as t² reduce the influence of the start.
             rate = 3.0 / (t + 3.0)
             if t:
                 square = error**2 if np.isnan(square) else square + rate * (error**2 - square)
@@ -174,7 +174,7 @@ class LMSRegression(Regressor):
         self.coef_, self.intercept_ = coef, float(chosen[-1] - self.x_mean_ @ coef)
 
     def _mean(self, X: Array) -> Array:
-        # About the mean of the inputs, where an offset costs no digits.
+        # Relative to the mean of the inputs, where an offset loses no digits.
         return (X - self.x_mean_) @ self.coef_ + (self.intercept_ + self.x_mean_ @ self.coef_)
 
     def _dist(self, rows: Array, *, latent: bool) -> Normal:

@@ -36,8 +36,8 @@ from credo.linear._softmax import MatrixFreeObjective, Objective, Point, Sums, c
 
 Array = NDArray[np.float64]
 
-# Parameters up to which the curvature is stored.
-_FEW_PARAMETERS = 600
+# With more parameters, the curvature isn't stored.
+_MAX_STORED_PARAMETERS = 600
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class LogisticRegression(LinearClassifier):
     coef_std_error_, intercept_std_error_ : standard errors from the observed information, for alpha=0 and the solver
         "newton" only (for penalized coefficients see `BayesianLogisticRegression`). Infinite for a coefficient that the
         data don't determine, absent if there are too many parameters
-    coef_cov_ : covariance of the coefficients, class by class, where there are standard errors; NaN for a pair of which
-        the data don't determine one
+    coef_cov_ : covariance of the coefficients, class by class, if there are standard errors; NaN for a pair if the data
+        don't determine both
     log_likelihood_ : log likelihood at the estimate
     n_parameters_, n_observations_ : number of parameters, and sum of the sample weights
     path_ : coefficients, intercepts and objective after each step of steepest ascent
@@ -148,7 +148,7 @@ class LogisticRegression(LinearClassifier):
         alpha, tol = nonnegative("alpha", self.alpha), positive("tol", self.tol)
         choice("solver", self.solver, ("newton", "ascent"))
         max_iter = positive_integer("max_iter", self.max_iter)
-        self._forget()
+        self._reset()
         if in_parts(X, y):
             return self._keep(self._maximum_in_parts(parts_of(X, y, sample_weight)))
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
@@ -246,14 +246,14 @@ class Maximum:
 
         X − c = Z Vᵀ,    w = V u,    ‖w‖ = ‖u‖
 
-    where V has orthonormal columns. Weights outside of the span change no score, so the penalized maximum has none, and
-    among equal maxima the one without any has the smallest norm.
+    where V has orthonormal columns. Weights outside the span change no score, so they are zero at the penalized maximum
+    and at the maximum of smallest norm.
     """
 
     objective: Objective
     optimum: Optimum
     center: Array
-    # V, and which single weights the rows determine; None where the coordinates are those of X − c.
+    # V, and which single weights the rows determine; None if the coordinates are those of X − c.
     V: Array | None = None
     determined: NDArray[np.bool_] | None = None
 
@@ -306,7 +306,7 @@ def objective_for(
     n_samples, n_features = X.shape
     weight = np.ones(n_samples) if weight is None else weight
     size = contrasts(n_classes).shape[1] * (n_features + intercept)
-    kind = Objective if size <= _FEW_PARAMETERS else MatrixFreeObjective
+    kind = Objective if size <= _MAX_STORED_PARAMETERS else MatrixFreeObjective
     return kind(X, codes, weight, n_classes, _center(X) if intercept else np.zeros(n_features), penalty, intercept)
 
 
@@ -316,7 +316,7 @@ def maximize(
     """The maximum of an objective by Newton's method; see `newton` for the arguments."""
     n_samples, n_features = objective.X.shape
     small = n_samples * n_features <= 8_000_000
-    if n_samples <= n_features and small and objective.shape[0] * n_samples <= _FEW_PARAMETERS:
+    if n_samples <= n_features and small and objective.shape[0] * n_samples <= _MAX_STORED_PARAMETERS:
         return _rotated(objective, tol=tol, max_iter=max_iter, monitor=monitor)
     if isinstance(objective, MatrixFreeObjective):
         end = newton_cg(objective, tol=tol, max_iter=max_iter, monitor=monitor)
@@ -431,7 +431,7 @@ def maximize_in_parts(objective: PartsObjective, *, tol: float, max_iter: int) -
     """The maximum by Newton's method, started at that of the sample, if it has one and no class is missing."""
     sample, start = objective.sample, objective.start()
     if np.unique(sample.codes).size == sample.n_classes:
-        # A start needn't have many digits.
+        # A start needn't be accurate.
         near = newton(sample, start=start, tol=1.0, max_iter=20)
         if near.converged and not near.failure and near.point.min_margin <= 0:
             start = near.point.theta

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import Absent, ConvergenceWarning, LinearClassifier, Result, positive_integer
+from credo.core.estimator import ConvergenceWarning, LinearClassifier, Result, UnavailableMethod, positive_integer
 from credo.core.notices import warn
 from credo.core.seeds import generator
 
@@ -60,9 +60,9 @@ class Perceptron(LinearClassifier):
     training_error_: float
     n_iter_: int
 
-    predict_proba = Absent(_NO_PROBABILITIES)
-    predict_log_proba = Absent(_NO_PROBABILITIES)
-    predict_dist = Absent(_NO_PROBABILITIES)
+    predict_proba = UnavailableMethod(_NO_PROBABILITIES)
+    predict_log_proba = UnavailableMethod(_NO_PROBABILITIES)
+    predict_dist = UnavailableMethod(_NO_PROBABILITIES)
 
     def __init__(self, n_epochs: int = 200, *, fit_intercept: bool = True, random_state: Any = None) -> None:
         self.n_epochs = n_epochs

@@ -76,7 +76,7 @@ class Ridge(PosteriorModel):
         if in_parts(X, y):
             self._require_number()
             return self.fit_summary(summarize(X, y, sample_weight))
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         data = spectrum(rows, target, weight, center=self.fit_intercept)
         found = Penalty.chosen(

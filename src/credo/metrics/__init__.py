@@ -16,7 +16,8 @@ Log score, CRPS and Brier score are proper scoring rules: the true distribution 
 Contract: every function takes the outcomes `y`, then a distribution with one row for each outcome, as `predict_dist`
 returns it. `forecast` extracts classes and probabilities. `scorer` turns a score into a scikit-learn scorer, greater is
 better, and `predictive` returns the predictive distribution of any model, also of a Pipeline or a fitted search;
-`point` is its mean or median. `influence` measures how much each input changes the predictions, in their own units.
+`point` is its mean or median. `influence` measures how much each input changes the predictions, in their own units;
+`shapley` how much each contributes to a single prediction.
 
 Not here: splitting into folds and comparing models (`credo.selection`), figures (`credo.plots`), and
 the formulas of the single distributions (`credo.distributions`).
@@ -24,11 +25,12 @@ the formulas of the single distributions (`credo.distributions`).
 
 from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, scorer
 from credo.metrics._scores import NoDistribution, crps, final_step, log_score, point, predictive, rmse
+from credo.metrics._shapley import ShapleyValues, shapley
 from credo.metrics.calibration import calibration_curve, coverage, pit
 from credo.metrics.sensitivity import Influence, influence
 
 __all__ = [
-    "Forecast", "Influence", "NoDistribution", "Scorer", "accuracy", "brier", "calibration_curve",
+    "Forecast", "Influence", "NoDistribution", "Scorer", "ShapleyValues", "accuracy", "brier", "calibration_curve",
     "calibration_error", "coverage", "crps", "final_step", "forecast", "groups", "influence", "log_score", "pit",
-    "point", "predictive", "rmse", "scorer",
+    "point", "predictive", "rmse", "scorer", "shapley",
 ]  # fmt: skip

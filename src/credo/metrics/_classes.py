@@ -1,7 +1,4 @@
-"""Scores of predicted class probabilities.
-
-Scores of distributions as scikit-learn scorers.
-"""
+"""Scores of predicted class probabilities, and scores of distributions as scikit-learn scorers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Validation of outcomes, which must match the rows of a distribution, and of sample weights.
-
-The predictive distribution of any model, also inside scikit-learn's pipelines and searches.
-
-Proper scoring rules for predictive distributions, and the error of their means.
-"""
+"""Proper scoring rules for predictive distributions, and the predictive distribution of any fitted model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Calibration of intervals: coverage, PIT and the calibration curve.
-
-Tests of calibration: whether held-out outcomes differ from the predictive distributions by more than chance.
-"""
+"""Calibration: coverage, PIT, the calibration curve, and tests whether outcomes differ from predictions by chance."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def pit(
 ) -> NDArray[np.float64]:
     """Probability integral transform F(y) of each outcome; uniform if the distributions are calibrated.
 
-    Where F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. The result is then
+    If F jumps at y (a point mass, a discrete distribution, draws), F(y) alone can't be uniform. The result is then
     the mid-PIT ½ (F(y−) + F(y)) or, if `random_state` is given, the randomized PIT (Czado, Gneiting and Held 2009), a
     uniform point of the jump, which is exactly uniform.
 
@@ -163,9 +160,9 @@ Vector = NDArray[np.float64]
 ALARM = 0.01
 ALARM_Z = 2.5758293035489
 # Fewer rows than this can't show whether class probabilities are calibrated.
-FEW = 20
+MIN_CALIBRATION_ROWS = 20
 # A calibration error below this matters little for most uses.
-SMALL = 0.02
+NEGLIGIBLE_ERROR = 0.02
 
 
 @dataclass(frozen=True)
@@ -262,11 +259,11 @@ class Calibration:
 
         Empty if chance explains both the error in groups of rows and the share of correct labels.
         """
-        if self.confidence.n < FEW or (self.by_chance and self.confidence.by_chance):
+        if self.confidence.n < MIN_CALIBRATION_ROWS or (self.by_chance and self.confidence.by_chance):
             return ""
         if not self.confidence.by_chance:
             return "overconfident" if self.confidence.z < 0 else "underconfident"
-        return "slightly miscalibrated" if self.error < SMALL else "miscalibrated"
+        return "slightly miscalibrated" if self.error < NEGLIGIBLE_ERROR else "miscalibrated"
 
 
 def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
@@ -279,7 +276,7 @@ def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
 def uniformity(pit: Vector) -> Uniformity:
     """Tests of PIT values against the uniform distribution.
 
-    Of U uniform on (0, 1): Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its own mean
+    For U uniform on (0, 1), Var U = 1/12, and Φ⁻¹(U) is standard normal, so that its sample variance about its own mean
     has mean 1 and variance 2/n.
     """
     values = np.clip(pit[np.isfinite(pit)], 0.0, 1.0)

@@ -1,6 +1,6 @@
-"""How much each input changes a model's predictions; strongly correlated inputs are changed together.
+"""How much each input changes a model's predictions, and trends of residuals along the predictions.
 
-Residuals in groups of neighbouring predictions: what a residual plot shows, and what is said about it.
+Strongly correlated inputs are changed together.
 """
 
 from __future__ import annotations
@@ -15,15 +15,6 @@ from scipy.stats import t as student
 
 Vector = NDArray[np.float64]
 Predict = Callable[[Any], Any]
-
-# An input is dependent if a linear function of the others explains this share of its variance, or if changing it alone
-# changes the prediction by more than this many standard deviations of the target, which is far from the data.
-_EXPLAINED = 0.99
-_TOO_MUCH = 2.0
-# A dependent input joins the group of another one with this correlation, and of another dependent one whose weight in
-# predicting it is at least this part of the largest.
-_CORRELATED = 0.95
-_LARGE_PART = 0.5
 
 
 @dataclass(frozen=True)
@@ -65,7 +56,7 @@ def influence(
 ) -> Influence | None:
     """How much each input changes the predictions; None if these are not finite.
 
-    Values are changed by little, because far from the rows the model extrapolates. Inputs that determine each other,
+    Changes are small, because far from the rows the model extrapolates. Inputs that determine each other,
     such as the parts of a mixture, are changed together.
 
     Parameters
@@ -100,7 +91,8 @@ def influence(
             for block, is_measured in zip(blocks, measured, strict=True)
         ]
     )
-    groups = _groups(X, blocks, each > _TOO_MUCH * spread)
+    # A change of the prediction by two standard deviations of the target is far from the data.
+    groups = _groups(X, blocks, each > 2.0 * spread)
     values = np.array(
         [
             each[group[0]]
@@ -127,12 +119,13 @@ def _groups(X: Vector, blocks: list[list[int]], too_much: NDArray[np.bool_]) -> 
 
     correlation = _correlations(X[:, [block[0] for block in blocks]])
     for i in np.flatnonzero(dependent).tolist():
-        for j in np.flatnonzero(correlation[i] >= _CORRELATED).tolist():
+        # A dependent input joins those that it is correlated with, and those that have large weights in predicting it.
+        for j in np.flatnonzero(correlation[i] >= 0.95).tolist():
             join(i, j)
         weight = explaining[i]
         if weight is not None:
             weight = np.where(dependent, weight, 0.0)
-            for j in np.flatnonzero((weight > 0) & (weight >= _LARGE_PART * weight.max())).tolist():
+            for j in np.flatnonzero((weight > 0) & (weight >= 0.5 * weight.max())).tolist():
                 join(i, j)
     for i in np.flatnonzero(dependent).tolist():
         if n > 1 and np.sum(label == label[i]) == 1:
@@ -152,7 +145,8 @@ def _explaining(X: Vector, blocks: list[list[int]], i: int) -> Vector | None:
     column, others = X[:, block[0]] - X[:, block[0]].mean(), X[:, kept] - X[:, kept].mean(axis=0)
     weights = np.linalg.lstsq(others, column, rcond=None)[0]
     left = column - others @ weights
-    if not left @ left < (1 - _EXPLAINED) * (column @ column):
+    # Less than 99 % of the variance is explained.
+    if not left @ left < 0.01 * (column @ column):
         return None
     feature = np.zeros(X.shape[1])
     feature[kept] = np.abs(weights) * others.std(axis=0)
@@ -188,9 +182,9 @@ def _change(new: Any, old: Any) -> Vector:
     return np.abs(difference).sum(axis=1) / 2 if difference.ndim == 2 else difference
 
 
-# Fewer rows than this show no trend. Groups have at least so many rows, and there are at most so many groups.
-TREND_ROWS = 60
-_GROUP_ROWS = 20
+# Fewer rows show no trend.
+MIN_TREND_ROWS = 60
+_MIN_GROUP_ROWS = 20
 
 
 class ResidualTrend(NamedTuple):
@@ -221,15 +215,15 @@ class ResidualTrend(NamedTuple):
 
 def _p_value(value: float, error: float) -> float:
     # A group has at least 20 rows, so the standard error has at least 19 degrees of freedom.
-    return 0.0 if value and not error else float(2 * student.sf(abs(value) / (error or 1.0), _GROUP_ROWS - 1))
+    return 0.0 if value and not error else float(2 * student.sf(abs(value) / (error or 1.0), _MIN_GROUP_ROWS - 1))
 
 
 def residual_trend(prediction: Vector, residual: Vector) -> ResidualTrend | None:
     """The trend of the residuals; None with too few rows or too few distinct predictions."""
     n = len(prediction)
-    if n < TREND_ROWS:
+    if n < MIN_TREND_ROWS:
         return None
-    groups = np.array_split(np.argsort(prediction, kind="stable"), min(12, n // _GROUP_ROWS))
+    groups = np.array_split(np.argsort(prediction, kind="stable"), min(12, n // _MIN_GROUP_ROWS))
     middle = np.array([np.median(prediction[group]) for group in groups])
     if len(np.unique(middle)) < len(middle):
         return None

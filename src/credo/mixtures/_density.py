@@ -1,7 +1,4 @@
-"""Mixtures of normal and of Student-t components as density estimators.
-
-Averaging densities by their evidence.
-"""
+"""Mixtures of normal and of Student-t components as density estimators, averaged by their evidence."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ _ATTRIBUTES = """
     components_ : the components, in units of the standardized columns
     log_likelihood_, n_parameters_, n_observations_ : at the estimate
     log_evidence_, evidence_method_, evidence_base_ : ln p(X), by the Laplace approximation, with K! for the ways to
-        number the components; too large where components overlap so much that these aren't separate modes
+        number the components; too large if components overlap so much that these aren't separate modes
     bound_ : the log posterior, up to a constant, after each iteration; it never decreases
     result_ : convergence of EM"""
 
@@ -208,8 +205,8 @@ def average_densities(
 
         p(X) = Σ_h p(X | h) p(h),    p(h | X) = p(X | h) p(h) / p(X)                            (Bishop 14.2)
 
-    The average assumes that one family h made the whole data set, of which X leaves us uncertain: with more rows, the
-    probability of one family tends to one. A mixture model, by contrast, lets each row have a component of its own.
+    The average assumes that one unknown family h generated the whole data set: with more rows, the probability of one
+    family tends to one. In a mixture model, by contrast, each row has its own component.
 
     Parameters
     ----------

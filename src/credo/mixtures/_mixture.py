@@ -1,20 +1,18 @@
-"""The components of a mixture in standardized units: their densities, draws and prior.
+"""Mixtures of normal or Student-t components: their densities and prior, EM, and the Laplace approximation.
 
 A normal component is a Student-t one with ν = ∞. With z = L⁻¹(x − μ), Σ = LLᵀ and q = zᵀz,
 
     ln t(x) = ln Γ((ν + d)/2) − ln Γ(ν/2) − (d/2) ln νπ − ln|L| − ((ν + d)/2) ln(1 + q/ν)
 
-EM for mixtures of normal or Student-t components, from several starts.
+EM, from several starts:
 
     E: r_ik ∝ π_k p_k(x_i),  u_ik = (ν_k + d)/(ν_k + q_ik)      M: `Prior.mode`, then ν_k by its own likelihood
 
 The log posterior never decreases (Peel & McLachlan 2000; for ν as in the ECME of Liu & Rubin 1995).
 
-The Laplace approximation of ln p(X) for a mixture.
-
-Around the mode, μ_k + L_k u and Σ_k = L_k exp(E) L_kᵀ with a symmetric E are the parameters of a component, ln ν_k is a
-further one where it is learned, and the logits of π against its last entry. For a row with z = L⁻¹(x − μ) and
-w = (ν + d)/(ν + q), the score of component k is
+The Laplace approximation of ln p(X): around the mode, μ_k + L_k u and Σ_k = L_k exp(E) L_kᵀ with a symmetric E are the
+parameters of a component, ln ν_k is a further one if it is learned, and the logits of π against its last entry. For a
+row with z = L⁻¹(x − μ) and w = (ν + d)/(ν + q), the score of component k is
 
     s = w t − (0, ½ on the diagonal of E),    t = (z, ½zᵢ² for Eᵢᵢ, zᵢzⱼ for Eᵢⱼ)
 
@@ -23,8 +21,6 @@ The curvature of ln Σ_k π_k p_k is that of complete data less the variance of 
     H = Σᵢ Σ_k r_ik (−∇² ln π_k p_k) − Σᵢ (Σ_k r_ik s sᵀ − s̄ s̄ᵀ) + prior
 
 At the mode the first part and the prior are diagonal, apart from −Σ r (2w/(ν + q)) t tᵀ of Student-t components.
-
-What both mixtures share: validation, the number of components, and all that a density answers.
 """
 
 from __future__ import annotations
@@ -63,7 +59,7 @@ from credo.core.seeds import generator
 
 Array = NDArray[np.float64]
 
-# The gamma prior of ν where it is learned: shape 2 and rate 0.1 (Juárez & Steel 2010).
+# The gamma prior of ν if it is learned: shape 2 and rate 0.1 (Juárez & Steel 2010).
 DF_SHAPE, DF_RATE = 2.0, 0.1
 
 
@@ -163,7 +159,7 @@ class Components:
 
 @dataclass(frozen=True)
 class Prior:
-    """π ~ Dirichlet(1), Σ_k ~ inverse Wishart(ν₀, ψI), μ_k | Σ_k ~ N(0, Σ_k/κ); or, without it, next to nothing.
+    """π ~ Dirichlet(1), Σ_k ~ inverse Wishart(ν₀, ψI), μ_k | Σ_k ~ N(0, Σ_k/κ); or only a tiny penalty.
 
     The densities are with respect to the logits of π and to |Σ|^−(d+1)/2 dΣ, measures that don't change when columns
     are scaled or rotated, so that a normal approximation at the mode is a good one (MacKay 1998). `extra` is what the
@@ -280,7 +276,7 @@ class Problem:
     def start(self, rng: np.random.Generator, *, ranks: bool = False) -> Components:
         """Components of the cells of a short k-means, started as in k-means++.
 
-        By the ranks of each column if asked to: outliers then don't get a cell of their own.
+        With `ranks`, the columns are replaced by their ranks, so that outliers don't get their own cells.
         """
         X, weight = rankdata(self.X, axis=0) / len(self.X) if ranks else self.X, self.weight
         centers = distant_rows(X, weight, self.n_components, rng)
@@ -324,7 +320,7 @@ def n_parameters(problem: Problem) -> int:
 
 
 def log_evidence(problem: Problem, fit: Fit) -> float | None:
-    """ln p(X) by the Laplace approximation; None if the mode isn't one, or if there are too many parameters.
+    """ln p(X) by the Laplace approximation; None if it isn't at a maximum or has too many parameters.
 
     The components can be numbered in K! ways, each a mode of its own.
     """

@@ -3,7 +3,7 @@
     draw(data, *, ax=None) -> Axes
 
 Without `ax` a new pyplot figure is made. matplotlib's own settings stay as they are, and figures may be drawn in
-several threads. Colours are safe for colour-blind readers, and what is marked by colour is also marked by shape.
+several threads. Colours are safe for colour-blind readers, and colour is never the only distinction.
 
 Members:
 
@@ -13,15 +13,15 @@ Members:
     classifiers           `decision_regions` (two inputs), `sigmoid` (one input)
     trees, boosting       `tree`, `adaboost_rounds` (several Axes)
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
-    which inputs matter   `importances`, `inclusions`
+    which inputs matter   `importances`, `inclusions`, `waterfall` (one prediction)
     hyperparameters       `evidence_surface`
     kernel search         `components` (several Axes)
     combined models       `expert_regions` (mixture of experts)
     posterior of subsets  `model_scores`, `coefficient_density` (several Axes)
     anything              `bars`, `style` (a context), `svg` (a figure as text for a web page), `shorten` (long names)
 
-What a figure says about a model, it reads from `model.describe()`. Sentences about statistics belong to `report`,
-scores to `metrics`.
+Figures of models read `model.describe()`. Sentences about statistics belong to `credo.study`, scores to
+`credo.metrics`.
 """
 
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
 from credo.plots._band import band, components
-from credo.plots._bars import bars, coefficients, importances, weight_posterior
+from credo.plots._bars import bars, coefficients, importances, waterfall, weight_posterior
 from credo.plots._ensembles import adaboost_rounds, expert_regions
 from credo.plots._evidence import evidence_surface
 from credo.plots._held_out import calibration, predicted_vs_actual, residuals
@@ -47,5 +47,6 @@ __all__ = [
     "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
     "components", "confusion", "decision_regions", "evidence_surface", "expert_regions", "importances",
     "inclusions", "model_scores", "next_points", "predicted_vs_actual",
-    "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg", "tree", "weight_posterior",
+    "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg", "tree", "waterfall",
+    "weight_posterior",
 ]  # fmt: skip

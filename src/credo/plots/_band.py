@@ -1,7 +1,4 @@
-"""Functions of one input with their uncertainty: predictions, members of an ensemble, draws from a kernel's prior.
-
-What a kernel search found: the data with a forecast, and each component by itself.
-"""
+"""Functions of one input with their uncertainty: predictions, and the components of a kernel search."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ def band(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['95 % interval', 'mean', 'data']
 
-    Of a model, with three functions from its posterior:
+    For a model, with three functions from its posterior:
 
     >>> from credo import GPRegressor
     >>> model = GPRegressor().fit(x[:, None], np.sin(6 * x))
@@ -89,8 +86,8 @@ def band(
     inner = None if latent is None else _mean_and_ends(latent, level, len(x))[1:]
     if isinstance(draws, Integral):
         raise TypeError(
-            f"draws={draws} asks for functions from a model: give the model in place of its distribution, or the "
-            "functions themselves, one a row"
+            f"draws={draws} asks for functions from a model: give the model instead of its distribution, or the "
+            "functions themselves, one in each row"
         )
     lines = None if draws is None else np.atleast_2d(np.asarray(draws, dtype=np.float64))
     if lines is not None and lines.shape[1] != len(x):
@@ -118,7 +115,7 @@ def band(
 
 
 def _mean_and_ends(dist: Any, level: float, n_points: int) -> tuple[Vector, Vector, Vector]:
-    """From a distribution, or from the three themselves."""
+    """Mean, lower and upper ends, from a distribution or as given."""
     if isinstance(dist, Distribution):
         dist = (dist.mean, *dist.interval(level))
     if not isinstance(dist, tuple):
@@ -133,8 +130,8 @@ def _mean_and_ends(dist: Any, level: float, n_points: int) -> tuple[Vector, Vect
 
 
 _N_POINTS = 600
-# The height of a panel, and of the first one, in inches.
-_PANEL, _FIRST = 1.15, 2.4
+# The height of a panel, and of the first one.
+_PANEL_INCHES, _FIRST_PANEL_INCHES = 1.15, 2.4
 
 
 def components(
@@ -145,14 +142,14 @@ def components(
     Parameters
     ----------
     result : KernelSearch
-        What `credo.search_kernel` returned. Of several columns, each component is drawn along its first column, with
-        the others at their medians, and the data aren't drawn.
+        The result of `credo.search_kernel`. If there are several columns, each component is drawn along its first
+        column, with the others at their medians, and the data aren't drawn.
     ahead : float, default 0.2
         How far to continue beyond the data, as a share of their range.
     name : str, default "y"
-        Of what is predicted.
+        Name of what is predicted.
     ax : matplotlib Axes, optional
-        The place of all panels.
+        The axes that all panels share.
 
     Returns
     -------
@@ -174,7 +171,7 @@ def components(
         raise TypeError(f"components draws what credo.search_kernel returns; got a {type(result).__name__}")
     model, parts = result.model, result.components
     single = model.n_features_in_ == 1
-    heights = [_FIRST] * single + [_PANEL] * len(parts)
+    heights = [_FIRST_PANEL_INCHES] * single + [_PANEL_INCHES] * len(parts)
     if not heights:
         raise ValueError("there is nothing to draw: the search found no structure beyond noise")
     with canvas(ax, size=(6.2, sum(heights) + 0.35 * len(heights))) as ax:

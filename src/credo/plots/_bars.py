@@ -1,4 +1,4 @@
-"""Values by name: bars, and coefficients with intervals.
+"""Values by name: bars, the steps to a prediction, and coefficients with intervals.
 
 Which inputs matter to a process with a length scale for each (automatic relevance determination).
 
@@ -7,6 +7,7 @@ What a Bayesian linear model knows about two of its weights.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,10 +21,21 @@ from sklearn.utils.validation import check_is_fitted
 from credo.core.estimator import describe, interval_level, positive_integer
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
 from credo.plots._data import Vector, feature_names, grid_rows, pair_of, vector
-from credo.plots.style import ACCENT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
+from credo.plots.style import (
+    ACCENT,
+    ALERT,
+    INK,
+    MUTED,
+    RULE,
+    canvas,
+    distinct,
+    legend,
+    name_axis,
+    shorten,
+)
 
 # A bar below this share of the largest is hollow.
-FAINT = 0.1
+HOLLOW_SHARE = 0.1
 
 
 def bars(
@@ -52,12 +64,12 @@ def bars(
     """
     lengths = vector("values", values, length=len(names))
     if not len(lengths) or not np.isfinite(lengths).all():
-        raise ValueError("bars need at least one value, all of them finite: leave out what is not known")
+        raise ValueError("bars need at least one value, and all must be finite: leave out unknown ones")
     order = np.argsort(-lengths, kind="stable")
     rows = order[: positive_integer("max_rows", max_rows)]
     shown = lengths[rows]
     with canvas(ax, size=(4.6, 0.8 + 0.24 * len(rows))) as ax:
-        draw_bars(ax, shown, filled=np.abs(shown) > FAINT * np.abs(lengths).max())
+        draw_bars(ax, shown, filled=np.abs(shown) > HOLLOW_SHARE * np.abs(lengths).max())
         name_rows(ax, [names[i] for i in rows])
         low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
         room = 0.12 * (high - low) or 1.0
@@ -83,23 +95,115 @@ def draw_bars(ax: Axes, values: Vector, *, filled: NDArray[np.bool_], texts: Seq
 
 
 def _digits(value: float) -> str:
-    """Two digits, also where the second is a zero; a whole number stays whole."""
+    """Two digits, even if the second is a zero; whole numbers have no decimals."""
     is_short = abs(value) < 99.5 and not float(value).is_integer()
     text = f"{value:#.2g}".rstrip(".") if is_short else f"{value:.0f}"
     return text.replace("-", "−")
 
 
-def name_rows(ax: Axes, names: Sequence[str]) -> None:
+def name_rows(ax: Axes, names: Sequence[str], *, width: int = 28) -> None:
     """A name at each row, the first at the top."""
     ax.set_yticks(np.arange(len(names)))
-    ax.set_yticklabels([shorten(name, width=28) for name in names], parse_math=False)
+    ax.set_yticklabels(distinct(names, width=width), parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(names) - 0.4, -0.6)
 
 
 def remark(ax: Axes, text: str) -> None:
-    """A second line below the label of the horizontal axis, for what the figure leaves out."""
+    """A second line below the label of the horizontal axis, about what isn't shown."""
     ax.set_xlabel(f"{ax.get_xlabel()}\n{text}", parse_math=False, linespacing=1.5)
+
+
+def waterfall(
+    names: Sequence[str],
+    contributions: ArrayLike,
+    *,
+    base: float,
+    errors: ArrayLike | None = None,
+    values: Sequence[Any] | None = None,
+    label: str = "prediction",
+    max_rows: int = 12,
+    ax: Axes | None = None,
+) -> Axes:
+    """The steps from the average prediction to one prediction: what each input adds, the largest first.
+
+    Parameters
+    ----------
+    names : sequence of str
+    contributions : array of shape (len(names),)
+        As `credo.metrics.shapley` gives them for a row.
+    base : float
+        The average prediction, from which the steps start.
+    errors : array of shape (len(names),), optional
+        The standard errors of the contributions, shown unless they are below the last digit.
+    values : sequence of len(names) numbers or texts, optional
+        The values of the inputs in this row, None if missing.
+    label : str, default "prediction"
+        What the horizontal axis measures.
+    max_rows : int, default 12
+        How many steps are drawn; if there are more, the smallest ones are one step.
+    ax : matplotlib Axes, optional
+
+    Examples
+    --------
+    >>> from credo.plots import waterfall
+    >>> from matplotlib.figure import Figure
+    >>> ax = waterfall(["dose", "age"], [-1.0, 4.0], base=10.0, values=[0.5, 71], ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['average', 'age = 71', 'dose = 0.5', 'prediction']
+    >>> [text.get_text() for text in ax.texts]
+    ['10.00', '+4.00', '−1.00', '13.00']
+    """
+    steps = vector("contributions", contributions, length=len(names))
+    error = np.zeros(len(steps)) if errors is None else vector("errors", errors, length=len(names))
+    if not len(steps) or not np.isfinite([base, *steps, *error]).all():
+        raise ValueError("a waterfall needs at least one contribution, and all numbers finite")
+    titles = distinct(names, width=24)
+    if values is not None:
+        titles = [f"{title} = {_value(value)}" for title, value in zip(titles, values, strict=True)]
+    order = np.argsort(-np.abs(steps), kind="stable")
+    if len(order) > positive_integer("max_rows", max_rows):
+        order, rest = np.split(order, [max_rows - 1])
+        steps, titles = np.append(steps[order], steps[rest].sum()), [titles[i] for i in order]
+        # The errors of the rest aren't independent: this is the largest that their sum may have.
+        error, titles = np.append(error[order], error[rest].sum()), [*titles, f"{len(rest):,} other inputs"]
+    else:
+        steps, error, titles = steps[order], error[order], [titles[i] for i in order]
+    levels = base + np.concatenate([[0.0], np.cumsum(steps)])
+    largest = float(np.abs(steps).max())
+    decimals = 2 - math.floor(math.log10(largest)) if largest > 0 else 2
+    form = f".{max(0, decimals)}f" if decimals < 7 and np.abs(levels).max() < 1e6 else ".4g"
+    texts = [f"{step:+{form}}" for step in steps]
+    texts = [
+        f"{text} ± {size:{form}}" if float(f"{size:{form}}") else text for text, size in zip(texts, error, strict=True)
+    ]
+    texts = [text.replace("-", "−") for text in (f"{base:{form}}", *texts, f"{levels[-1]:{form}}")]
+    place = np.arange(1, len(steps) + 1)
+    with canvas(ax, size=(6.0, 1.0 + 0.26 * len(texts))) as ax:
+        above = np.arange(len(levels)) + 0.31
+        ax.vlines(levels, above, above + 0.38, color=MUTED, linewidth=0.6)
+        ax.barh(place, steps, left=levels[:-1], height=0.62, color=np.where(steps < 0, ALERT, ACCENT), linewidth=0)
+        ax.plot(levels[[0, -1]], [0, len(steps) + 1], "o", color=INK, markersize=4.5, zorder=3)
+        for i, text in enumerate(texts):
+            right = max(levels[max(i - 1, 0)], levels[min(i, len(levels) - 1)])
+            ax.annotate(
+                text, (right, i), xytext=(4, 0), textcoords="offset points", va="center", color=INK, fontsize=7.5,
+                parse_math=False,
+            )  # fmt: skip
+        name_rows(ax, ["average", *titles, "prediction"], width=60)
+        low, high = float(levels.min()), float(levels.max())
+        span = (high - low) or abs(high) or 1.0
+        # In points: about 4.8 for a character; the names leave about half of the width to the axes.
+        room = min(0.6, (8 + 4.8 * max(map(len, texts))) / (0.5 * ax.get_window_extent().width * 72 / ax.figure.dpi))
+        ax.set_xlim(low - 0.04 * span, high + span * room / (1 - room))
+        name_axis(ax.xaxis, label)
+        return ax
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "(missing)"
+    return f"{value:.4g}" if isinstance(value, float) else shorten(value, width=20)
 
 
 def coefficients(
@@ -169,7 +273,7 @@ def coefficients(
 def _clearest(estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> np.ndarray:
     """Indices of the finite coefficients by |estimate| / width of the interval, largest first.
 
-    The ratio doesn't depend on the units of a column, as the estimate itself does.
+    Unlike the estimate, the ratio doesn't depend on the units of a column.
     """
     estimate, width = np.asarray(estimate), np.asarray(upper) - np.asarray(lower)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -219,9 +323,7 @@ def importances(model: Any, *, max_rows: int = 20, ax: Axes | None = None) -> Ax
 Array = NDArray[np.float64]
 
 _TURN = np.linspace(0.0, 2 * np.pi, 181)
-_MESH = 121
-# Zero is inside the axes unless the ellipse would fill less of an axis than this.
-_SHARE = 0.15
+_MESH_POINTS = 121
 
 
 def weight_posterior(
@@ -241,9 +343,9 @@ def weight_posterior(
     Parameters
     ----------
     model : fitted model with `coef_` and `coef_cov_`
-        As `credo.BayesianLinearRegression` or `credo.BayesianLogisticRegression`.
+        Such as `credo.BayesianLinearRegression` or `credo.BayesianLogisticRegression`.
     pair : pair of int or str, default (0, 1)
-        The columns; of more than two classes, places in ``coef_.ravel()``.
+        The columns; with more than two classes, indices into ``coef_.ravel()``.
     levels : sequence of float, default (0.5, 0.9)
     names : pair of str, optional
         For the axes' labels.
@@ -334,26 +436,27 @@ def _reach(ring: Vector) -> tuple[float, float]:
     low, high = float(ring.min()), float(ring.max())
     low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
     with_zero = min(low, 0.0), max(high, 0.0)
-    if high - low > _SHARE * (with_zero[1] - with_zero[0]):
+    # Zero is inside the axes unless the ellipse would fill less of an axis than this.
+    if high - low > 0.15 * (with_zero[1] - with_zero[0]):
         low, high = with_zero
     margin = 0.08 * (high - low)
     return low - margin, high + margin
 
 
 def _exact(ax: Axes, log_posterior: Callable[[Array], Any], levels: list[float]) -> None:
-    """Contours of a log posterior, on axes that are half as wide again."""
+    """Contours of a log posterior, on axes half again as wide."""
     # The log density of two normal weights is −½r² = ln(1 − q) below its maximum at the boundary of level q.
     depths = [float(np.log1p(-level)) for level in levels[::-1]]
     for ends, widen in ((ax.get_xlim(), ax.set_xlim), (ax.get_ylim(), ax.set_ylim)):
         margin = 0.25 * (ends[1] - ends[0])
         widen(ends[0] - margin, ends[1] + margin)
-    across, up = (np.linspace(*ends, _MESH) for ends in (ax.get_xlim(), ax.get_ylim()))
+    across, up = (np.linspace(*ends, _MESH_POINTS) for ends in (ax.get_xlim(), ax.get_ylim()))
     mesh = grid_rows(across, up)
     values = np.asarray(log_posterior(mesh), dtype=np.float64)
     if values.shape != (len(mesh),):
         raise ValueError(
             f"log_posterior must give one value for each of the {len(mesh)} weights of shape (n, 2); got {values.shape}"
         )
-    below = np.reshape(values - np.nanmax(values), (_MESH, _MESH))
+    below = np.reshape(values - np.nanmax(values), (_MESH_POINTS, _MESH_POINTS))
     ax.contour(across, up, below, levels=depths, colors=INK, linewidths=1.0, linestyles=[(0, (4, 2.5))], zorder=3)
     ax.plot([], [], color=INK, linewidth=1.0, dashes=(4, 2.5), label="exact posterior")

@@ -25,7 +25,7 @@ def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Vector
 
 
 def single_column(name: str, values: Any, *, length: int | None = None) -> Vector:
-    """A vector, also from an array of shape (n, 1) or a frame of one column."""
+    """A vector; also accepts an array of shape (n, 1) or a frame of one column."""
     array = np.asarray(values, dtype=np.float64)
     return vector(name, array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array, length=length)
 
@@ -40,7 +40,7 @@ def name_of(values: Any) -> str | None:
 
 
 def sample_rows(finite: NDArray[np.bool_], *, at_most: int) -> NDArray[np.intp]:
-    """The indices of finite rows, or of a random sample of them, which is always the same."""
+    """The indices of finite rows; if there are more than `at_most`, of a sample with a fixed seed."""
     indices = np.flatnonzero(finite)
     if not len(indices):
         raise ValueError("there is nothing to draw: no row has finite values")
@@ -70,7 +70,7 @@ def feature_names(model: Any) -> list[str]:
 
 
 def only_feature(model: Any, draws: str, advice: str = "") -> str:
-    """The name of a model's one column; an error says what `draws` along one, and what to do with more."""
+    """The name of a model's only column; with more, an error that starts with `draws` and ends with the advice."""
     names = feature_names(model)
     if len(names) != 1:
         raise ValueError(f"{draws} column; this {type(model).__name__} has {len(names)}{advice}")
@@ -86,7 +86,7 @@ def observations(model: Any) -> tuple[NDArray[np.float64], Vector] | None:
     target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
     if target.ndim != 1:
         raise ValueError(
-            f"the model has {target.shape[1]} outputs, and this figure shows one: fit to one column of y at a time"
+            f"the model has {target.shape[1]} outputs, but this figure shows one: fit to one column of y at a time"
         )
     return rows, target
 
@@ -100,7 +100,7 @@ def predictive(model: Any, X: NDArray[np.float64], *, latent: bool = False) -> A
 def pair_of(argument: str, pair: Sequence[int | str], known: Sequence[str], *, what: str) -> list[int]:
     """The indices of two different members, given by name or index in `argument`."""
     if isinstance(pair, str) or len(pair) != 2:
-        raise ValueError(f"{argument} must be two {what}s, by name or place; got {pair!r}")
+        raise ValueError(f"{argument} must be two {what}s, by name or index; got {pair!r}")
     places = [index_of(each, known, what) for each in pair]
     if places[0] == places[1]:
         raise ValueError(f"{argument} must be two different {what}s; got {pair!r}")

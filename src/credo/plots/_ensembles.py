@@ -1,4 +1,4 @@
-"""Combined models: which expert of a mixture is responsible where, and the rounds of AdaBoost."""
+"""Combined models: the experts of a mixture, and the rounds of AdaBoost."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from credo.plots.style import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 
-# Of the curves: opacity and width where the gate's probability is zero and one.
-_FAINT, _STRONG = (0.12, 0.6), (1.0, 2.6)
+# Opacity and line width of the curves at gate probability zero and one.
+_ZERO_STYLE, _ONE_STYLE = (0.12, 0.6), (1.0, 2.6)
 
 
 def expert_regions(
@@ -37,9 +37,9 @@ def expert_regions(
 ) -> Axes:
     """The experts of a mixture: where the gate chooses each, and the observations that each is responsible for.
 
-    A regressor of one column: a curve for each expert, strong where its probability is high, and observations in the
-    colours of the experts, mixed by their responsibilities. Otherwise the plane of two columns in the colours of the
-    experts, mixed by the gate's probabilities, with a line where the most probable expert changes.
+    A regressor of one column has a curve for each expert, strong where its probability is high, and observations in the
+    colours of the experts, mixed by their responsibilities. Other models are drawn over the plane of two columns, in
+    the colours of the experts mixed by the gate's probabilities, with a line where the most probable expert changes.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ def expert_regions(
     X : array or frame of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     columns : pair of int or str, optional
-        The two columns to draw, of a model with more. The others are held at the medians of X, as the figure says.
+        The two columns to draw, if the model has more. The others are held at the medians of X, as the figure says.
     n : int, default 200
         Grid points in each direction.
     max_points : int, default 1000
-        Of more observations a random sample is drawn, always the same one.
+        Larger data are subsampled with a fixed seed.
     ax : matplotlib Axes, optional
 
     Examples
@@ -108,8 +108,8 @@ def _curves(ax: Axes, model: Any, rows: Array, n: int) -> None:
         points = np.column_stack([x, means[:, j]])
         middle = 0.5 * (gate[1:, j] + gate[:-1, j])[:, None]
         opacity, width = (
-            (_FAINT[0] + (_STRONG[0] - _FAINT[0]) * middle),
-            (_FAINT[1] + (_STRONG[1] - _FAINT[1]) * middle),
+            (_ZERO_STYLE[0] + (_ONE_STYLE[0] - _ZERO_STYLE[0]) * middle),
+            (_ZERO_STYLE[1] + (_ONE_STYLE[1] - _ZERO_STYLE[1]) * middle),
         )
         shades = np.hstack([np.tile(to_rgba(color(j))[:3], (len(middle), 1)), opacity])
         ax.add_collection(
@@ -117,7 +117,7 @@ def _curves(ax: Axes, model: Any, rows: Array, n: int) -> None:
                 list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades, linewidths=width[:, 0], zorder=3
             )
         )
-        ax.plot([], [], color=color(j), linewidth=_STRONG[1], label=f"expert {j}")
+        ax.plot([], [], color=color(j), linewidth=_ONE_STYLE[1], label=f"expert {j}")
     ax.set_xlim(x[0], x[-1])
 
 
@@ -145,9 +145,7 @@ def _marks(ax: Axes, x: Array, y: Array, shares: Array, *, edge: str = "white") 
 
 
 # Area of a dot of mean weight, and of the largest, in square points.
-_MEAN_AREA, _MOST_AREA = 12.0, 260.0
-_FLAT = 0.22
-_ROUNDS = 6
+_MEAN_AREA, _MAX_AREA = 12.0, 260.0
 
 
 def adaboost_rounds(
@@ -175,17 +173,17 @@ def adaboost_rounds(
     rounds : sequence of int, optional
         Which rounds to draw, from 1; by default six, the first three and others up to the last.
     columns : pair of int or str, optional
-        The two columns to draw, of a model with more. The others are held at the medians of X.
+        The two columns to draw, if the model has more. The others are held at the medians of X.
     n : int, default 120
         Grid points in each direction.
     max_points : int, default 400
-        Of more observations a random sample is drawn, always the same one.
+        Larger data are subsampled with a fixed seed.
     ax : matplotlib Axes, optional
         Replaced by the panels.
 
     Returns
     -------
-    array of matplotlib Axes, one a round
+    array of matplotlib Axes, one for each round
 
     Examples
     --------
@@ -225,26 +223,26 @@ def adaboost_rounds(
 
 
 # The space between panels, as a share of their width and height, and points above the first row for titles.
-_ACROSS, _DOWN, _HEAD = 0.16, 0.62, 14.0
+_WIDTH_GAP, _HEIGHT_GAP, _TITLE_POINTS = 0.16, 0.62, 14.0
 
 
 def _panel_grid(ax: Axes, n: int, across: int, down: int) -> NDArray[np.object_]:
-    """Axes in rows from the top left, inside an axes of which only the labels remain."""
+    """Axes in rows from the top left, inside an axes that keeps only its labels."""
     ax.spines[["left", "bottom"]].set_visible(False)
     ax.set(xticks=[], yticks=[])
-    top = 1.0 - min(_HEAD / 72.0 * ax.figure.dpi / ax.bbox.height, 0.2)
-    width, height = 1.0 / (across + (across - 1) * _ACROSS), top / (down + (down - 1) * _DOWN)
+    top = 1.0 - min(_TITLE_POINTS / 72.0 * ax.figure.dpi / ax.bbox.height, 0.2)
+    width, height = 1.0 / (across + (across - 1) * _WIDTH_GAP), top / (down + (down - 1) * _HEIGHT_GAP)
     panels = np.empty(n, dtype=object)
     for k in range(n):
         row, column = divmod(k, across)
-        corner = column * width * (1 + _ACROSS), top - height - row * height * (1 + _DOWN)
+        corner = column * width * (1 + _WIDTH_GAP), top - height - row * height * (1 + _HEIGHT_GAP)
         panels[k] = ax.inset_axes((*corner, width, height))
     return panels
 
 
 def _chosen(rounds: Sequence[int] | None, last: int) -> list[int]:
     if rounds is None:
-        grown = np.unique(np.round(np.geomspace(3, max(last, 3), _ROUNDS - 2)).astype(int))
+        grown = np.unique(np.round(np.geomspace(3, max(last, 3), 4)).astype(int))
         return [m for m in sorted({1, 2, *grown.tolist()}) if m <= last]
     wrong = [m for m in rounds if not 1 <= m <= last]
     if wrong or not len(rounds):
@@ -263,7 +261,7 @@ def _weights(model: Any, votes: list[Array], codes: NDArray[np.intp], done: int)
 
 def _round(ax: Axes, ground: Plane, votes: Array, own: Array) -> None:
     n_classes = votes.shape[1]
-    ground.shade(ax, votes, _FLAT)
+    ground.shade(ax, votes, 0.22)
     for table, paint, line, width in ((own, MUTED, "dashed", 1.3), (votes, INK, "solid", 1.5)):
         for k in range(n_classes == 2, n_classes):
             inside = (table.argmax(axis=1) == k).astype(np.float64)
@@ -275,7 +273,7 @@ def _round(ax: Axes, ground: Plane, votes: Array, own: Array) -> None:
 
 def _dots(ax: Axes, places: Array, codes: NDArray[np.intp], weight: Array, max_points: int) -> None:
     kept = sample_rows(np.ones(len(places), dtype=bool), at_most=max_points)
-    area = np.minimum(_MEAN_AREA * weight * len(weight), _MOST_AREA)
+    area = np.minimum(_MEAN_AREA * weight * len(weight), _MAX_AREA)
     for k in np.unique(codes):
         rows = kept[codes[kept] == k]
         ax.scatter(

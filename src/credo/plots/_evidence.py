@@ -56,8 +56,8 @@ def evidence_surface(
     """The log evidence over two hyperparameters around the fitted ones, as contours of nats below its maximum.
 
     The others keep their fitted values. A second maximum is another explanation of the data, such as a short length
-    scale with little noise beside a long one with much noise (Rasmussen & Williams 2006, figure 5.5). With hyperpriors,
-    the fitted values aren't at the maximum of the evidence. It takes n² factorisations.
+    scale with little noise instead of a long one with much noise (Rasmussen & Williams 2006, figure 5.5). With
+    hyperpriors, the fitted values aren't at the maximum of the evidence. It takes n² factorisations.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def evidence_surface(
     n : int, default 40
         Grid points in each direction.
     span : float, default 30
-        The factor by which each parameter goes below and above its fitted value.
+        Each parameter ranges from its fitted value divided by this factor to that multiplied by it.
     ax : matplotlib Axes, optional
 
     Examples
@@ -139,7 +139,7 @@ def _natural(model: Any, name: str, flat: float) -> tuple[Bijector, float]:
     scale = np.ravel(model.scale_ if isinstance(model, GPRegressor) else 1.0)
     if path in _NOISES:
         return Positive(), float(scale[0]) ** 2 if len(scale) == 1 else 1.0
-    # A scaled kernel may have one more factor: then the path agrees from its end.
+    # A scaled kernel may have one more factor; then the ends of the paths agree.
     tree, path = model.kernel_.tree, path.removeprefix("kernel.")
     found = [known for known in tree.paths if known == path] or [k for k in tree.paths if k.endswith(f".{path}")]
     leaf = tree[found[0]] if found else None
@@ -165,7 +165,7 @@ def _label(model: Any, name: str) -> str:
 
 
 def _grid(model: Any, theta: Vector, across: _Direction, up: _Direction) -> NDArray[np.float64]:
-    """Log evidences, a row for each value of `up`; NaN where the matrix can't be factored."""
+    """Log evidences, a row for each value of `up`; NaN if the matrix can't be factored."""
     values = np.full((len(up.flat), len(across.flat)), np.nan)
     for cell in np.ndindex(values.shape):
         place = theta.copy()
@@ -175,7 +175,7 @@ def _grid(model: Any, theta: Vector, across: _Direction, up: _Direction) -> NDAr
         except NotPositiveDefiniteError:
             continue
     if not np.isfinite(values).any():
-        raise ValueError("the evidence is finite nowhere on the grid: take a smaller span")
+        raise ValueError("the evidence is not finite anywhere on the grid: use a smaller span")
     return values
 
 

@@ -1,4 +1,4 @@
-"""Predictions of numbers and what was observed: values, residuals, calibration, and over time."""
+"""Predicted against observed numbers: values, residuals and calibration."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def predicted_vs_actual(
     y : array of shape (n_samples,)
         Observed values.
     prediction : Distribution or array of shape (n_samples,)
-        Or means.
+        A distribution, or means.
     interval : pair of arrays, optional
-        By default that of the distribution.
+        Lower and upper ends; by default those of the distribution.
     level : float, default 0.95
-        Of the interval.
+        Level of the interval.
     name : str, default "target"
-        Of what is predicted.
+        Name of what is predicted.
     max_points : int, default 500
-        Of more rows a random sample is drawn, always the same one.
+        Larger data are subsampled with a fixed seed.
     ax : matplotlib Axes, optional
 
     Examples
@@ -87,7 +87,7 @@ def residuals(
     prediction : Distribution or array of shape (n_samples,)
     name : str, default "target"
     max_points : int, default 500
-        Of more rows a random sample is drawn, always the same one.
+        Larger data are subsampled with a fixed seed.
     ax : matplotlib Axes, optional
 
     Examples

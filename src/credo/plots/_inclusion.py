@@ -1,7 +1,4 @@
-"""Inclusion probabilities, and the posterior of single coefficients.
-
-The posterior over subsets of the columns: all models by their scores, and the most probable of them.
-"""
+"""The posterior over subsets of the columns: inclusion probabilities, single coefficients, and all models by score."""
 
 from __future__ import annotations
 
@@ -19,9 +16,6 @@ from credo.plots._data import Vector, index_of, limits, vector
 from credo.plots.style import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, probability_text, shorten
 from credo.sparse import SpikeSlabRegressor
 
-# The right end of the bars' scale, with room for the values.
-_END = 1.14
-
 
 def inclusions(
     model: Any,
@@ -33,13 +27,13 @@ def inclusions(
 ) -> Axes:
     """The inclusion probability of each column, the largest first, with the prior.
 
-    Bars from one half on are filled: the median probability model, except for copies.
+    Bars of at least one half are filled: the median probability model, except for copies.
 
     Parameters
     ----------
     model : fitted `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`, or array of probabilities
     names : sequence of str, optional
-        Of the columns; by default those of the model.
+        Names of the columns; by default those of the model.
     prior : float, optional
         The prior inclusion probability; by default that of the model.
     max_rows : int, default 20
@@ -69,7 +63,8 @@ def inclusions(
     with canvas(ax, size=(4.8, 0.9 + 0.24 * len(rows))) as ax:
         draw_bars(ax, shown, filled=shown >= 0.5, texts=[probability_text(p) for p in shown])
         name_rows(ax, [titles[j] for j in rows])
-        ax.set_xlim(0.0, _END)
+        # With room for the values.
+        ax.set_xlim(0.0, 1.14)
         if prior is not None:
             ax.axvline(prior, color=ALERT, linewidth=1.0, dashes=(4, 2.5), zorder=2, label=f"prior ({prior:.3g})")
         name_axis(ax.xaxis, "probability of being in the model")
@@ -89,26 +84,26 @@ def subsets_of(model: Any) -> Description:
     found = describe(model)
     if found.subsets is None:
         kind = type(model).__name__
-        raise TypeError(f"this figure is of a posterior over subsets, as SpikeSlabRegressor has it; a {kind} has none")
+        raise TypeError(f"this figure needs a posterior over subsets, as SpikeSlabRegressor has it; a {kind} has none")
     return found
 
 
-_POINTS = 241
+_N_DENSITY_POINTS = 241
 # The probability of the slab beyond each end of the axis.
-_TAIL = 0.002
+_TAIL_PROBABILITY = 0.002
 
 
 def coefficient_density(model: Any, column: int | str, *, ax: Axes | None = None) -> Axes:
     """The posterior of a coefficient: the probability that it is zero as a bar, and its density otherwise.
 
-    The density is scaled so that its peak is the inclusion probability: the higher of the two is the likelier (as in
+    The density is scaled so that its peak is the inclusion probability: the higher of the two is more probable (as in
     the R package BAS).
 
     Parameters
     ----------
     model : fitted `credo.sparse.SpikeSlabRegressor` or `SpikeSlabClassifier`
     column : int or str
-        By its place or name.
+        Its index or name.
     ax : matplotlib Axes, optional
 
     Examples
@@ -127,11 +122,11 @@ def coefficient_density(model: Any, column: int | str, *, ax: Axes | None = None
     found = model.coefficient(place)
     low, high = -1.0, 1.0
     if found.slab is not None:
-        ends = np.ravel(found.slab.quantile(np.array([_TAIL, 1.0 - _TAIL])))
+        ends = np.ravel(found.slab.quantile(np.array([_TAIL_PROBABILITY, 1.0 - _TAIL_PROBABILITY])))
         low, high = limits(np.append(ends, 0.0))
     with canvas(ax) as ax:
         if found.slab is not None and found.spike < 1:
-            x = np.linspace(low, high, _POINTS)
+            x = np.linspace(low, high, _N_DENSITY_POINTS)
             density = found.density(x)
             height = density * ((1.0 - found.spike) / density.max())
             ax.fill_between(x, 0.0, height, color=ACCENT, alpha=0.2, linewidth=0)
@@ -145,18 +140,14 @@ def coefficient_density(model: Any, column: int | str, *, ax: Axes | None = None
         return ax
 
 
-# Points of the line.
-_POINTS_ACROSS = 400
 # The share of the posterior that is shaded.
-_MOST = 0.9
-# Points between two numbers.
-_APART = 11.0
+_SHADED_SHARE = 0.9
 
 
 def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
     """The log posterior of every model, most probable first, with the best model of each size marked.
 
-    The shaded models have nine tenths of the posterior. Numbers at the marks are sizes, where there is room. If not all
+    The shaded models have nine tenths of the posterior. Numbers at the marks are sizes, if there is room. If not all
     models were visited, or there are more than 2²⁰, only the stored ones are drawn.
 
     Parameters
@@ -179,14 +170,14 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
     subsets_of(model)
     scores, whole = _scores(model)
     ranks = np.arange(1, len(scores) + 1)
-    shown = np.unique(np.geomspace(1, len(scores), _POINTS_ACROSS).astype(np.intp)) - 1
+    shown = np.unique(np.geomspace(1, len(scores), 400).astype(np.intp)) - 1
     sizes, places, heights = _best_of_sizes(model, scores, whole=whole)
     with canvas(ax, size=(5.4, 3.4)) as ax:
         ax.set_xscale("log")
         ax.set(xlim=(0.85, 1.18 * len(scores)), ylim=_room(scores, heights))
-        enough = int(np.searchsorted(np.cumsum(np.exp(scores)), _MOST)) + 1
+        enough = int(np.searchsorted(np.cumsum(np.exp(scores)), _SHADED_SHARE)) + 1
         if enough <= len(scores):
-            text = f"{100 * _MOST:g} % of the posterior: {enough:,} model{'s' * (enough > 1)}"
+            text = f"{100 * _SHADED_SHARE:g} % of the posterior: {enough:,} model{'s' * (enough > 1)}"
             ax.axvspan(ax.get_xlim()[0], enough + 0.5, color=ACCENT, alpha=0.1, linewidth=0, label=text)
         marker = "." if len(scores) <= 64 else None
         ax.plot(ranks[shown], scores[shown], color=ACCENT, linewidth=1.8, marker=marker, markersize=4, zorder=2)
@@ -205,7 +196,7 @@ def model_scores(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _scores(model: Any) -> tuple[Vector, bool]:
-    """ln p(γ | y), largest first, and whether that is of all models."""
+    """ln p(γ | y), largest first, and whether all models are included."""
     posterior = model.posterior_
     try:
         scores = np.asarray(model.all_scores()) - posterior.log_mass
@@ -233,11 +224,12 @@ def _best_of_sizes(model: Any, scores: Vector, *, whole: bool) -> tuple[list[int
 
 
 def _number_sizes(ax: Axes, sizes: list[int], ranks: Vector, heights: Vector) -> None:
-    """Sizes above the marks, from the most probable on, where there is room."""
+    """Sizes above the marks if there is room, the most probable first."""
     marks = 72.0 / ax.figure.dpi * ax.transData.transform(np.column_stack([ranks, heights]))
     taken: list[Vector] = []
     for place in np.argsort(-heights, kind="stable"):
-        if all(np.abs(marks[place] - other).max() > _APART for other in taken):
+        # Numbers are at least 11 points apart.
+        if all(np.abs(marks[place] - other).max() > 11.0 for other in taken):
             taken.append(marks[place])
             ax.annotate(
                 str(sizes[place]), (ranks[place], heights[place]), xytext=(4, 2), textcoords="offset points",

@@ -1,4 +1,4 @@
-"""Where to measure next: what is known, what isn't, and the points that a model would choose."""
+"""Where to measure next: predictions with their uncertainty, and the points that a model suggests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from credo.plots.style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_ax
 
 _CRITERIA = ("variance", "improvement")
 _TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}
-_MESH = 60
-# A larger pool isn't drawn, because it would hide the map.
-_FEW = 500
+_MESH_POINTS = 60
 
 
 def next_points(
@@ -43,7 +41,7 @@ def next_points(
         The largest uncertainty (``model.suggest``), or the largest expected improvement over the smallest value so far
         (`credo.gp.expected_improvement`), to minimise y.
     name : str, default "y"
-        Of what is measured.
+        Name of what is measured.
     ax : matplotlib Axes, optional
 
     Returns
@@ -92,9 +90,7 @@ def _suggested(model: Any, X_pool: ArrayLike, pool: NDArray[np.float64], n: int,
     if criterion == "variance":
         return np.asarray(model.suggest(X_pool, n))
     if n > 1:
-        raise ValueError(
-            f"expected improvement suggests one point at a time, and the next after that was measured; got n={n}"
-        )
+        raise ValueError(f"expected improvement suggests one point at a time, the next after measuring it; got n={n}")
     return np.array([int(np.argmax(_score(model, pool, criterion)))])
 
 
@@ -155,15 +151,16 @@ def _map(
     names: list[str],
 ) -> None:
     """The criterion as shades over the plane of two columns."""
-    across, up = (np.linspace(*_reach(pool[:, i], rows[:, i]), _MESH) for i in (0, 1))
-    score = _score(model, grid_rows(across, up), criterion).reshape(_MESH, _MESH)
+    across, up = (np.linspace(*_reach(pool[:, i], rows[:, i]), _MESH_POINTS) for i in (0, 1))
+    score = _score(model, grid_rows(across, up), criterion).reshape(_MESH_POINTS, _MESH_POINTS)
     shades = LinearSegmentedColormap.from_list("credo", ["white", ACCENT])
     levels = MaxNLocator(nbins=8, steps=[1, 2, 5, 10]).tick_values(min(0.0, score.min()), score.max() or 1.0)
     drawn = ax.contourf(across, up, score, levels=levels, cmap=shades, alpha=0.85)
     bar = ax.figure.colorbar(drawn, ax=ax, pad=0.03, label=_TITLES[criterion].replace("\n", " "))
     bar.outline.set(visible=False)
     bar.ax.tick_params(length=2.5, width=0.6, color=MUTED)
-    if len(pool) <= _FEW:
+    # A larger pool would hide the map.
+    if len(pool) <= 500:
         ax.plot(*pool.T, "o", color=MUTED, markersize=1.2, markeredgewidth=0, clip_on=False, label="pool")
     ax.plot(rows[:, 0], rows[:, 1], "o", color=INK, markersize=3.5, markeredgewidth=0, clip_on=False, label="data")
     ax.plot(
@@ -179,7 +176,7 @@ def _map(
 
 
 def _reach(pool: Vector, measured: Vector) -> tuple[float, float]:
-    """From the first to the last point, because beyond them the criterion rises and there is nothing to choose."""
+    """From the first to the last point: beyond them the criterion rises, but there are no points to choose."""
     low, high = min(pool.min(), measured.min()), max(pool.max(), measured.max())
     return (float(low), float(high)) if low < high else limits(pool)
 

@@ -1,7 +1,4 @@
-"""The weights of the lasso along its penalty.
-
-A fitted tree, drawn from its root at the top.
-"""
+"""The weights of the lasso along its penalty, and a fitted tree."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ def coefficient_path(
     """Every weight of the lasso from the strongest penalty, at the left, to the weakest.
 
     The weights that are largest at the end have names and colours, the others are grey. With a fitted `LassoCV`, lines
-    mark the penalty of the least held-out error and the largest penalty within one standard error of it, and the
+    mark the penalty with the smallest held-out error and the largest penalty within one standard error of it, and the
     weights that are largest at the model's penalty are named. Scale the columns first, so that weights can be compared.
 
     Parameters
@@ -65,9 +62,9 @@ def coefficient_path(
     model : fitted LassoCV, optional
         For the penalties to mark, the names of the columns and, with a table, the penalties of the path.
     names : sequence of str, optional
-        Of the columns; by default those of the path, the table or the model, or x0, x1, …
+        Names of the columns; by default those of the path, the table or the model, or x0, x1, …
     max_labels : int, default 10
-        How many weights are named at most.
+        Maximum number of weights to name.
     ax : matplotlib Axes, optional
 
     Examples
@@ -110,7 +107,7 @@ def _path_and_names(
     if not isinstance(path, LassoPath):
         if isinstance(path, BaseEstimator):
             raise TypeError(
-                f"a {type(path).__name__} keeps no path; give the rows or the path, and the model beside it: "
+                f"a {type(path).__name__} keeps no path; give the rows or the path as well as the model: "
                 "coefficient_path(X, y, model=model)"
             )
         if y is None:
@@ -150,7 +147,7 @@ def _lines(ax: Axes, across: Vector, coefs: Array, named: NDArray[np.intp]) -> N
     plain = np.setdiff1d(np.flatnonzero(np.abs(coefs).max(axis=1) > 0), named)
     ax.plot(across, coefs[plain].T, color=RULE, linewidth=0.8, zorder=2)
     for place, column in list(enumerate(named))[::-1]:
-        # Where weights are zero, lines would overlap.
+        # Lines would overlap where weights are zero.
         zero = np.pad(coefs[column] == 0, 1, constant_values=True)
         height = np.where(zero[:-2] & zero[1:-1] & zero[2:], np.nan, coefs[column])
         ax.plot(
@@ -181,15 +178,15 @@ def _marks(ax: Axes, model: Any, alphas: Vector, coefs: Array) -> None:
     legend(ax, columns=None)
 
 
-# Inches of a leaf and of a level, and the size of the letters where there is room.
-_LEAF, _LEVEL, _LETTERS = 1.15, 0.85, 8.0
-# Opacity of a leaf that is as unsure as can be, and of a certain one.
-_FAINT, _STRONG = 0.08, 0.5
+# Width of a leaf and height of a level, and the largest font size in points.
+_LEAF_INCHES, _LEVEL_INCHES, _MAX_FONT_SIZE = 1.15, 0.85, 8.0
+# Opacity of the least and of the most certain leaf.
+_MIN_OPACITY, _MAX_OPACITY = 0.08, 0.5
 
 
 @dataclass(frozen=True)
 class _Spot:
-    """Where a node is drawn, and whether what is below it is left out."""
+    """The position of a node, and whether its children are left out."""
 
     x: float
     level: int
@@ -197,17 +194,17 @@ class _Spot:
 
 
 def tree(model: Any, *, max_depth: int = 4, ax: Axes | None = None) -> Axes:
-    """The splits of a fitted tree and what its leaves predict.
+    """The splits of a fitted tree and the predictions of its leaves.
 
-    Rows for which a condition is true go to the left. A leaf of classes has the colour of its most probable one, the
-    stronger the surer, with its probability; a leaf of numbers has the mean and standard deviation of its predictive
-    distribution, the stronger the higher the mean. Below `max_depth` the number of leaves is given instead.
+    Rows for which a condition is true go to the left. A leaf of a classifier has the colour of its most probable class,
+    stronger the more certain it is, with its probability; a leaf of a regressor has the mean and standard deviation of
+    its predictive distribution, stronger the higher the mean. Below `max_depth` the number of leaves is given instead.
 
     Parameters
     ----------
     model : fitted `DecisionTreeClassifier`, `DecisionTreeRegressor` or `DecisionStump`
     max_depth : int, default 4
-        The most levels below the root.
+        Maximum number of levels below the root.
     ax : matplotlib Axes, optional
         By default a new figure with room for all leaves.
 
@@ -226,11 +223,11 @@ def tree(model: Any, *, max_depth: int = 4, ax: Axes | None = None) -> Axes:
         raise ValueError(f"there is no tree to draw in a {type(model).__name__}: give a decision tree or a stump")
     spots = _layout(model.tree_, positive_integer("max_depth", max_depth))
     n_ends, depth = sum(spot.is_end for spot in spots.values()), max(spot.level for spot in spots.values())
-    with canvas(ax, size=(max(3.0, 0.3 + _LEAF * n_ends), 0.4 + _LEVEL * (depth + 1))) as ax:
+    with canvas(ax, size=(max(3.0, 0.3 + _LEAF_INCHES * n_ends), 0.4 + _LEVEL_INCHES * (depth + 1))) as ax:
         ax.set(xlim=(-0.55, n_ends - 0.45), ylim=(-depth - 0.5, 0.5))
         ax.axis("off")
         room = ax.get_window_extent().width / ax.figure.dpi * 72.0 / n_ends
-        size = float(np.clip(_LETTERS * room / (72.0 * _LEAF), 3.5, _LETTERS))
+        size = float(np.clip(_MAX_FONT_SIZE * room / (72.0 * _LEAF_INCHES), 3.5, _MAX_FONT_SIZE))
         for node, spot in spots.items():
             if not spot.is_end:
                 for child in (model.tree_.left[node], model.tree_.right[node]):
@@ -287,20 +284,20 @@ def _draw(ax: Axes, model: Any, node: int, spot: _Spot, size: float) -> None:
 
 
 def _leaf(model: Any, node: int, letters: int) -> tuple[str, Any]:
-    """What is predicted in a leaf, and its colour; opaque, because lines end behind it."""
+    """The prediction of a leaf, and its colour; opaque, because lines end behind it."""
     nodes, n_rows = model.tree_, f"{model.tree_.weight[node]:.6g} rows"
     if isinstance(model, TreeClassifier):
         (chance,) = model.prior_.predictive(nodes.value[node : node + 1])
         best = int(np.argmax(chance))
         sure = (len(chance) * chance[best] - 1.0) / (len(chance) - 1.0)
         text = f"{shorten(model.classes_[best], width=letters)}\np = {chance[best]:.2f}\n{n_rows}"
-        return text, _mixed(color(best), _FAINT + (_STRONG - _FAINT) * sure)
+        return text, _mixed(color(best), _MIN_OPACITY + (_MAX_OPACITY - _MIN_OPACITY) * sure)
     statistics = np.column_stack([nodes.weight, nodes.value])
     found = model.prior_.predictive(statistics)
     low, high = found.mean[nodes.left < 0].min(), found.mean[nodes.left < 0].max()
     place = (found.mean[node] - low) / (high - low) if high > low else 0.5
     text = f"{found.mean[node]:.4g} ± {found.std[node]:.2g}\n{n_rows}"
-    return text, _mixed(ACCENT, _FAINT + (_STRONG - _FAINT) * place)
+    return text, _mixed(ACCENT, _MIN_OPACITY + (_MAX_OPACITY - _MIN_OPACITY) * place)
 
 
 def _mixed(paint: str, share: float) -> tuple[float, ...]:

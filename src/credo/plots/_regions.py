@@ -18,10 +18,10 @@ from credo.plots.style import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 
-# Contour inside the region of a class.
-_SURE = 0.9
-# Opacity where a class is certain, and without probabilities.
-_STRONGEST, _FLAT = 0.62, 0.3
+# Probability at the contour inside the region of a class.
+_CONTOUR_PROBABILITY = 0.9
+# Opacity if a class is certain, and without probabilities.
+_MAX_OPACITY, _PLAIN_OPACITY = 0.62, 0.3
 
 
 def decision_regions(
@@ -46,15 +46,15 @@ def decision_regions(
     X : array or frame of shape (n_samples, n_features), optional
         The observations; by default those that the model keeps.
     y : array of shape (n_samples,), optional
-        Their labels, named by the name of a series, or y. Without labels, X only sets the range of the plane.
+        Their labels; the name of a series is used in the figure. Without labels, X only sets the range of the plane.
     columns : pair of int or str, optional
-        The two columns to draw, of a model with more. The others are held at the medians of X, as the figure says.
+        The two columns to draw, if the model has more. The others are held at the medians of X, as the figure says.
     target : str, optional
-        Of what is predicted, for classes that are numbers; by default the name of y.
+        Name of what is predicted, for classes that are numbers; by default the name of y.
     n : int, default 150
         Grid points in each direction.
     max_points : int, default 1000
-        Of more observations a random sample is drawn, always the same one.
+        Larger data are subsampled with a fixed seed.
     ax : matplotlib Axes, optional
 
     Examples
@@ -78,7 +78,7 @@ def decision_regions(
         if codes is not None:
             points(ax, rows[:, ground.drawn], codes, classes, max_points=max_points, name=name)
         if not probable:
-            ground.shade(ax, scores, _FLAT)
+            ground.shade(ax, scores, _PLAIN_OPACITY)
         else:
             _mixed(ax, ground, scores)
         _boundary(ax, ground, scores)
@@ -94,8 +94,8 @@ def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
     """Colours of the classes mixed by their probabilities."""
     ax.imshow(ground.field(mixture(table)), **ground.image())
     for place in range(table.shape[1]):
-        ground.line(ax, table[:, place], _SURE, colors=MUTED, linewidths=0.7, zorder=1)
-    ax.plot([], [], color=MUTED, linewidth=0.7, label=f"probability {_SURE:g}")
+        ground.line(ax, table[:, place], _CONTOUR_PROBABILITY, colors=MUTED, linewidths=0.7, zorder=1)
+    ax.plot([], [], color=MUTED, linewidth=0.7, label=f"probability {_CONTOUR_PROBABILITY:g}")
 
 
 def mixture(table: Array) -> Array:
@@ -106,7 +106,7 @@ def mixture(table: Array) -> Array:
     shade = np.where(total > 0, extra, 1.0) / np.where(total > 0, total, n_classes) @ palette(n_classes)
     # 0 if all are equal, 1 if one is certain.
     lead = (n_classes * table.max(axis=1, keepdims=True) - 1.0) / (n_classes - 1.0)
-    return np.clip(np.hstack([shade, _STRONGEST * lead]), 0.0, 1.0)
+    return np.clip(np.hstack([shade, _MAX_OPACITY * lead]), 0.0, 1.0)
 
 
 def _boundary(ax: Axes, ground: Plane, scores: Array) -> None:
@@ -157,7 +157,7 @@ class Plane:
         ax.imshow(self.field(shade), **self.image() | {"interpolation": "nearest"})
 
     def line(self, ax: Axes, values: Array, level: float, **style: Any) -> bool:
-        """Draw where values at the rows of the mesh pass a level; whether they do."""
+        """Draw the line where values at the rows of the mesh cross a level; whether there is one."""
         field = self.field(values)
         passes = bool(field.min() < level < field.max())
         if passes:
@@ -171,8 +171,8 @@ def plane(model: Any, rows: Array, columns: Sequence[int | str] | None, n: int) 
         raise ValueError(f"n must be at least 2, for a plane of n × n points; got {n}")
     own = feature_names(model)
     if columns is None and len(own) != 2:
-        say = "sigmoid draws those" if len(own) == 1 else "say which two by columns=, the others are held at medians"
-        raise ValueError(f"the figure shows a plane of two columns, and the model has {len(own)}: {say}")
+        say = "sigmoid draws those" if len(own) == 1 else "select two by columns=, the others are held at their medians"
+        raise ValueError(f"the figure shows a plane of two columns, but the model has {len(own)}: {say}")
     drawn = [0, 1] if columns is None else pair_of("columns", columns, own, what="column")
     across, up = (np.linspace(*limits(rows[:, place]), n) for place in drawn)
     center = np.median(rows, axis=0)

@@ -29,13 +29,13 @@ _FONT = "DejaVu Sans"
 
 
 def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[float, float] = (4.7, 3.0)) -> str:
-    """What a function draws on given axes, as an inline ``<svg>``; equal figures give equal bytes.
+    """A drawing as an inline ``<svg>``; equal figures give equal bytes.
 
     Parameters
     ----------
     draw : callable(Axes)
     prefix : str
-        Of every id, so that two figures in one page don't share any.
+        Prefix of every id, so that two figures in one page don't share any.
     label : str
         The text alternative of the figure.
     size : pair of floats, default (4.7, 3.0)
@@ -96,7 +96,7 @@ class _Canvas(FigureCanvasBase):
 
 
 class _Renderer(RendererSVG):
-    """An SVG renderer that measures characters that the font lacks as wide ones, instead of warning."""
+    """An SVG renderer that treats characters missing from the font as wide ones, instead of warning."""
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         known = _glyphs()

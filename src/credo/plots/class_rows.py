@@ -1,9 +1,4 @@
-"""Classes: their labels and probabilities, and the colours and marks that distinguish them.
-
-The confusion matrix.
-
-A classifier of one input: the probability of the second class along the axis.
-"""
+"""Classes: labels, colours and marks, the confusion matrix, and the probability along one input."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ from credo.metrics import forecast as metrics_forecast
 from credo.plots._data import Vector, feature_names, limits, name_of, only_feature, sample_rows
 from credo.plots.style import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
-# Okabe & Ito (2008) without yellow, which is hard to see on white, and a brown; grey stands for their black.
+# Okabe & Ito (2008) without yellow, which is hard to see on white, with grey instead of black, and a brown.
 _COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c510a")
 N_COLORS = len(_COLORS)
 # With seven shapes and eight colours, no pair is repeated below 56 classes.
@@ -88,7 +83,7 @@ def places(name: str, values: list[Any], classes: Sequence[Any]) -> NDArray[np.i
 
 
 def title(label: Any, *, name: str | None = None, width: int = 24) -> str:
-    """A class in a figure: a word as it is, a number as the value of y, or of `name`."""
+    """A class in a figure: text as it is, a number as the value of y or `name`."""
     if isinstance(label, str):
         return shorten(label, width=width)
     value = f" = {word(label)}"
@@ -102,7 +97,7 @@ def word(label: Any) -> str:
 
 
 def shown(classes: Sequence[Any]) -> str:
-    """The classes in an error message; the first ten of many."""
+    """The classes in an error message; at most the first ten."""
     more = f", … ({len(classes)} in all)" if len(classes) > 10 else ""
     return ", ".join(map(repr, list(classes)[:10])) + more
 
@@ -161,7 +156,7 @@ def dashes(place: int) -> str:
 def mark(place: int) -> str:
     """The mark of a class as the data of an SVG path, about 8 units wide and centred at the origin."""
     style = MarkerStyle(shape(place))
-    # Downwards, as in SVG.
+    # The y axis points down in SVG.
     outline = style.get_path().transformed(style.get_transform() + Affine2D().scale(8, -8))
     parts = (" ".join(f"{x:.3g},{y:.3g}" for x, y in np.asarray(part).tolist()) for part in outline.to_polygons())
     return " ".join(f"M{part}Z" for part in parts)
@@ -181,7 +176,7 @@ def points(
     max_points: int,
     name: str | None = None,
 ) -> None:
-    """Observations, each with the mark of its class; of many, a random sample, which is always the same."""
+    """Observations, each with the mark of its class; larger data are subsampled with a fixed seed."""
     shown = sample_rows(np.ones(len(positions), dtype=bool), at_most=max_points)
     size = 5.0 if len(shown) < 80 else 4.2 if len(shown) < 300 else 3.2
     for place, label in enumerate(classes):
@@ -192,10 +187,10 @@ def points(
         )  # fmt: skip
 
 
-# Opacity of the strongest shade, on which text is readable in light and dark mode.
-_STRONGEST = 0.6
-# Text smaller than this, in points, is left out.
-_SMALLEST = 4.0
+# Opacity of the strongest shade; text on it is readable in light and dark mode.
+_MAX_OPACITY = 0.6
+# Smaller text, in points, is left out.
+_MIN_FONT_SIZE = 4.0
 
 
 def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None, *, ax: Axes | None = None) -> Axes:
@@ -210,7 +205,7 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
         Labels of held-out rows.
     predicted : array of shape (n_samples,), or distribution with a `mode`
     classes : sequence of labels, optional
-        Their order; by default all that occur, in the order of a classifier's `classes_`.
+        Order of the classes; by default all that occur, in the order of a classifier's `classes_`.
     ax : matplotlib Axes, optional
 
     Examples
@@ -241,7 +236,7 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
         cell = 0.9 * 72.0 / ax.figure.dpi / n * min(box.width, box.height)
         _name_ticks(ax, known, totals.ravel(), cell)
         size = min(9.0, 0.5 * cell, cell / (0.68 * max(len(str(counts.max())), 2)))
-        for (i, j), count in np.ndenumerate(counts if size >= _SMALLEST else np.zeros((0, 0), dtype=np.intp)):
+        for (i, j), count in np.ndenumerate(counts if size >= _MIN_FONT_SIZE else np.zeros((0, 0), dtype=np.intp)):
             if count:
                 share = f"\n{_percent(float(shares[i, j]))}" if cell > 22 else ""
                 bold = "bold" if i == j else "normal"
@@ -252,7 +247,7 @@ def confusion(y: ArrayLike, predicted: Any, classes: Sequence[Any] | None = None
 def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
     n = len(shares)
     colors: Any = np.array([[to_rgba(ACCENT if i == j else ALERT) for j in range(n)] for i in range(n)])
-    colors[..., 3] = _STRONGEST * np.where(np.eye(n, dtype=bool), shares, np.sqrt(shares))
+    colors[..., 3] = _MAX_OPACITY * np.where(np.eye(n, dtype=bool), shares, np.sqrt(shares))
     mesh = ax.pcolormesh(
         np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, shares, edgecolors=RULE, linewidth=0.4, clip_on=False
     )
@@ -264,13 +259,13 @@ def _shades(ax: Axes, shares: NDArray[np.float64]) -> None:
 
 def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp], cell: float) -> None:
     names = [shorten(word(label), width=18) for label in known]
-    size = min(8.0, max(_SMALLEST, 0.9 * cell))
+    size = min(8.0, max(_MIN_FONT_SIZE, 0.9 * cell))
     ax.set_yticks(np.arange(len(known)))
     ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
     ax.set_xticks(np.arange(len(known)))
     # Slanted if the longest would overlap its neighbour.
-    crowded = max(map(len, names)) * 0.6 * size > cell
-    turn: Any = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
+    overlap = max(map(len, names)) * 0.6 * size > cell
+    turn: Any = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if overlap else {}
     ax.set_xticklabels(names, parse_math=False, **turn)
     ax.tick_params(length=0, labelsize=size, top=False, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
@@ -287,9 +282,9 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-_POINTS = 400
-# Observations are drawn outside the scale of probabilities, where they don't hide the curve.
-_AWAY, _JITTER = 0.08, 0.04
+_N_POINTS = 400
+# Observations are drawn this far outside the scale of probabilities, so that they don't hide the curve.
+_OFFSET, _JITTER = 0.08, 0.04
 
 
 def sigmoid(
@@ -304,9 +299,9 @@ def sigmoid(
 ) -> Axes:
     """The probability of the second class along the one column of a classifier, with the observations.
 
-    A model that knows how sure it is of the probability, as `credo.BayesianLogisticRegression` does, shows the
-    interval. Observations lie below 0 and above 1, moved a little at random so that equal ones are seen. Where the
-    probability is 1/2, and the prediction changes, the place is marked.
+    If the model gives an interval for the probability, as `credo.BayesianLogisticRegression` does, it is shown.
+    Observations lie below 0 and above 1, with random jitter so that equal ones are visible. Points where the
+    probability is 1/2 are marked.
 
     Parameters
     ----------
@@ -316,11 +311,11 @@ def sigmoid(
     y : array of shape (n_samples,), optional
         Their labels. Without them, x only sets the range of the curve.
     level : float, default 0.95
-        Of the interval, where ``model.proba_interval(X, level)`` exists.
+        Level of the interval, if ``model.proba_interval(X, level)`` exists.
     target : str, optional
-        Of what is predicted, for classes that are numbers; by default the name of y.
+        Name of what is predicted, for classes that are numbers; by default the name of y.
     max_points : int, default 500
-        Of more observations a random sample is drawn, always the same one.
+        Larger data are subsampled with a fixed seed.
     ax : matplotlib Axes, optional
 
     Examples
@@ -346,7 +341,7 @@ def sigmoid(
     if x is not None and np.ndim(x) == 1:
         column, x = name_of(x) or column, np.asarray(x)[:, None]
     rows, codes = labelled(model, x, y)
-    grid = np.linspace(*limits(rows[:, 0]), _POINTS)
+    grid = np.linspace(*limits(rows[:, 0]), _N_POINTS)
     curve, lower, upper = (part[:, 1] for part in found.curve.band(rows_for(model, grid[:, None]), level))
     with canvas(ax, size=(5.6, 3.4)) as ax:
         for height in (0.0, 1.0):
@@ -355,10 +350,10 @@ def sigmoid(
             text = f"{level * 100:g} % interval"
             ax.fill_between(grid, lower, upper, color=ACCENT, alpha=0.16, linewidth=0, label=text)
         ax.plot(grid, curve, color=ACCENT, linewidth=1.8, zorder=2, label="probability")
-        ax.set(xlim=(grid[0], grid[-1]), ylim=(-_AWAY - 1.5 * _JITTER, 1 + _AWAY + 1.5 * _JITTER))
+        ax.set(xlim=(grid[0], grid[-1]), ylim=(-_OFFSET - 1.5 * _JITTER, 1 + _OFFSET + 1.5 * _JITTER))
         _mark_crossings(ax, crossings(grid, curve))
         if codes is not None:
-            away = np.where(codes == 1, 1 + _AWAY, -_AWAY)
+            away = np.where(codes == 1, 1 + _OFFSET, -_OFFSET)
             away = away + np.random.default_rng(0).uniform(-_JITTER, _JITTER, size=len(codes))
             points(ax, np.column_stack([rows[:, 0], away]), codes, found.classes, max_points=max_points, name=given)
         legend(ax, columns=None)

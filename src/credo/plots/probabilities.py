@@ -1,4 +1,4 @@
-"""Class probabilities and what was observed: reliability diagram and ROC curve."""
+"""Class probabilities against observed labels: reliability diagram and ROC curve."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def reliability(
     n_bins : int or "auto", default "auto"
         Groups of equal width between 0 and 1; by default 5 below 100 rows, 10 below 5000, 20 above.
     classes : sequence of labels, optional
-        Of the columns of an array; by default the labels in y, in order.
+        Labels of the columns of an array; by default the labels in y, in order.
     level : float, default 0.95
-        Of the intervals.
+        Level of the intervals.
     ax : matplotlib Axes, optional
 
     Returns
@@ -88,7 +88,7 @@ def reliability(
 def grouped(
     predicted: Vector, happened: NDArray[np.bool_], edges: Vector, level: float
 ) -> tuple[NDArray[np.intp], Vector, Vector, Vector, Vector]:
-    """Rows in each group, and of those that have any: mean prediction, share of events and the share's interval."""
+    """Rows in each group and, for groups with any, mean prediction, share of events and its interval."""
     group = np.clip(np.searchsorted(edges, predicted, side="right") - 1, 0, len(edges) - 2)
     counts = np.bincount(group, minlength=len(edges) - 1)
     used = counts > 0
@@ -137,10 +137,10 @@ def roc(y: ArrayLike, prediction: Any, *, classes: Sequence[Any] | None = None, 
     y : array of shape (n_samples,)
         Labels of held-out rows.
     prediction : Bernoulli, Categorical or array of shape (n_samples,) or (n_samples, n_classes), or a dict of them
-        From `predict_dist` or `predict_proba`; one dimension is the probability of the second class. Of more than two
+        From `predict_dist` or `predict_proba`; one dimension is the probability of the second class. With more than two
         classes, each is drawn against the rest. A dict draws the curves of several models.
     classes : sequence of labels, optional
-        Of the columns of an array; by default the labels in y, in order.
+        Labels of the columns of an array; by default the labels in y, in order.
     ax : matplotlib Axes, optional
 
     Examples
@@ -156,7 +156,7 @@ def roc(y: ArrayLike, prediction: Any, *, classes: Sequence[Any] | None = None, 
     found = next(iter(every.values()))
     known, present = found.classes.tolist(), np.unique(found.codes).tolist()
     if len(present) < 2:
-        raise ValueError(f"a ROC curve needs two classes, and every label in y is {known[present[0]]!r}")
+        raise ValueError(f"a ROC curve needs two classes, but every label in y is {known[present[0]]!r}")
     two = len(known) == 2
     shares = [title(label) for label in known] if two else ["other classes", "the class"]
     with canvas(ax, size=(4.0, 4.0)) as ax:

@@ -1,7 +1,4 @@
-"""The common style: thin axes, direct labels, one accent colour, one for what needs attention.
-
-Names and numbers in a figure: axis labels, ticks, and names at the ends of lines.
-"""
+"""The common style of figures: axes, colours, legends, labels and ticks."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from numpy.typing import NDArray
 INK = "#24292f"
 MUTED = "#646d78"
 RULE = "#c3cad2"
-# Blue and vermilion of Okabe & Ito (2008), which stay apart under every common colour blindness.
+# Blue and vermilion of Okabe & Ito (2008), which are distinct under all common colour blindness.
 ACCENT = "#0072b2"
 ALERT = "#d55e00"
 
@@ -57,7 +54,7 @@ _settings_lock = RLock()
 
 
 def _renew() -> None:
-    """After a fork, because a lock that another thread holds stays locked in the child."""
+    """Replace the lock after a fork, because a lock held by another thread stays locked in the child."""
     global _settings_lock
     _settings_lock = RLock()
 
@@ -68,7 +65,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def style(more: Any = None) -> Iterator[None]:
-    """Credo's style for what is drawn inside the context. Threads take turns.
+    """Credo's style for figures drawn inside the context, which one thread at a time can enter.
 
     Parameters
     ----------
@@ -137,7 +134,7 @@ def _legend_box(ax: Axes, _: Axes, renderer: Any) -> Bbox:
 
 
 def strip_below(ax: Axes, low: float, high: float, *, strip: float = 0.24, room: float = 0.32) -> Axes:
-    """A second panel at the bottom of the axes, whose own scale from `low` to `high` is kept to the part above."""
+    """A second panel at the bottom of the axes; their own scale from `low` to `high` uses the part above."""
     ax.set_ylim(high - (high - low) / (1 - room), high)
     ticks = np.asarray(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
     ax.yaxis.set_major_locator(FixedLocator(list(ticks[(ticks >= low) & (ticks <= high)])))
@@ -152,7 +149,7 @@ def strip_below(ax: Axes, low: float, high: float, *, strip: float = 0.24, room:
     return panel
 
 
-# Characters that change the direction of the text after them, with which evil.csv could look like vsc.live.
+# Characters that change the direction of the following text, so that vsc.live could look like evil.csv.
 _TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -180,6 +177,21 @@ def shorten(name: Any, *, width: int = 32) -> str:
     return f"{text[: width - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
 
+def distinct(names: Sequence[Any], *, width: int) -> list[str]:
+    """Names shortened to about `width` characters, with more of them, or numbers, where two would look alike.
+
+    >>> distinct(["mean of the first and second half", "mean of the first or second half"], width=20)
+    ['mean of the first a…cond half', 'mean of the first o…cond half']
+    """
+    for length in range(width, 2 * width):
+        texts = [shorten(name, width=length) for name in names]
+        if len(set(texts)) == len(texts):
+            return texts
+    return [
+        text if texts.count(text) == 1 else f"{text} ({texts[: i + 1].count(text)})" for i, text in enumerate(texts)
+    ]
+
+
 def probability_text(probability: float) -> str:
     """Two digits, but never 0 or 1."""
     if probability > 0.995:
@@ -196,7 +208,7 @@ class PlainTicks(ScalarFormatter):
         self.set_scientific(power != 0)
 
     def get_offset(self) -> str:
-        # The label of the axis has it.
+        # It is part of the axis label.
         return ""
 
 
@@ -239,8 +251,8 @@ def _log_tick(value: float, _: Any = None) -> str:
     return f"{times}10{str(power).translate(_SUPERSCRIPTS)}"
 
 
-# Points between two labels.
-_LINE = 11.0
+# Distance between two labels.
+_LABEL_POINTS = 11.0
 
 
 @dataclass(frozen=True)
@@ -255,7 +267,7 @@ class End:
 def label_ends(ax: Axes, ends: Sequence[End]) -> None:
     """Names to the right of the axes, moved apart if they would overlap."""
     order = sorted(ends, key=lambda end: -end.height)
-    gap = _LINE / 72.0 * ax.figure.dpi / ax.bbox.height
+    gap = _LABEL_POINTS / 72.0 * ax.figure.dpi / ax.bbox.height
     above = gap * np.arange(len(order))
     places = np.minimum(spread(np.array([end.height for end in order]), gap), 1.0 - above)
     for end, place in zip(order, np.maximum(places, above[::-1]), strict=True):
@@ -268,7 +280,7 @@ def label_ends(ax: Axes, ends: Sequence[End]) -> None:
 
 def room_for_labels(ax: Axes) -> int:
     """How many names there is room for."""
-    return max(1, int(ax.bbox.height / ax.figure.dpi * 72.0 / _LINE))
+    return max(1, int(ax.bbox.height / ax.figure.dpi * 72.0 / _LABEL_POINTS))
 
 
 def spread(places: NDArray[np.float64], gap: float) -> NDArray[np.float64]:

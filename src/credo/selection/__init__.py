@@ -5,9 +5,9 @@
     BIC                   −2 ln p(y | θ̂) + k ln n
     description length    −log₂ p(y | θ̂) + (k/2) log₂ n  bits
 
-Contract: `compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a `Comparison`:
+`compare` takes named, unfitted models, all of them regressors or all classifiers, and returns a `Comparison`:
 the scores, best first, the held-out predictive distributions row by row, and every model fitted on all rows. All models
-see the same folds. A model that fails is reported with its error and doesn't stop the others. The selection rule is in
+use the same folds. A model that fails is reported with its error and doesn't stop the others. The selection rule is in
 `_select` and nowhere else; a baseline that uses no column always takes part. `bic` and `description_length` take a
 fitted model. `MEASURES` has the names and formats of the leaderboard's columns.
 

@@ -1,9 +1,7 @@
-"""Sums of products of base kernels, and the changes to them that a search tries.
+"""Sums of products of base kernels, the changes to them that a search tries, and their descriptions.
 
 A kernel is a list of terms, each a list of base kernels ("factors"), each on one column. Within a term only the first
 factor has a free variance, because the others would only multiply it.
-
-Kernels in words.
 """
 
 from __future__ import annotations
@@ -38,16 +36,16 @@ from credo.kernels.stationary import Stationary
 Array = NDArray[np.float64]
 Terms = list[list[Kernel]]
 
-# Length scales above this share of the range of a column make a trend.
-LONG = 0.2
+# Length scales above this share of the range of a column count as a trend.
+TREND_SHARE = 0.2
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: where its values are, and what data-driven starting points need.
+    """A column of the table: its values, and statistics for data-driven starting points.
 
-    `step` is the median distance of neighbours, and `zero` where the amplitude of y, extrapolated linearly, would be
-    zero. `only` says that the table has no other column.
+    `step` is the median distance of neighbours, and `zero` the point at which the amplitude of y, extrapolated
+    linearly, is zero. `only` says that the table has no other column.
     """
 
     index: int
@@ -96,7 +94,7 @@ class Column:
 
 
 def terms_of(kernel: Kernel) -> Terms:
-    """The factors of each term; of a kernel without any, none."""
+    """The factors of each term; empty for a constant kernel."""
     if base(kernel).__class__ is Constant:
         return []
     return [list(_parts(term, Product)) for term in _parts(kernel, Sum)]
@@ -149,11 +147,11 @@ def is_long(term: Sequence[Kernel], column: Column) -> bool:
     kernel = base(term[0])
     if len(term) > 1 or column_of(term[0]) != column.index or not isinstance(kernel, Stationary):
         return False
-    return float(kernel.params["lengthscale"]) > LONG * column.span
+    return float(kernel.params["lengthscale"]) > TREND_SHARE * column.span
 
 
 def form(terms: Terms) -> tuple[tuple[str, ...], ...]:
-    """What two kernels share that differ only in the values of their parameters."""
+    """The structure of a kernel, without the values of its parameters."""
     return tuple(sorted(tuple(sorted(f"{type(base(f)).__name__} {column_of(f)}" for f in term)) for term in terms))
 
 
@@ -176,8 +174,8 @@ def changes(
         for k, factor in enumerate(term):
             column = next(column for column in columns if column.index == column_of(factor))
             yield from ([*others, [*term[:k], other, *term[k + 1 :]]] for other in _instead(factor, column))
-            rest = term[:k] + term[k + 1 :]
-            yield [*others, rest] if rest else others
+            residuals = term[:k] + term[k + 1 :]
+            yield [*others, residuals] if residuals else others
 
 
 def _long_terms(column: Column, periods: Sequence[float]) -> Iterator[list[Kernel]]:
@@ -186,7 +184,7 @@ def _long_terms(column: Column, periods: Sequence[float]) -> Iterator[list[Kerne
     yield [column.smooth(Matern32, 0.1 * column.span)]
     for period in periods:
         yield [column.cycle(period)]
-        # A cycle that drifts may explain less than smooth variation, as long as its shape is fixed.
+        # A drifting cycle may explain less than smooth variation while its shape is fixed.
         yield [column.cycle(period), column.smooth(RBF, column.span)]
 
 
@@ -229,32 +227,32 @@ def detrended(x: Array, y: Array) -> Array:
     return y - np.polynomial.Chebyshev.fit(x, y, degree)(x) if np.ptp(x) > 0 else y - y.mean()
 
 
-def _zero_of_amplitude(x: Array, rest: Array) -> float:
-    """Where the least-squares line through |rest| is zero, kept outside of the data but near them."""
+def _zero_of_amplitude(x: Array, residuals: Array) -> float:
+    """Where the least-squares line through |residuals| is zero, kept outside of the data but near them."""
     low, span = float(x.min()), float(np.ptp(x))
     if not span:
         return low
-    slope, height = np.polyfit((x - low) / span, np.abs(rest), 1)
+    slope, height = np.polyfit((x - low) / span, np.abs(residuals), 1)
     at = -height / slope if slope else -2.0
     return low + span * float(np.clip(at, -2.0, -0.05) if slope >= 0 else np.clip(at, 1.05, 3.0))
 
 
-def likely_periods(x: Array, rest: Array) -> list[float]:
+def likely_periods(x: Array, residuals: Array) -> list[float]:
     """Periods of the two highest peaks of the Lomb–Scargle periodogram, and of the two of power times frequency.
 
-    The second ranking finds cycles beside slow variation, whose power falls with frequency.
+    The second ranking finds cycles in the presence of slow variation, whose power falls with frequency.
     """
     x, span = x - x.min(), float(np.ptp(x))
     gaps = np.diff(np.unique(x))
-    if len(gaps) + 1 < 12 or not rest.any():
+    if len(gaps) + 1 < 12 or not residuals.any():
         return []
-    # Five frequencies for each that the data can tell apart, and 50,000 at most.
+    # Five frequencies for each that the data can resolve, at most 50,000.
     step = 1.0 / (5 * span)
     highest = min(0.5 / float(np.median(gaps)), 50_000 * step)
     frequency = np.arange(2.0 / span, highest * (1 + 1e-9), step)
     if not len(frequency):
         return []
-    power = lombscargle(x, rest - rest.mean(), 2 * np.pi * frequency)
+    power = lombscargle(x, residuals - residuals.mean(), 2 * np.pi * frequency)
     found: list[float] = []
     for score in (power, power * frequency):
         left = score.copy()
@@ -272,10 +270,10 @@ _DAYS = {
     "quarter": 365.25 / 4, "year": 365.25,
 }  # fmt: skip
 _CYCLES = {"hourly": 1 / 24, "daily": 1.0, "weekly": 7.0, "monthly": 365.25 / 12, "yearly": 365.25}
-# Numbers in this range that have no other unit are years.
-_YEARS = 1500.0, 2200.0
-# Correlation with x from which a smooth function rises or falls.
-_MONOTONE = 0.85
+# Numbers in this range without another unit are years.
+_YEAR_RANGE = 1500.0, 2200.0
+# A smooth function with a larger correlation with x is called rising or falling.
+_MIN_TREND_CORRELATION = 0.85
 
 
 @dataclass(frozen=True)
@@ -292,7 +290,7 @@ class Axis:
         low, high = float(x.min()), float(x.max())
         tokens = re.split(r"[^a-z]+", name.lower())
         unit = next((unit for unit in _DAYS for token in tokens if token in (unit, f"{unit}s")), "")
-        if not unit and _YEARS[0] <= low and high <= _YEARS[1] and high - low > 2:
+        if not unit and _YEAR_RANGE[0] <= low and high <= _YEAR_RANGE[1] and high - low > 2:
             unit = "year"
         return cls(name, low, high, unit)
 
@@ -305,7 +303,7 @@ class Axis:
         return f"{number} {self.unit}{'s' if number != '1' else ''}" if self.unit else f"{number}"
 
     def cycle(self, period: float) -> str:
-        """A periodic function, by the name of its period where it has one."""
+        """A periodic function, by the name of its period if it has one."""
         days = period * _DAYS.get(self.unit, np.nan)
         for name, length in _CYCLES.items():
             if abs(days / length - 1) < 0.015:
@@ -315,7 +313,7 @@ class Axis:
 
 def words(term: Kernel, axes: Sequence[Axis], X: Array, mean: Array) -> str:
     """A product of base kernels as a phrase; `mean` is its posterior mean at the rows of X."""
-    # Of a polynomial, its highest power.
+    # A polynomial is named by its highest power.
     factors = max(terms_of(term), key=len)
     used = sorted({column_of(factor) for factor in factors}, key=lambda j: [column_of(f) for f in factors].index(j))
     phrases = []
@@ -351,10 +349,10 @@ def _smooth_words(kernel: Stationary, axis: Axis, sense: str, growth: str) -> st
     share = float(kernel.params["lengthscale"]) / (axis.high - axis.low)
     over = _about(axis, kernel)
     kind = {Matern32: "irregular", RationalQuadratic: "multi-scale"}.get(type(kernel), "smooth")
-    if share > LONG and sense:
+    if share > TREND_SHARE and sense:
         text = f"{'an' if kind == 'irregular' else 'a'} {kind} {sense} trend"
         return text if share > 1 else f"{text} that bends over {over}"
-    if share > LONG:
+    if share > TREND_SHARE:
         return f"slow {kind} variation over {over}{growth}"
     if share < 0.03:
         return f"{kind} short-term deviations that last {over}{growth}"
@@ -370,7 +368,9 @@ def direction(x: Array, mean: Array) -> str:
     if not np.ptp(mean) or not np.ptp(x):
         return ""
     correlation = float(np.corrcoef(x, mean)[0, 1])
-    return "rising" if correlation > _MONOTONE else "falling" if correlation < -_MONOTONE else ""
+    return (
+        "rising" if correlation > _MIN_TREND_CORRELATION else "falling" if correlation < -_MIN_TREND_CORRELATION else ""
+    )
 
 
 def _growth(line: Linear, axis: Axis) -> str:

@@ -1,7 +1,4 @@
-"""What a kernel search found: the fitted model, its additive components, and a description in words.
-
-Greedy search for a kernel made of sums and products of base kernels (Duvenaud et al. 2013).
-"""
+"""Greedy search for a kernel made of sums and products of base kernels (Duvenaud et al. 2013)."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Component:
-    """A term of the kernel, what it is in words, and its share of the variance of y: cov(f, y)/var(y).
+    """A term of the kernel, its description in words, and its share of the variance of y: cov(f, y)/var(y).
 
     The shares of all components and of the residuals add up to one.
 
@@ -98,7 +95,7 @@ class Component:
 
 @dataclass(frozen=True)
 class KernelSearch:
-    """What `search_kernel` found.
+    """The result of `search_kernel`.
 
     Attributes
     ----------
@@ -106,7 +103,7 @@ class KernelSearch:
     model : GPRegressor with this kernel, fitted on all rows
     components : the terms of the kernel, largest share of the variance first
     noise_std : standard deviation of the noise
-    description : what was found, in sentences
+    description : the components in sentences
     steps : every kernel that was tried
     seconds : duration of search and fit
 
@@ -189,12 +186,12 @@ class _Decomposition:
         return cls(model.X_train_, factor, factor.solve(model.y_train_ - beta), by_constant, variance)
 
     def component(self, kernel: Kernel, rows: Array) -> Normal:
-        # Minus the average over the training rows, which no data tell from the constant.
+        # Minus the average over the training rows, which can't be distinguished from the constant.
         cross, average = kernel.cross(self.X, rows), kernel.gram(self.X).mean(axis=0)
         variance = kernel.diagonal(rows) - 2.0 * cross.mean(axis=0) + average.mean()
         cross -= average[:, None]
         half = self.factor.half_solve(cross)
-        # The second part is that of the unknown constant (Rasmussen & Williams 2.42).
+        # The second part is due to the unknown constant (Rasmussen & Williams 2.42).
         variance -= np.einsum("ij,ij->j", half, half)
         variance += (cross.T @ self.by_constant) ** 2 * self.constant_variance
         return Normal(cross.T @ self.alpha, np.sqrt(np.maximum(variance, 0.0)))
@@ -222,7 +219,7 @@ def result_of(model: GPRegressor, steps: Sequence[Step], *, seconds: float, out_
 
 
 def _merged(kernel: Kernel) -> list[Kernel]:
-    """The terms, with polynomials in the same column summed up, because data hardly tell their parts apart."""
+    """The terms; polynomials in the same column are summed, because data hardly distinguish their parts."""
     groups: dict[object, list[Kernel]] = {}
     for i, term in enumerate(kernel.terms if isinstance(kernel, Sum) else [kernel]):
         columns = {column_of(factor) for factor in terms_of(term)[0] if isinstance(base(factor), Linear)}
@@ -240,11 +237,11 @@ def _description(components: Sequence[Component], noise_std: float) -> str:
 
 Progress = Callable[[str, float, float], None]
 
-# The search uses at most this many rows: of one column, consecutive ones in so many blocks.
-_MOST_ROWS, _N_BLOCKS = 300, 6
+# The search uses at most this many rows; with one column, consecutive ones in this many blocks.
+_MAX_ROWS, _N_BLOCKS = 300, 6
 # Evaluations of the evidence for every kernel that is tried, and for the best few of each round.
-_TRIAL, _POLISH, _FINALISTS = 15, 50, 4
-_MOST_ROUNDS = 12
+_TRIAL_EVALUATIONS, _FINAL_EVALUATIONS, _N_FINALISTS = 15, 50, 4
+_MAX_ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -275,15 +272,15 @@ def search_kernel(
         ln p(y | X, θ̂) − (k/2) ln n
 
     is kept, until none is better by two nats. A period counts as three parameters in k, because its standard error
-    falls with n to the power of 3/2. Candidates for periods come from Lomb–Scargle periodograms. A table of more than
-    300 rows is searched on a part of them, and the result is fitted on all rows.
+    falls with n to the power of 3/2. Candidates for periods come from Lomb–Scargle periodograms. With more than 300
+    rows, the search uses a part of them, and the result is fitted on all rows.
 
     Parameters
     ----------
     X : array or frame of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     budget : float, default 60
-        Seconds for the search. The best kernel so far is used where they are up; its fit on all rows isn't counted.
+        Seconds for the search. When they are over, the best kernel so far is used; its fit on all rows isn't counted.
     progress : callable(text, seconds, budget), optional
         Called before each round and each comparison of its best kernels.
     random_state : int, Generator or None, default None
@@ -320,7 +317,7 @@ def search_kernel(
         with until(begin + budget):
             search.run()
     except TimeUp:
-        # Of a deadline that the caller has set, it isn't handled here.
+        # A deadline set by the caller isn't handled here.
         check()
         search.stop()
     model = noise_only
@@ -328,7 +325,7 @@ def search_kernel(
         search.tell("fit on all rows")
         with collected():
             model = GPRegressor(
-                search.best.kernel, hyperparameters="optimize", n_restarts=0, max_evaluations=_POLISH
+                search.best.kernel, hyperparameters="optimize", n_restarts=0, max_evaluations=_FINAL_EVALUATIONS
             ).fit(X, y)
     return result_of(model, tuple(search.steps), seconds=monotonic() - begin, out_of_time=search.out_of_time)
 
@@ -341,10 +338,10 @@ class _Search:
     ) -> None:
         self._begin, self._budget, self._progress = begin, budget, progress
         self.out_of_time = False
-        # All kernels are tried on one representation, which has to do for any.
+        # All kernels are tried with one representation, which must suit any of them.
         objective = model._make_objective(model.posterior_.data, RBF())
         n = objective.n_rows
-        rows = _searched_rows(objective.observations.X, rng) if n > _MOST_ROWS else np.arange(n)
+        rows = _searched_rows(objective.observations.X, rng) if n > _MAX_ROWS else np.arange(n)
         self._objective = objective.subset(rows)
         self._X, self._y = self._objective.observations.X, self._objective.observations.Y[:, 0]
         every = (Column.of(self._X, self._y, j) for j in range(self._X.shape[1]))
@@ -362,13 +359,12 @@ class _Search:
             self._progress(text, monotonic() - self._begin, self._budget)
 
     def stop(self) -> None:
-        """Keep the best kernel of the round that the deadline has ended."""
+        """Keep the best kernel of the round that the deadline ended."""
         self.out_of_time = True
         self._keep(max(self._tried, key=lambda trial: trial.score, default=self.best))
 
     def _keep(self, candidate: _Candidate) -> bool:
-        """Whether a candidate is better by the margin, and the best from now on."""
-        # By two nats of the penalised evidence.
+        """Make a candidate the best one if it is better by two nats of penalised evidence; whether it is."""
         better = candidate.score > self.best.score + 2.0
         self.best = candidate if better else self.best
         return better
@@ -377,16 +373,16 @@ class _Search:
         """Rounds until none improves."""
         if not np.ptp(self._y):
             return
-        for number in range(1, _MOST_ROUNDS + 1):
+        for number in range(1, _MAX_ROUNDS + 1):
             starts = self._starts()
             self._tried.clear()
             self.tell(f"round {number}: {len(starts)} kernels, best so far {self.best.kernel!r}")
             with one_blas_thread(), collected():
                 trials = parallel_map(partial(self._climb, noise=self.best.noise), starts)
                 trials.sort(key=lambda trial: -trial.score)
-                self.tell(f"round {number}: the best {_FINALISTS} of {len(starts)}")
-                best = _distinct(trials)[:_FINALISTS]
-                finals = parallel_map(lambda trial: self._climb(trial.terms, trial.noise, _POLISH), best)
+                self.tell(f"round {number}: the best {_N_FINALISTS} of {len(starts)}")
+                best = _distinct(trials)[:_N_FINALISTS]
+                finals = parallel_map(lambda trial: self._climb(trial.terms, trial.noise, _FINAL_EVALUATIONS), best)
             self.steps += [self._step(number, trial) for trial in [*finals, *trials[len(finals) :]]]
             if not finals or not self._keep(max(finals, key=lambda final: final.score)):
                 break
@@ -395,7 +391,8 @@ class _Search:
     def _continue_trends(self) -> None:
         """Add lines to long smooth terms that rise or fall, unless the evidence is against it.
 
-        Beyond the data a stationary term returns to its mean, and a line besides it is hardly more or less probable.
+        Beyond the data a stationary term returns to its mean, while the evidence for an additional line is about
+        neutral.
         """
         for column in self._columns:
             x, terms = self._X[:, column.index], self.best.terms
@@ -403,7 +400,7 @@ class _Search:
             if not long or any(is_line(term, column) for term in terms):
                 continue
             if direction(x, self._mean_of(long)):
-                with_line = self._climb([*terms, [column.line(column.middle)]], self.best.noise, _POLISH)
+                with_line = self._climb([*terms, [column.line(column.middle)]], self.best.noise, _FINAL_EVALUATIONS)
                 self.steps.append(self._step(self.steps[-1].round + 1, with_line))
                 # A trend that rises or falls gets a line, unless that costs more than a nat.
                 if with_line.log_evidence > self.best.log_evidence - 1.0:
@@ -421,8 +418,8 @@ class _Search:
         self._seen |= {_key(terms) for terms in fresh}
         return fresh
 
-    def _climb(self, terms: Terms, noise: float, max_evaluations: int = _TRIAL) -> _Candidate:
-        """The kernel after so many evaluations of the evidence, which start with that noise variance."""
+    def _climb(self, terms: Terms, noise: float, max_evaluations: int = _TRIAL_EVALUATIONS) -> _Candidate:
+        """The kernel after a limited number of evaluations of the evidence, started at that noise variance."""
         objective = replace(self._objective, kernel=joined(terms, self._columns), noise=noise)
         end = maximize(objective, objective.tree.flatten(), tolerance=1e-7, max_evaluations=max_evaluations)
         kernel, noise = objective.kernel_at(end.vector), float(objective.noise_at(end.vector)[0])
@@ -446,11 +443,11 @@ class _Search:
 
 
 def _searched_rows(X: Array, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Of one column, blocks of neighbours, which keep short distances and long ones; of several, random rows."""
+    """With one column, blocks of neighbours, which keep short and long distances; with several, random rows."""
     n, n_columns = X.shape
     if n_columns > 1:
-        return np.sort(rng.permutation(n)[:_MOST_ROWS])
-    size = _MOST_ROWS // _N_BLOCKS
+        return np.sort(rng.permutation(n)[:_MAX_ROWS])
+    size = _MAX_ROWS // _N_BLOCKS
     starts = np.linspace(0, n - size, _N_BLOCKS).astype(int)
     chosen = np.unique((starts[:, None] + np.arange(size)).ravel())
     return np.sort(np.argsort(X[:, 0], kind="stable")[chosen])
@@ -463,7 +460,7 @@ def _key(terms: Terms) -> Any:
 
 
 def _distinct(trials: Sequence[_Candidate]) -> list[_Candidate]:
-    """Of those with the same form and periods, the first."""
+    """The first candidate of each form with the same periods."""
     first: dict[Any, _Candidate] = {}
     for trial in trials:
         first.setdefault(_key(trial.terms), trial)

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
-from credo.core.estimator import labels_of, observed
+from credo.core.estimator import check_labels, require_no_missing
 from credo.core.folds import splits
 from credo.core.seeds import generator
 from credo.linear import BaselineClassifier, BaselineRegressor
@@ -43,8 +43,8 @@ def compare(
     Parameters
     ----------
     models : dict of name to unfitted estimator
-        Each has `predict_dist`, or is a Pipeline that ends in one that has; for others, such as a perceptron, only the
-        RMSE or accuracy is computed. They are cloned. Either all of them are classifiers or none.
+        Each has `predict_dist`, or is a Pipeline whose last step does; for others, such as a perceptron, only the RMSE
+        or accuracy is computed. They are cloned. Either all of them are classifiers or none.
     X : array, frame or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
         Numbers, or for classifiers labels of any kind.
@@ -53,7 +53,7 @@ def compare(
         `TimeSeriesSplit()`, or pairs of training and held-out rows.
     groups : array of shape (n_samples,), optional
         Rows with the same label stay in one fold: copies of a row, repeated measurements, visits of a patient.
-        Otherwise a model would be tested on rows that it has practically seen.
+        Otherwise a model would be tested on rows much like those it was fitted to.
     random_state : int or Generator, optional
         Shuffles the rows, and seeds those models whose own `random_state` is None. An int gives the same
         comparison every time.
@@ -125,7 +125,7 @@ def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int
             return score.error is not None, True, -sign * score.held_out.get(task.point_measure, 0.0)
         return False, False, -float(np.mean(held.log_score))
 
-    # Sorting is stable, so that equal scores keep the caller's order.
+    # Sorting is stable, so equal scores keep the caller's order.
     return Comparison(
         scores=with_probabilities(sorted(scores, key=rank)),
         held_out=held_out,
@@ -152,13 +152,13 @@ def _task(models: Mapping[str, Any]) -> Task:
 
 
 def _numbers(X: Any, y: ArrayLike) -> NDArray[np.float64]:
-    values = check_array(observed(y), ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
+    values = check_array(require_no_missing(y), ensure_2d=False, dtype=np.float64, ensure_min_samples=0, input_name="y")
     _check_rows(X, values)
     return values
 
 
 def _labels(X: Any, y: ArrayLike) -> NDArray[Any]:
-    values = labels_of(y)
+    values = check_labels(y)
     _check_rows(X, values)
     # Strings in an array of objects, as pandas gives them.
     values = values.astype(str) if values.dtype.kind == "O" else values

@@ -22,7 +22,7 @@ _CRITERIA = ("model_probability", "bic", "description_length")
 
 @dataclass(frozen=True)
 class Score:
-    """One line of the leaderboard: a model, what it is in `words`, and its scores.
+    """One line of the leaderboard: a model, its description in `words`, and its scores.
 
     If the model failed, all numbers are None and `error` says why.
 
@@ -62,8 +62,8 @@ class Score:
 class HeldOut:
     """Predictions of held-out rows, in the order of the rows.
 
-    `rows` are their positions in the table: all of them, unless the folds leave some out, as folds in time order do
-    with the earliest.
+    `rows` are their positions in the table: all of them, unless the folds leave some out, such as the earliest
+    rows in time order.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class Comparison:
         return tuple(name for name in [*known, *sorted(found.difference(known))] if name in found)
 
     def records(self) -> list[dict[str, Any]]:
-        """The leaderboard as flat records, one for each model; None where a model has no such number."""
+        """The leaderboard as flat records, one for each model; None if a model has no such number."""
         lines = []
         for score in self.scores:
             fields = asdict(score)

@@ -1,7 +1,4 @@
-"""The Bayesian information criterion and the description length of a fitted model.
-
-The scores computed on held-out rows for regression and classification: names, formats, functions.
-"""
+"""Scores of models: information criteria of a fit, and measures on held-out rows with their names and formats."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def bic(model: Any) -> float:
     Parameters
     ----------
     model : fitted estimator
-        With `log_likelihood_`, `n_parameters_` and `n_observations_`; also inside a Pipeline or a fitted search.
+        With `log_likelihood_`, `n_parameters_` and `n_observations_`; may be inside a Pipeline or a fitted search.
 
     Examples
     --------
@@ -52,7 +49,7 @@ def description_length(model: Any) -> float:
         −log₂ p(y | X, θ̂) + (k/2) log₂ n  =  bic / (2 ln 2)                          (Rissanen 1978)
 
     A parameter is encoded to a precision of 1/√n, its standard error up to a constant: ½ log₂ n bits. For labels the
-    first term is the length of their code; for numbers it is so up to a constant that depends on their unit.
+    first term is the length of their code; for numbers, up to a constant that depends on their unit.
 
     Parameters
     ----------
@@ -104,7 +101,7 @@ class Measure:
         return self.brief or self.title
 
 
-# Every number of the leaderboard by its name, for tables, terminal and report alike.
+# Every number of the leaderboard by its name, for tables, terminal and report.
 MEASURES: Mapping[str, Measure] = {
     "log_score": Measure("log score", "higher is better", 1, decimals=4),
     "rmse": Measure("RMSE", "lower is better", -1),

@@ -1,7 +1,4 @@
-"""The held-out predictions of all folds as one distribution, in the order of the rows.
-
-Fits of one model to the folds and to all rows.
-"""
+"""Fits of one model to the folds and to all rows, and its held-out predictions as one distribution."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ class Stacked(Distribution):
         return self._each(lambda dist: dist._std)
 
     def interval(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The intervals of the parts, which needn't be between quantiles: those of `Conformal` aren't."""
+        """The intervals of the parts, which aren't always between quantiles (`Conformal`)."""
         ends = self._each(lambda dist: np.column_stack(dist.interval(level)))
         return self._unless_scalar(ends[:, 0]), self._unless_scalar(ends[:, 1])
 
@@ -168,13 +165,13 @@ def _table(dist: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
 
 @dataclass
 class Parts:
-    """Subsets of a table's rows, made once for all models, so that prepared columns can be shared."""
+    """Subsets of a table's rows, created once for all models, so that they share prepared columns."""
 
     X: Any
     taken: dict[int, tuple[NDArray[np.intp], Any]] = field(default_factory=dict)
 
     def take(self, rows: NDArray[np.intp]) -> Any:
-        """These rows; the very same object for the same array."""
+        """These rows; the same object for the same array."""
         if id(rows) not in self.taken:
             self.taken[id(rows)] = rows, _safe_indexing(self.X, rows)
         return self.taken[id(rows)][1]
@@ -182,7 +179,7 @@ class Parts:
 
 @dataclass
 class Trial:
-    """A model, its fits so far, and what they predicted."""
+    """A model, its fits so far, and their predictions."""
 
     name: str
     model: Any
@@ -217,7 +214,7 @@ class Trial:
         with collected() as caught:
             try:
                 self._fit(train, test)
-            # A failure of one model must not stop the others; its message is kept.
+            # One model's failure must not stop the others; its message is kept.
             except Exception as error:
                 self.error = f"{on_one_line(error)} ({where})"
         self.n_fits += 1

@@ -7,7 +7,7 @@
 
 `lasso_path` computes the coefficients for a sequence of penalties; `soft_threshold` is the lasso of a single
 coefficient and `hard_threshold` its counterpart for subset selection; `forward_selection` adds one column after
-another. Few columns are enumerated, many are sampled by MCMC.
+another. Subsets of few columns are enumerated, those of many are sampled by MCMC.
 
 `ModelPosterior`, `ModelPrior`, `Design`, `Slab`, `Moments`, `Standard` and `ClassAverage` are contained in model files:
 their names here are part of the file format. What does not belong here: coordinate descent itself

@@ -26,15 +26,12 @@ from credo.sparse._slabs_jit import FLOOR
 
 Array = NDArray[np.float64]
 
-# A variance smaller than this, relative to the square of its mean, has lost its digits as a difference of sums.
-_CLOSE = 1e-11
-
 
 @dataclass(frozen=True)
 class Part:
     """The coefficients of a model, or a part of their posterior: θ ~ t_df(mean, WWᵀ), W the `root`.
 
-    `columns` are those of the table, and first −1 for the level: the value of f at the means of the columns. `noise` is
+    `columns` are indices into the table, after −1 for the level: the value of f at the means of the columns. `noise` is
     the squared scale of the noise of an observation, `weight` the probability.
     """
 
@@ -51,7 +48,7 @@ def parts_of(design: Design, slab: Slab, models: Sequence[Model], probability: A
     # For small factors, BLAS threads cost more than they save.
     with one_blas_thread():
         solved = [solve(design, model, ridge=slab.ridge) for model in models]
-    posteriors = slab.posteriors([len(model) for model in models], [rest for _, _, rest in solved])
+    posteriors = slab.posteriors([len(model) for model in models], [one_minus_r2 for _, _, one_minus_r2 in solved])
     found = []
     for weight, model, (coef, root, _), parts in zip(probability.tolist(), models, solved, posteriors, strict=True):
         for part in parts:
@@ -65,11 +62,11 @@ def parts_of(design: Design, slab: Slab, models: Sequence[Model], probability: A
 
 def solve(design: Design, model: Model, *, ridge: float = 0.0) -> tuple[Array, Array, float]:
     """A⁻¹b and a root of A⁻¹ in the units of the table, and 1 − R²."""
-    R, c, rest = _triangle(design, model, ridge)
+    R, c, one_minus_r2 = _triangle(design, model, ridge)
     k, unit = len(model), design.unit[design.places(model)]
     coef = solve_triangular(R, c, check_finite=False) / unit if k else c
     root = solve_triangular(R, np.eye(k), check_finite=False) / unit[:, None] if k else R
-    return coef, root, rest
+    return coef, root, one_minus_r2
 
 
 def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
@@ -79,10 +76,10 @@ def log_evidences(design: Design, slab: Slab, models: Sequence[Model]) -> Array:
         if not known.issuperset(model):
             continue
         places = design.places(model)
-        R, _, rest = _triangle(design, model, slab.ridge)
+        R, _, one_minus_r2 = _triangle(design, model, slab.ridge)
         if slab.ridge == 0 and is_dependent(R / column_norms(design.X[:, places]), design.least[places]):
             continue
-        values[i] = float(slab.score(len(model), rest, 2.0 * float(np.log(np.abs(np.diag(R))).sum())))
+        values[i] = float(slab.score(len(model), one_minus_r2, 2.0 * float(np.log(np.abs(np.diag(R))).sum())))
     return values
 
 
@@ -95,15 +92,15 @@ def _triangle(design: Design, model: Model, ridge: float) -> tuple[Array, Array,
     c = Q.T @ target
     # From the residuals: a difference of squares would lose the digits of a close fit.
     left = target - Q @ c
-    rest = (float(left @ left) + max(design.yy - float(design.y @ design.y), 0.0)) / design.yy if k else 1.0
-    return R, c, max(rest, FLOOR)
+    one_minus_r2 = (float(left @ left) + max(design.yy - float(design.y @ design.y), 0.0)) / design.yy if k else 1.0
+    return R, c, max(one_minus_r2, FLOOR)
 
 
 def moments_of(parts: Sequence[Part], columns: NDArray[np.intp]) -> Moments:
-    """The moments over these models alone, with probabilities normalized; of the level first, then of the columns.
+    """The moments over these models alone, with probabilities normalized: the level first, then the columns.
 
-    Squares are taken about the coefficients of the first, most probable model: for a close fit a difference of squares
-    would keep no digits.
+    Squares are taken about the coefficients of the first, most probable model: for a close fit, a difference of squares
+    would lose all digits.
     """
     total, columns = sum(part.weight for part in parts), np.append(-1, columns)
     first, middle = np.searchsorted(columns, parts[0].columns), np.zeros(len(columns))
@@ -129,23 +126,24 @@ def without_level(moments: Moments) -> Moments:
 
 
 def summed_moments(design: Design, slab: Slab, moments: Moments, posterior: ModelPosterior) -> Moments:
-    """The moments over all subsets of an enumeration, in the units of the table; of close fits, of stored models."""
+    """The moments over all enumerated subsets, in the units of the table; for close fits, over the stored models."""
     mean, cov = moments.mean / design.unit, moments.cov / np.outer(design.unit, design.unit)
-    if (np.diag(cov) > _CLOSE * mean**2).all():
+    # Smaller variances have lost their digits as differences of sums.
+    if (np.diag(cov) > 1e-11 * mean**2).all():
         return replace(moments, mean=mean, cov=cov)
     stored = moments_of(parts_of(design, slab, posterior.models, posterior.probability), design.kept)
     return replace(without_level(stored), inclusion=moments.inclusion)
 
 
-# Components of a mixture beside the one for the rest, for predictions and for a single coefficient.
-_MOST_COMPONENTS, _MOST_SLABS = 32, 20
+# Components of a mixture besides the one for all other models, for predictions and for a single coefficient.
+_MAX_COMPONENTS, _MAX_SLABS = 32, 20
 # Models with less than this total probability aren't worth a component.
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE_PROBABILITY = 1e-9
 
 
 @dataclass
 class MixtureBuilder:
-    """A mixture in the making, row by row: components (df, loc, scale) about a `center`, with their weights."""
+    """Collects the components (df, loc, scale) of a mixture for each row, about a `center`, with their weights."""
 
     center: Array
     weights: list[Array]
@@ -160,14 +158,14 @@ class MixtureBuilder:
         """The mixture of that mean and variance; `mass` is the total weight with all components included."""
         weights = np.array(self.weights).reshape(len(self.weights), len(mean))
         left = mass - weights.sum(axis=0)
-        rest = left > _NEGLIGIBLE * mass
-        share = np.where(rest, left, 1.0)
+        remains = left > _NEGLIGIBLE_PROBABILITY * mass
+        share = np.where(remains, left, 1.0)
         first, second = np.zeros_like(mean), np.zeros_like(mean)
         for weight, (df, loc, scale) in zip(weights, self.components, strict=True):
             gap = np.where(weight > 0, loc - mean, 0.0)
             first += weight * gap
             second += weight * (t_variance(df) * scale**2 + gap**2)
-        if rest.any():
+        if remains.any():
             gap = -first / share
             spread = np.maximum((mass * variance - second) / share - gap**2, 1e-9 * variance)
             df = (
@@ -175,7 +173,7 @@ class MixtureBuilder:
                 if self.components
                 else np.full_like(mean, math.inf)
             )
-            self.add(np.where(rest, left, 0.0), df, mean + gap, np.sqrt(spread / t_variance(df)))
+            self.add(np.where(remains, left, 0.0), df, mean + gap, np.sqrt(spread / t_variance(df)))
             weights = np.array(self.weights)
         parts = [_distribution(df, self.center + loc, scale) for df, loc, scale in self.components]
         return Mixture(parts, (weights / weights.sum(axis=0)).T)
@@ -206,13 +204,13 @@ class Average:
 
     def predictive(self, X: Array, *, latent: bool, n: float) -> Mixture:
         """The mixture over linear models fitted to n rows, at rows of the table."""
-        rows, blend, ones = self._centred(X), MixtureBuilder(np.full(len(X), self.y_mean), [], []), np.ones(len(X))
-        for part, mean, square in self.latent(X, most=_MOST_COMPONENTS):
+        rows, mixture, ones = self._centred(X), MixtureBuilder(np.full(len(X), self.y_mean), [], []), np.ones(len(X))
+        for part, mean, square in self.latent(X, most=_MAX_COMPONENTS):
             square = square + (0.0 if latent else part.noise)
-            blend.add(part.weight * ones, part.df * ones, mean, np.sqrt(square))
+            mixture.add(part.weight * ones, part.df * ones, mean, np.sqrt(square))
         level = (1.0 / n + (0.0 if latent else 1.0)) * self.moments.noise
         variance = np.einsum("ij,ij->i", rows @ self.moments.cov, rows) + level
-        return blend.finish(rows @ self.moments.mean, variance, mass=ones)
+        return mixture.finish(rows @ self.moments.mean, variance, mass=ones)
 
     def covariance(self, X: Array, *, n: float) -> Array:
         """The covariance of new observations at rows of the table."""
@@ -220,20 +218,20 @@ class Average:
         return rows @ self.moments.cov @ rows.T + self.moments.noise / n + self.moments.noise * np.eye(len(X))
 
     def coefficient(self, column: int) -> Mixture | None:
-        """The distribution of a coefficient given that its column is in, of one row; None if it is in no model."""
+        """The distribution of a coefficient given that its column is in, as one row; None if it is in no model."""
         at = np.flatnonzero(self.columns == column)
         if not len(at) or not self.moments.inclusion[at] > 0:
             return None
-        blend = MixtureBuilder(np.zeros(1), [], [])
+        mixture = MixtureBuilder(np.zeros(1), [], [])
         for part in self._parts:
             j = np.flatnonzero(part.columns == column)
-            if len(j) and len(blend.weights) < _MOST_SLABS:
+            if len(j) and len(mixture.weights) < _MAX_SLABS:
                 scale = np.linalg.norm(part.root[j], axis=1)
-                blend.add(np.array([part.weight]), np.array([part.df]), part.mean[j], scale)
+                mixture.add(np.array([part.weight]), np.array([part.df]), part.mean[j], scale)
         share = self.moments.inclusion[at]
         mean = self.moments.mean[at] / share
         square = (np.diag(self.moments.cov)[at] + self.moments.mean[at] ** 2) / share
-        return blend.finish(mean, square - mean**2, mass=share)
+        return mixture.finish(mean, square - mean**2, mass=share)
 
     def draws(self, n: int, rng: np.random.Generator, n_features: int) -> tuple[Array, Array]:
         """Coefficients (n, n_features) and intercepts (n,), from the likely parts."""
@@ -252,7 +250,7 @@ class Average:
 
     def _likely(self, most: int | None) -> Sequence[Part]:
         """The parts with nearly all of the probability, up to a number."""
-        n_parts = int(np.searchsorted(np.cumsum(self._weight), 1.0 - _NEGLIGIBLE)) + 1
+        n_parts = int(np.searchsorted(np.cumsum(self._weight), 1.0 - _NEGLIGIBLE_PROBABILITY)) + 1
         return self._parts[: n_parts if most is None else min(n_parts, most)]
 
     def _centred(self, X: Array) -> Array:
@@ -260,5 +258,5 @@ class Average:
 
 
 def _distribution(df: Array, loc: Array, scale: Array) -> Distribution:
-    """Student-t, or normal at infinite degrees of freedom; a slab's are all finite or all infinite."""
+    """Student-t, or normal if the degrees of freedom are infinite; for one slab all are finite or all infinite."""
     return Normal(loc, scale) if np.isinf(df).any() else StudentT(df, loc, scale)

@@ -4,8 +4,8 @@
 
 Weighted tempered Gibbs sampling (Zanella & Roberts 2019, "Scalable importance tempering and Bayesian variable
 selection"): every step flips a column, and a model counts with one over the sum of its rates. Leaving a model takes
-about as many steps as it has columns, however much worse its neighbours are; so of two columns that carry the same
-information, either can leave and the other take its place. For classes the rates are approximate, and a flip may be
+about as many steps as it has columns, however much worse its neighbours are; so one of two columns that carry the
+same information can replace the other. For classes the rates are approximate, and a flip may be
 rejected (`_chain_jit`).
 
 In regression, modes that differ by several columns are connected by parallel tempering (Geyer 1991): replicas sample
@@ -59,9 +59,9 @@ def sample_models(
     k, and flips one column. The conditional probabilities of all columns, averaged over the steps, are the inclusion
     probabilities (Rao–Blackwell). Each chain swaps with replicas at higher temperatures (parallel tempering).
 
-    Arguments as of `enumerate_models`, and `n_draws`, `n_chains`, `n_models` and `random_state`. `n_draws` steps of
-    each chain come after a burn-in of a quarter as many; by default 5000, doubled as long as the chains don't agree, up
-    to 40 000 or about two minutes.
+    Arguments are those of `enumerate_models`, and `n_draws`, `n_chains`, `n_models` and `random_state`. `n_draws` steps
+    of each chain come after a burn-in of a quarter as many; by default 5000, doubled until the chains agree, up to 40
+    000 or about two minutes.
 
     The log mass is that of the visited models, a lower bound. `diagnostics` has the standard errors of the inclusion
     probabilities, R-hat, the share of time at models that were ``revisited`` by other chains, the largest probability
@@ -73,7 +73,7 @@ def sample_models(
     log_prior, ladder = prior.log_prob(np.arange(largest + 1)), first_ladder(d, slab, largest)
     with one_blas_thread():
         columns = shared_columns(X, y, ridge=slab.ridge, yy=slab.yy, least=least)
-    # Steps of all replicas for one at β = 1, times what one costs: fitted to chains of 50 to 5000 columns.
+    # Steps of all replicas for each step at β = 1, times the cost of one: fitted to chains of 50 to 5000 columns.
     steps = float(ladder.strides.sum() / ladder.strides[0])
     found = _sample(
         lambda: slab_problem(own_rows(columns), slab, log_prior), ladder, log_prior, d, room,
@@ -89,7 +89,7 @@ def sample_logistic(data: Dataset, prior: ModelPrior, **options: Any) -> ModelPo
     """The same for classes, at one temperature."""
     d, each = data.n_columns, 5e-10 * data.n_columns * (len(data.y) + 100)
     log_prior = prior.log_prob(np.arange(d + 1))
-    ladder = Ladder(np.ones(1), np.full(1, 10), np.zeros(1, dtype=np.int64), _EXPLORATION / d, np.zeros((0, 2)))
+    ladder = Ladder(np.ones(1), np.full(1, 10), np.zeros(1, dtype=np.int64), _EXPLORATION_RATE / d, np.zeros((0, 2)))
     # A weight of k is equivalent to k copies of a row.
     return _sample(
         lambda: label_problem(data, log_prior), ladder, log_prior, d, int(data.weight.sum()),
@@ -124,22 +124,20 @@ def _sample(
 
 # All inner products are stored up to this many (128 MB); beyond that, each chain stores the rows of the columns that
 # entered last.
-_ALL_KEPT, _ROWS_KEPT = 16_000_000, 4_000_000
+_MAX_GRAM_ENTRIES, _GRAM_CACHE_ENTRIES = 16_000_000, 4_000_000
 # The size of a chain's cache of logistic models, in numbers (32 MB): the odds of all flips from each.
-_CACHED = 4_000_000
+_MODEL_CACHE_ENTRIES = 4_000_000
 # Steps after which factors are computed from scratch.
-_REFRESH = 250
-# Columns for which models have room at first.
-_ROOM = 16
-# Up to this many columns, all sizes are equally likely at β = 0.
-_FEW = 64
-# Parts of the burn-in, after each of which the temperatures are adapted.
-_BURN_IN = (0.05, 0.05, 0.1, 0.2, 0.6)
+_REFRESH_STEPS = 250
+# Columns that the arrays of a model hold at first.
+_INITIAL_COLUMNS = 16
+# Shares of the burn-in, after each of which the temperatures are adapted.
+_BURN_IN_SHARES = (0.05, 0.05, 0.1, 0.2, 0.6)
 # The total rate at which columns are tried at random. Zanella & Roberts (2019) use 5; on gene expressions 0.3 to 2 had
 # smaller errors than 0.05 and 5.
-_EXPLORATION = 1.0
+_EXPLORATION_RATE = 1.0
 
-# What models of up to so many columns need: tables for more may take seconds.
+# Builds the problem for models of up to a number of columns: tables for more may take seconds.
 ProblemOfSize = Callable[[int], Problem]
 
 
@@ -147,7 +145,7 @@ class Chain:
     """Replicas at the temperatures of a ladder, each with the posteriors of all neighbours of its model.
 
     `largest` is the size of the largest model of `n_columns` columns, `starts` the first model at each temperature.
-    Other threads may have it `stopped`.
+    Another thread stops it by setting `stopped`.
     """
 
     stopped = False
@@ -158,26 +156,26 @@ class Chain:
     ) -> None:  # fmt: skip
         self.ladder, self.n_columns, self._largest = ladder, n_columns, largest
         self._problem, self._rng, self._rounds = problem, rng, 0
-        self._start(starts, room=_ROOM)
+        self._start(starts, room=_INITIAL_COLUMNS)
 
     def run(self, *, n_draws: int, n_burn_in: int, n_batches: int) -> Trace:
         """Take steps, and record those after the burn-in, in which the temperatures are adapted."""
-        for share in _BURN_IN if n_burn_in else ():
+        for share in _BURN_IN_SHARES if n_burn_in else ():
             self.advance(round(share * n_burn_in), np.zeros(self.n_columns))
             self.ladder = adapted(self.ladder)
         included = np.zeros((n_batches, self.n_columns))
         batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
         parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
-        evidence, rest, weight = np.concatenate([record for record, _ in parts]).T
+        evidence, one_minus_r2, weight = np.concatenate([record for record, _ in parts]).T
         time = np.array([record[:, 2].sum() for record, _ in parts])
-        return Trace([model for _, part in parts for model in part], evidence, rest, weight, included, time)
+        return Trace([model for _, part in parts for model in part], evidence, one_minus_r2, weight, included, time)
 
     def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
         """Log evidence, 1 − R² and weight of each step at β = 1, and its model; adds to `included`."""
         models: list[Model] = []
         trace, strides = np.ones((n_steps, 3)), self.ladder.strides
         while len(models) < n_steps and not self.stopped:
-            n_rounds = min(max(_REFRESH // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
+            n_rounds = min(max(_REFRESH_STEPS // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
             uniforms = self._rng.random((n_rounds, 2 * int(strides.sum()) + len(strides)))
             while len(uniforms) and not self.stopped:
                 check()
@@ -202,12 +200,12 @@ class Chain:
         model that is independent of those before it.
         """
         tried, rate = self.ladder.rejected[:, 1], np.minimum(self.rejection_rate, 1.0 - 1e-12)
-        # A pair has its turn in every other round.
+        # A pair is tried in every other round.
         return float(2.0 * tried.max(initial=0.0) / (2.0 + 2.0 * np.sum(rate / (1.0 - rate))))
 
     @property
     def rejection_rate(self) -> Array:
-        """Of swaps, for each pair of temperatures."""
+        """Rejection rate of swaps between each pair of temperatures."""
         return np.asarray(self.ladder.rejected[:, 0] / np.maximum(self.ladder.rejected[:, 1], 1.0))
 
     def _start(self, starts: Sequence[Model], *, room: int) -> None:
@@ -225,13 +223,13 @@ class Chain:
 
 
 def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
-    """Columns of unit length, with what all chains share; `ridge` is what the slab adds to squared lengths."""
+    """Columns of unit length, shared by all chains; the slab adds `ridge` to squared lengths."""
     d = X.shape[1]
     scale = column_norms(X)
     scale = np.where(scale > 0, scale, 1.0)
     # By rows, qᵀX is twice as fast as by columns.
     U = np.ascontiguousarray(X / scale)
-    kept = d * d <= _ALL_KEPT
+    kept = d * d <= _MAX_GRAM_ENTRIES
     return Columns(
         X=U,
         y=np.ascontiguousarray(y / np.sqrt(yy)),
@@ -248,25 +246,25 @@ def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array 
 
 
 def first_ladder(d: int, slab: Slab, largest: int) -> Ladder:
-    """Inverse temperatures in equal ratios down to where the best fit counts one nat, and zero.
+    """Inverse temperatures in equal ratios down to the one at which the best fit gains one nat, and zero.
 
-    Few columns have the steepest modes beside each other and the cheapest steps: many temperatures that swap often. Of
-    many columns, steps at β = 1 take most of the time.
+    With few columns, modes are steep and steps cheap, so there are many temperatures that swap often. With many
+    columns, steps at β = 1 take most of the time.
     """
     n_levels, stride, hot = (12, 2, 2) if d <= 100 else (12, 10, 2) if d <= 1000 else (6, 16, 1)
-    sizes = np.arange(1, min(_ROOM, largest) + 1)
-    perfect, none = (slab.score(sizes, np.full(len(sizes), rest)) for rest in (FLOOR, 1.0))
+    sizes = np.arange(1, min(_INITIAL_COLUMNS, largest) + 1)
+    perfect, none = (slab.score(sizes, np.full(len(sizes), one_minus_r2)) for one_minus_r2 in (FLOOR, 1.0))
     reach = float((perfect - none).max(initial=2.0))
     betas = np.append(reach ** -np.linspace(0.0, 1.0, n_levels - 1), 0.0)
     strides = np.full(n_levels, hot)
     strides[0] = stride
-    return Ladder(betas, strides, np.arange(n_levels), _EXPLORATION / max(d, 1), np.zeros((n_levels - 1, 2)))
+    return Ladder(betas, strides, np.arange(n_levels), _EXPLORATION_RATE / max(d, 1), np.zeros((n_levels - 1, 2)))
 
 
 def adapted(ladder: Ladder) -> Ladder:
     """Temperatures with equal rejection rates of swaps (Syed et al. 2022, algorithm 4).
 
-    One accepted and one rejected swap are added to those that were tried, so that a few can't decide.
+    One accepted and one rejected swap are added to those that were tried, so that a few swaps can't decide.
     """
     rejected, tried = ladder.rejected.T
     barrier = np.append(0.0, np.cumsum((rejected + 1.0) / (tried + 2.0)))
@@ -277,15 +275,16 @@ def adapted(ladder: Ladder) -> Ladder:
 def slab_problem(columns: Columns, slab: Slab, log_prior: Array) -> ProblemOfSize:
     """The posterior over linear models as compiled code reads it.
 
-    At β = 0 all sizes of few columns are equally likely, so that replicas come to large models that few lead to. Of
-    many columns those would be models of half the rows: there prior and slab still count, with R² = 0.
+    At β = 0, all sizes are equally likely with up to 64 columns, so that replicas reach large models with few
+    neighbours. With more columns, these models would have half as many columns as rows, so prior and slab still count,
+    with R² = 0.
     """
     d = columns.X.shape[1]
     logdet = columns.scale + np.log(np.maximum(columns.square, 1e-300))
 
     def problem(room: int) -> Problem:
         sizes = np.arange(min(room, len(log_prior) - 1) + 1)
-        if d <= _FEW:
+        if d <= 64:
             reference = betaln(sizes + 1.0, d - sizes + 1.0)
         else:
             reference = log_prior[: len(sizes)] + slab.score(sizes, np.ones(len(sizes)), float(logdet.mean()) * sizes)
@@ -296,7 +295,7 @@ def slab_problem(columns: Columns, slab: Slab, log_prior: Array) -> ProblemOfSiz
 
 def label_problem(data: Dataset, log_prior: Array) -> ProblemOfSize:
     """The posterior over logistic models, with a cache for those of one chain."""
-    d, room = data.n_columns, max(_CACHED // data.n_columns, 16)
+    d, room = data.n_columns, max(_MODEL_CACHE_ENTRIES // data.n_columns, 16)
     # At most half full, so that collisions find a free place nearby.
     size = 1 << (2 * room - 1).bit_length()
     labels = Labels(
@@ -309,16 +308,16 @@ def label_problem(data: Dataset, log_prior: Array) -> ProblemOfSize:
 
 
 def own_rows(columns: Columns) -> Columns:
-    """The same for one chain, with its own rows of inner products where not all are stored."""
+    """The same for one chain, with its own rows of inner products if not all are stored."""
     if len(columns.gram):
         return columns
     d, turn = columns.X.shape[1], np.zeros(1, dtype=np.int64)
-    n_rows = max(_ROWS_KEPT // max(d, 1), 1)
+    n_rows = max(_GRAM_CACHE_ENTRIES // max(d, 1), 1)
     return columns._replace(gram=np.empty((n_rows, d)), row=np.full(d, -1), owner=np.full(n_rows, -1), turn=turn)
 
 
 def replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
-    """Empty models, one for each level, with room for so many columns."""
+    """Empty models, one for each level, with room for this many columns."""
     n = len(problem.columns.X)
     # Only linear models have factors, only logistic ones a mode.
     k, near = (0, d + 1) if len(problem.labels.y) else (room, 0)
@@ -332,7 +331,7 @@ def replicas(problem: Problem, levels: int, d: int, room: int) -> Replicas:
 
 
 def _models(seen: NDArray[np.int64]) -> list[Model]:
-    """Models from rows of columns in any order, filled up with −1; equal ones are one object."""
+    """Models from rows of columns in any order, padded with −1; equal models are one object."""
     rows, known = np.sort(seen, axis=1), dict[bytes, Model]()
     for row in rows:
         if (key := row.tobytes()) not in known:

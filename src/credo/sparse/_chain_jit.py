@@ -10,10 +10,11 @@ Regression: adding column i takes r²_i/s_i from eᵀe, e = y − Qu, and multip
 differences of squares have lost digits, they are recomputed from the vectors. A column that is linearly dependent on
 the model's can't enter. Removing a column is read off T = R⁻ᵀ.
 
-Classes: the model itself has Laplace's evidence, the others what score tests at its mode promise. So a flip is only
-proposed (Metropolis–Hastings): the steps have the density p(γ)Z(γ), Z the sum of the approximate rates, and a flip of
-column j is accepted with the odds p(γ')r_j(γ')/p(γ)r_j(γ), which are one where the rates are exact. Evaluated models
-are cached by a key of 64 bits, the exclusive or of the keys of their columns (Zobrist 1970).
+Classes: the evidence of the model itself is Laplace's, that of its neighbours is approximated by score tests at its
+mode. So a flip is only proposed (Metropolis–Hastings): the steps have the density p(γ)Z(γ), Z the sum of the
+approximate rates, and a flip of column j is accepted with the odds p(γ')r_j(γ')/p(γ)r_j(γ), which are one if the rates
+are exact. Evaluated models are cached by a key of 64 bits, the exclusive or of the keys of their columns (Zobrist
+1970).
 """
 
 from typing import NamedTuple
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.numba import njit
-from credo.sparse._factors_jit import GOOD, Columns, Replicas, build, dot, insert, remainder, remove, replica
+from credo.sparse._factors_jit import MIN_RATIO, Columns, Replicas, build, dot, insert, remainder, remove, replica
 from credo.sparse._laplace_jit import laplace, log_flip_odds
 from credo.sparse._slabs_jit import Formula, log_evidence
 
@@ -39,7 +40,7 @@ class Labels(NamedTuple):
     """Standardized columns, labels 0 and 1, weights, the prior precisions of level and weights; and evaluated models.
 
     The models are found by the sum of the `keys` of their columns in a hash table: `slots` are their places in
-    `log_evidence` and `log_odds`, of which so many are `used`.
+    `log_evidence` and `log_odds`, of which `used` are taken.
     """
 
     ZT: Array
@@ -67,7 +68,7 @@ class Target(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What the models are of: columns, or labels, of which one is empty."""
+    """The data of the models: columns for regression or labels for classification; the other is empty."""
 
     columns: Columns
     labels: Labels
@@ -122,7 +123,7 @@ def _propose(
 ) -> None:  # fmt: skip
     """Flip column j of a model of classes, or leave it.
 
-    Adds what was wrong with the conditional probability p̃_j of the score test, over the probability of this proposal:
+    Adds the error of the conditional probability p̃_j of the score test, divided by the probability of this proposal:
     E[p̃_j + 1{J = j} (p_j − p̃_j)/q_j] = p_j, and q_j is the weight of the step times the rate of column j.
     """
     here, entering = m.here[0], not m.inside[j]
@@ -163,19 +164,19 @@ def neighbours(c: Columns, target: Target, m: Replicas) -> None:
         logdet += 2.0 * np.log(m.R[t, t]) + c.scale[m.members[t]]
         for i in range(extent):
             e[i] -= m.u[t] * m.Q[t, i]
-    rest = dot(e, e, extent) + c.slack
-    m.here[1], m.here[2] = log_evidence(target.formula, k, rest, logdet), rest
+    one_minus_r2 = dot(e, e, extent) + c.slack
+    m.here[1], m.here[2] = log_evidence(target.formula, k, one_minus_r2, logdet), one_minus_r2
     m.here[0] = m.here[1] + target.log_prior[k]
-    _leaving(c, target, m, rest, logdet, inverse)
+    _leaving(c, target, m, one_minus_r2, logdet, inverse)
     if k + 1 < len(target.log_prior):
-        _entering(c, target, m, rest, logdet, inverse)
+        _entering(c, target, m, one_minus_r2, logdet, inverse)
     else:
         for i in range(len(m.s)):
             m.log_joint[i] = m.log_joint[i] if m.inside[i] else -np.inf
 
 
 @njit(cache=True, nogil=True)
-def _leaving(c: Columns, target: Target, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
+def _leaving(c: Columns, target: Target, m: Replicas, one_minus_r2: float, logdet: float, inverse: Array) -> None:
     """Models with one column less; fills `inverse` with the diagonal of A⁻¹.
 
     Without column t, eᵀe grows by w²/(A⁻¹)_tt, w = (A⁻¹b)_t, and |A| is multiplied by (A⁻¹)_tt. (A⁻¹)_tt is the
@@ -192,12 +193,12 @@ def _leaving(c: Columns, target: Target, m: Replicas, rest: float, logdet: float
     for t in range(k):
         i = m.members[t]
         volume = logdet + np.log(inverse[t]) - c.scale[i]
-        value = log_evidence(target.formula, k - 1, rest + weight[t] * weight[t] / inverse[t], volume)
+        value = log_evidence(target.formula, k - 1, one_minus_r2 + weight[t] * weight[t] / inverse[t], volume)
         m.log_joint[i] = target.log_prior[k - 1] + value
 
 
 @njit(cache=True, nogil=True)
-def _entering(c: Columns, target: Target, m: Replicas, rest: float, logdet: float, inverse: Array) -> None:
+def _entering(c: Columns, target: Target, m: Replicas, one_minus_r2: float, logdet: float, inverse: Array) -> None:
     """Models with one column more."""
     k, floor, weakest, formula = m.size[0] + 1, 0.0, 1.0, target.formula
     for t in range(k - 1):
@@ -206,9 +207,9 @@ def _entering(c: Columns, target: Target, m: Replicas, rest: float, logdet: floa
         if m.inside[i]:
             continue
         least, square = max(floor, c.least[i]), m.s[i]
-        left = rest - m.r[i] * m.r[i] / square if square > GOOD else 0.0
-        # A member with squared residual w keeps at least w·s/2 beside column i.
-        if not (left > GOOD * rest and square * weakest > 2.0 * least * least):
+        left = one_minus_r2 - m.r[i] * m.r[i] / square if square > MIN_RATIO else 0.0
+        # A member with squared residual w keeps at least w·s/2 once column i is in.
+        if not (left > MIN_RATIO * one_minus_r2 and square * weakest > 2.0 * least * least):
             square, left = _recomputed(c, m, i, inverse, least)
         if square > 0.0:
             volume = np.log(square) + logdet + c.scale[i] if formula.volume != 0.0 else 0.0
@@ -219,7 +220,7 @@ def _entering(c: Columns, target: Target, m: Replicas, rest: float, logdet: floa
 
 @njit(cache=True, nogil=True)
 def _recomputed(c: Columns, m: Replicas, i: int, inverse: Array, least: float) -> tuple[float, float]:
-    """The squared residuals of column i, and of y given it too, from the vectors; (0, 0) if it is dependent."""
+    """The squared residuals of column i and of y given column i, from the vectors; (0, 0) if it is dependent."""
     extent, out, loads = len(c.X) + m.size[0], np.empty(m.Q.shape[1]), np.empty(m.size[0])
     square = remainder(c, m, i, out, loads)
     if not square > least * least or _makes_dependent(m, square, loads, inverse, least):
@@ -253,7 +254,7 @@ _ANY_ORDER = {"reassoc", "contract", "nnan", "nsz"}
 class Ladder(NamedTuple):
     """Inverse temperatures from one down to zero, the steps of a round at each, and the replica that is there.
 
-    `exploration` is the rate at which every column is tried, whatever its probability. `rejected` (n_levels − 1, 2)
+    `exploration` is the rate at which every column is tried regardless of its probability. `rejected` (n_levels − 1, 2)
     sums the rejection probabilities of swaps, and counts them.
     """
 
@@ -265,9 +266,9 @@ class Ladder(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is stored of the steps at β = 1.
+    """The record of the steps at β = 1.
 
-    `trace` has the log evidence, 1 − R² and the weight; `models` the columns, filled up with −1; `included`
+    `trace` has the log evidence, 1 − R² and the weight; `models` the columns, padded with −1; `included`
     the sums of weight × conditional inclusion probabilities.
     """
 
@@ -307,7 +308,7 @@ def draw_column(m: Replicas, odds: Array, one: float, exploration: float, target
     found = -1
     for i in range(len(odds)):
         if odds[i] >= 0.0:
-            # By rounding, the target may lie beyond the last column that can flip.
+            # Because of rounding, the target may lie beyond the last column that can flip.
             found = i
             target -= (one if m.inside[i] else odds[i]) + exploration * (one + odds[i])
             if target < 0.0:
@@ -346,7 +347,7 @@ def run_rounds(
 ) -> tuple[int, int]:  # fmt: skip
     """Rounds of steps at each temperature, β = 1 first, and of swaps; a row of uniform numbers for each, two a step.
 
-    Starts with fresh factors. Stops early where a model may outgrow the allocated arrays. Returns the number of rounds
+    Starts with fresh factors. Stops early if a model may outgrow the allocated arrays. Returns the number of rounds
     and of steps at β = 1.
     """
     done, room, odds = 0, every.members.shape[1], np.empty(len(record.included))

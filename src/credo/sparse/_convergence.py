@@ -1,4 +1,4 @@
-"""Several chains in parallel: where they start, how long they run, and what they say together."""
+"""Several chains in parallel: starting points, length, convergence, and the posterior that they give together."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from credo.sparse._models import Model, ModelPosterior, size_distribution
 
 Array = NDArray[np.float64]
 
-# Points in time at which chains are compared.
-_MOMENTS = 1000
-
 
 @dataclass(frozen=True)
 class Trace:
@@ -34,7 +31,7 @@ class Trace:
 
     models: list[Model]
     log_evidence: Array
-    rest: Array
+    one_minus_r2: Array
     weight: Array
     included: Array
     batch_weight: Array
@@ -49,7 +46,7 @@ class Trace:
         return Trace(
             models=self.models + further.models,
             log_evidence=np.append(self.log_evidence, further.log_evidence),
-            rest=np.append(self.rest, further.rest),
+            one_minus_r2=np.append(self.one_minus_r2, further.one_minus_r2),
             weight=np.append(self.weight, further.weight),
             included=_in_pairs(self.included, further.included),
             batch_weight=_in_pairs(self.batch_weight, further.batch_weight),
@@ -67,8 +64,8 @@ class Visits:
     """The models that chains visited, most probable first.
 
     `log_joint` is ln p(γ)p(y | γ) and `log_mass` the logarithm of its sum: a lower bound of the sum over all models.
-    `revisited` is the share of the chains' time at models that more than one of them visited: near one where the chains
-    know nearly all of the posterior, near zero in a diffuse posterior or if each stays in a mode of its own.
+    `revisited` is the share of the chains' time at models that more than one of them visited: near one if the chains
+    visited nearly all of the posterior, near zero if the posterior is diffuse or each chain stays in its own mode.
     """
 
     models: list[Model]
@@ -83,13 +80,13 @@ def visits(traces: Sequence[Trace], log_prior: Array) -> Visits:
     """All models that the chains visited."""
     known: dict[Model, tuple[float, float]] = {}
     for trace in traces:
-        pairs = zip(trace.log_evidence.tolist(), trace.rest.tolist(), strict=True)
+        pairs = zip(trace.log_evidence.tolist(), trace.one_minus_r2.tolist(), strict=True)
         known.update(zip(trace.models, pairs, strict=True))
-    models, (logs, rest) = list(known), np.array(list(known.values())).T
+    models, (logs, one_minus_r2) = list(known), np.array(list(known.values())).T
     joint = logs + log_prior[[len(model) for model in models]]
     # Smaller models first among equals, whichever chain visited them first.
     order = sorted(range(len(models)), key=lambda place: (-joint[place], len(models[place]), models[place]))
-    best = {len(models[place]): place for place in np.argsort(rest, kind="stable")[::-1].tolist()}
+    best = {len(models[place]): place for place in np.argsort(one_minus_r2, kind="stable")[::-1].tolist()}
     return Visits(
         models=[models[place] for place in order],
         log_evidence=logs[order],
@@ -112,15 +109,18 @@ def inclusion(traces: Sequence[Trace]) -> tuple[Array, Array]:
     """Inclusion probabilities, means over time, and their Monte Carlo standard errors.
 
     The error is that of a ratio by linearization: from batches or from whole chains, whichever is larger, because
-    chains stuck in different modes agree with themselves. Nor is it smaller than the scatter of the chains' own
-    estimates: where large models are left sooner than small ones, a chain stuck at them has no weight.
+    a chain stuck in one mode looks consistent. It is at least the scatter of the chains' own estimates: a chain stuck
+    at large models, which are left sooner than small ones, has no weight.
     """
     sums, time = np.stack([trace.included for trace in traces]), np.stack([trace.batch_weight for trace in traces])
     total = float(time.sum())
     mean = sums.sum(axis=(0, 1)) / total
-    rests = sums - time[..., None] * mean
-    errors = [np.sqrt(len(rest) / (len(rest) - 1)) * np.linalg.norm(rest, axis=0) / total
-              for rest in (rests.reshape(-1, rests.shape[-1]), rests.sum(axis=1)) if len(rest) > 1]  # fmt: skip
+    deviations = sums - time[..., None] * mean
+    errors = [
+        np.sqrt(len(part) / (len(part) - 1)) * np.linalg.norm(part, axis=0) / total
+        for part in (deviations.reshape(-1, deviations.shape[-1]), deviations.sum(axis=1))
+        if len(part) > 1
+    ]
     alone = sums.sum(axis=1) / time.sum(axis=1, keepdims=True)
     if len(alone) > 1:
         errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)))
@@ -139,8 +139,8 @@ def missed(traces: Sequence[Trace], seen: Visits) -> float:
 def contradiction(seen: Visits, probability: Array, n_models: int) -> Array:
     """How far inclusion probabilities are outside the bounds given by the most probable models.
 
-    A column is in with at least the probability of the models that contain it, and out with that of those that don't.
-    Their probabilities are those among visited models, times `revisited`.
+    A column is in with at least the total probability of the models that contain it, and out with at least that of the
+    others. Their probabilities are those among visited models, times `revisited`.
     """
     shares = seen.revisited * np.exp(seen.log_joint[:n_models] - seen.log_mass)
     least = np.zeros_like(probability)
@@ -162,11 +162,12 @@ def draws(traces: Sequence[Trace], n: int) -> tuple[tuple[Model, ...], Array]:
 def r_hat_and_ess(traces: Sequence[Trace], seen: Visits) -> tuple[float, float]:
     """The larger R-hat and the smaller effective sample size of two quantities: size and log posterior of the models.
 
-    NaN where arviz-stats isn't installed.
+    NaN if arviz-stats isn't installed.
     """
-    # One number for each model, whichever chain it is from: R-hat ranks even rounding errors.
+    # One number for each model in all chains: R-hat would rank rounding errors.
     heights = dict(zip(seen.models, seen.log_joint.tolist(), strict=True))
-    n = min(_MOMENTS, *(len(trace.weight) for trace in traces))
+    # Chains are compared at up to 1000 points in time.
+    n = min(1000, *(len(trace.weight) for trace in traces))
     values = np.array([[[len(model), heights[model]] for model in trace.thinned(n)] for trace in traces])
     try:
         stats = extra("arviz_stats.base", "comparing chains").array_stats
@@ -182,38 +183,27 @@ def r_hat_and_ess(traces: Sequence[Trace], seen: Visits) -> tuple[float, float]:
 
 
 def _in_pairs(before: Array, after: Array) -> Array:
-    """Sums of neighbours in a row of batches."""
+    """Sums of pairs of consecutive batches."""
     whole = np.concatenate([before, after])
     return np.asarray(whole[::2] + whole[1::2])
 
 
 _N_BATCHES = 10
-# Steps of a chain unless they are given: so many, doubled until the chains agree, up to the most, or to what takes so
-# many seconds on two cores by a rule of thumb: with a clock, results would depend on the machine.
-_FIRST, _MOST, _PATIENCE = 5000, 40_000, 120.0
-# Steps after which the starting point is forgotten, if ever.
-_LONG = 10_000
-# Columns of the first models, few or many. A step costs their product with the number of all columns.
-_FEW, _MANY, _PRODUCT = 10, 100, 400_000
-# No chain starts with more columns than the prior exceeds with this probability.
-_UNLIKELY = 1e-6
+# Default steps of a chain: the first number, doubled until the chains agree, up to the second or to the time limit on
+# two cores. The time is estimated: with a clock, results would depend on the machine.
+_FIRST_STEPS, _MAX_STEPS, _MAX_SECONDS = 5000, 40_000, 120.0
+# Columns of small and large starting models, and the limit on their product with the number of all columns, which is
+# the cost of a step.
+_SMALL_START, _LARGE_START, _MAX_STEP_COST = 10, 100, 400_000
 # A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
-_LARGEST_ERROR, _R_HAT = 0.05, 1.1
-# The most that chains which agree may all have missed.
-_AGREED = 0.02
-# A prior that expects no more columns than this is not what prevents convergence.
-_HANDFUL = 10
-# A model of this probability should be visited by every chain.
-_MISSED = 0.1
-# Stored models of this total probability represent the posterior.
-_NEARLY_ALL = 0.9
+_MAX_STD_ERROR, _MAX_R_HAT = 0.05, 1.1
 
 
 def check_length(n_draws: int | None, n_chains: int) -> None:
-    """Refuse chains that are too short or too few for an error to be estimated."""
+    """Raise an error if chains are too short or too few to estimate an error."""
     for name, value, least in (("n_draws", n_draws, _N_BATCHES), ("n_chains", n_chains, 2)):
         if value is not None and positive_integer(name, value) < least:
-            raise ValueError(f"{name} must be at least {least}, so that there is something to compare; got {value}")
+            raise ValueError(f"{name} must be at least {least}, to estimate the error of the result; got {value}")
 
 
 def run_until_converged(
@@ -228,7 +218,7 @@ def run_until_converged(
     The chains' own error estimates decide how long they run (Jones, Haran, Caffo & Neath 2006). `seconds` is the cost
     of a step, given the mean size of the models.
     """
-    length, most = (_FIRST, _MOST) if n_draws is None else (n_draws, n_draws)
+    length, most = (_FIRST_STEPS, _MAX_STEPS) if n_draws is None else (n_draws, n_draws)
 
     def run(n_burn_in: int) -> list[Trace]:
         return parallel_map(
@@ -245,13 +235,13 @@ def run_until_converged(
         while not found.diagnostics["converged"]:
             each = len(chains) * seconds(float(np.mean([trace.sizes.mean() for trace in latest])))
             stuck = found.diagnostics["round_trips"] * most < length
-            if 2 * length > min(most, _PATIENCE / each) or stuck:
+            if 2 * length > min(most, _MAX_SECONDS / each) or stuck:
                 break
             latest = run(0)
             traces = [trace.joined(further) for trace, further in zip(traces, latest, strict=True)]
             length *= 2
             found = summarize(traces)
-            if not found.diagnostics["converged"] and length >= 2 * _LONG:
+            if not found.diagnostics["converged"] and length >= 20_000:
                 # The first half may still depend on the starting points.
                 late = summarize(latest)
                 found = late if late.diagnostics["converged"] else found
@@ -259,25 +249,26 @@ def run_until_converged(
 
 
 def many_columns(log_prior: Array, d: int, room: int) -> int:
-    """How many of d columns a chain that starts from a large model starts with.
+    """The number of columns, out of d, of a large starting model.
 
-    All of them, or half as many as the rows have `room` for, unless steps get too expensive; but of more columns than
-    that no more than the prior may expect: a model that is impossible by the prior may fit well and hold up the chain.
+    All of them, or half as many as the rows have `room` for, unless steps get too expensive. In the second case no more
+    than is likely by the prior: a chain may get stuck at a model that is impossible by the prior but fits well.
     """
-    most, half = min(_MANY, max(_FEW, _PRODUCT // max(d, 1))), room // 2
+    most, half = min(_LARGE_START, max(_SMALL_START, _MAX_STEP_COST // max(d, 1))), room // 2
     if d <= half:
         return min(most, d)
-    likely = int(np.argmax(1.0 - np.cumsum(size_distribution(log_prior, d)) < _UNLIKELY))
-    return min(most, half, max(likely, _FEW))
+    # The prior exceeds this size with a probability below one in a million.
+    likely = int(np.argmax(1.0 - np.cumsum(size_distribution(log_prior, d)) < 1e-6))
+    return min(most, half, max(likely, _SMALL_START))
 
 
 def random_start(rng: np.random.Generator, d: int, room: int, many: int, *, empty: bool) -> Model:
     """A first model: no columns, a few at random, or `many`, unless that is 0.
 
-    Columns that matter only together are easier to keep than to find; and where columns outnumber rows, large models
-    that nearly reproduce the target may be a separate mode.
+    Columns that matter only together are easier to keep than to find; and if columns outnumber rows, large models that
+    nearly reproduce the target may be a separate mode.
     """
-    few = 0 if empty else min(_FEW, d // 2, room // 2)
+    few = 0 if empty else min(_SMALL_START, d // 2, room // 2)
     return tuple(rng.choice(d, size=many or few, replace=False).tolist())
 
 
@@ -286,16 +277,16 @@ def summarize_chains(
 ) -> ModelPosterior:
     """The posterior that several chains found, with diagnostics.
 
-    A mode of probability ε is found by about ε of the replicas' round trips (of the effective draws, where there are
-    no replicas). After N of them, what nobody has visited may have 1/(N + 2) by Laplace's rule of succession, and any
-    column may be in there: no reported error is smaller. With few round trips, agreement of chains from different
-    starting points has to do.
+    A mode of probability ε is found by about ε of the replicas' round trips (of the effective draws, if there are no
+    replicas). After N of them, unvisited models may have the probability 1/(N + 2) by Laplace's rule of succession, and
+    may contain any column: no reported error is smaller. With few round trips, chains from different starting points
+    that agree are taken to have missed at most 2 %.
     """
     seen = visits(traces, log_prior)
     probability, error = inclusion(traces)
     r_hat, ess = r_hat_and_ess(traces, seen)
     looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
-    unknown = min(1.0 / (looks + 2.0), _AGREED)
+    unknown = min(1.0 / (looks + 2.0), 0.02)
     error = np.maximum(np.maximum(error, unknown), contradiction(seen, probability, n_models))
     hidden, n_draws = missed(traces, seen), len(traces[0].models)
     sizes = np.sum([np.bincount(trace.sizes, trace.weight, len(probability) + 1) for trace in traces], axis=0)
@@ -304,9 +295,9 @@ def summarize_chains(
         f"converged; {len(traces)} chains of {n_draws} steps agree, inclusion probabilities are accurate to "
         f"±{error.max():.2g}" + (" (R-hat was not computed: pip install 'credo[mcmc]')" if np.isnan(r_hat) else "")
     )  # fmt: skip
-    # Averages over the stored models are right only if the chains have converged and know nearly all of the posterior.
+    # The stored models represent the posterior only if the chains converged and visited nearly all of it.
     listed = seen.revisited * float(np.exp(logsumexp(seen.log_joint[:n_models]) - seen.log_mass))
-    enough = listed >= _NEARLY_ALL and not complaint
+    enough = listed >= 0.9 and not complaint
     sample, sample_weight = ((), np.empty(0)) if enough else draws(traces, n_models)
     return ModelPosterior(
         inclusion=probability,
@@ -337,7 +328,8 @@ def summarize_chains(
 def _remedy(log_prior: Array, trace: Trace) -> str:
     """What to do about chains that haven't converged."""
     d, remedy = trace.included.shape[1], f"increase n_draws above {len(trace.models)}"
-    if np.arange(len(log_prior)) @ size_distribution(log_prior, d) > _HANDFUL:
+    # A prior that expects fewer columns is not what prevents convergence.
+    if np.arange(len(log_prior)) @ size_distribution(log_prior, d) > 10:
         remedy += f", or use a prior_inclusion that expects fewer columns, such as (1, {d})"
     return remedy
 
@@ -345,16 +337,16 @@ def _remedy(log_prior: Array, trace: Trace) -> str:
 def _complaint(error: Array, r_hat: float, hidden: float) -> str:
     """Why the chains haven't converged; empty if they have."""
     reason = ""
-    # Not `>`: an error that is NaN isn't small.
-    if not error.max() <= _LARGEST_ERROR:
+    # Not `>`, which would accept NaN.
+    if not error.max() <= _MAX_STD_ERROR:
         reason = (
-            f"some inclusion probabilities are accurate only to ±{error.max():.3g} (target {_LARGEST_ERROR})"
+            f"some inclusion probabilities are accurate only to ±{error.max():.3g} (target {_MAX_STD_ERROR})"
         )  # fmt: skip
-    elif hidden > _MISSED:
+    elif hidden > 0.1:
         reason = (
             f"not all of them visited a model that has {100 * hidden:.2g} % of the posterior probability according to "
             "the others"
         )
-    elif r_hat > _R_HAT:
-        reason = f"they disagree about the size or posterior of the models (R-hat {r_hat:.3f}, target {_R_HAT})"
+    elif r_hat > _MAX_R_HAT:
+        reason = f"they disagree about the size or posterior of the models (R-hat {r_hat:.3f}, target {_MAX_R_HAT})"
     return f"the MCMC chains did not converge: {reason}" if reason else ""

@@ -1,7 +1,7 @@
-"""Columns that carry the same information: copies and linear combinations, and what they mean for probabilities.
+"""Columns that carry the same information: copies, near copies and linear combinations.
 
-A set of centred columns of unit length is dependent where no more than a `least` share of one of them is left given
-the others. With R the triangular factor of the set, the length left of column i is one over that of row i of R⁻¹.
+A set of centred columns of unit length is dependent if the residual of one of them given the others is no longer than
+`least`. With R the triangular factor of the set, the length of that residual is one over the length of row i of R⁻¹.
 """
 
 from __future__ import annotations
@@ -21,18 +21,16 @@ Groups = tuple[tuple[int, ...], ...]
 
 # The share of a column's length that must be left given others. Numbers of a table are known to 1e-16; centring and
 # orthogonal transformations of some thousand columns keep that to 1e-14; and a combination with weights up to 1e5 loses
-# five more digits. What is 1e-9 long then has seven digits in an ordinary table, and two in the worst.
+# five more digits. A residual of length 1e-9 then has seven correct digits in an ordinary table, two in the worst.
 DEPENDENT = 1e-9
 # Columns of at least this correlation are near copies.
-_NEAR = 0.999
-# Smaller weights of a combination, relative to the largest, are rounding errors.
-_WEIGHTLESS = 1e-6
+_NEAR_CORRELATION = 0.999
 # Columns that are compared with all others at once, in single precision.
-_BLOCK = 512
-# Groups that messages list, and names of each.
-_GROUPS, _NAMED = 3, 5
-# Inclusion probabilities that differ only by rounding are equal.
-_DIGITS = 9
+_BLOCK_COLUMNS = 512
+# Groups that messages list, and names in each.
+_MAX_GROUPS, _MAX_NAMES = 3, 5
+# Decimals in which inclusion probabilities are compared, so that rounding errors don't decide.
+_COMPARED_DIGITS = 9
 _ADVICE = "inclusion_of(columns) gives the probability that at least one of the group is in the model"
 
 
@@ -41,8 +39,8 @@ class Dependence:
     """Groups of columns, by their places.
 
     `copies` are identical up to offset and scale; `near` have a correlation of at least ±0.999 with the first of the
-    group; of `combinations` any one is a linear combination of the others. With at least as many columns as dimensions
-    (`underdetermined`) every column is a combination of others, and these aren't listed.
+    group; each column of one of the `combinations` is a linear combination of the others in it. With at least as many
+    columns as dimensions (`underdetermined`) every column is a combination of others, and these aren't listed.
     """
 
     copies: Groups
@@ -67,8 +65,8 @@ class Dependence:
             said.append(f"{_listed(self.copies, names)} are identical up to offset and scale: {fate}; {_ADVICE}")
         if self.near:
             said.append(
-                f"{_listed(self.near, names)} are nearly identical (correlations beyond ±{_NEAR}): if y can't "
-                f"distinguish them, they share the inclusion probability; {_ADVICE}"
+                f"{_listed(self.near, names)} are nearly identical (correlations beyond ±{_NEAR_CORRELATION}): if y "
+                f"can't distinguish them, they share the inclusion probability; {_ADVICE}"
             )
         if self.combinations:
             fate = (
@@ -100,14 +98,14 @@ def median_model(
 ) -> Model:  # fmt: skip
     """The columns with an inclusion probability of at least one half (Barbieri & Berger 2004).
 
-    Of copies, the most probable represents the group, with the probability that any of them is in. Unless every subset
-    has an evidence (a `proper` prior), columns that depend on more probable ones stay out.
+    The most probable of a group of copies represents it, with the probability that any of them is in. Unless every
+    subset has an evidence (a `proper` prior), columns that depend on more probable ones stay out.
     """
     chance = found.inclusion.copy()
     for group in map(list, dependence.copies):
-        first = group[int(np.argmax(found.inclusion[group].round(_DIGITS)))]
+        first = group[int(np.argmax(found.inclusion[group].round(_COMPARED_DIGITS)))]
         chance[group], chance[first] = 0.0, found.any_of(group)
-    chance = chance.round(_DIGITS)
+    chance = chance.round(_COMPARED_DIGITS)
     likely = np.flatnonzero(chance >= 0.5)
     order = likely[np.argsort(-chance[likely], kind="stable")].tolist()
     limit = np.broadcast_to(least, chance.shape)
@@ -130,7 +128,7 @@ def unit_columns(X: Array) -> Array:
 
 
 def residual_norms(R: Array) -> Array:
-    """The length left of each column of a regular triangle given the others."""
+    """The length of each column's residual given the others; R is triangular and regular."""
     inverse = solve_triangular(R, np.eye(len(R)), check_finite=False) if len(R) else R
     return np.asarray(1.0 / np.linalg.norm(inverse, axis=1))
 
@@ -162,11 +160,11 @@ def _kinds(U: Array, least: Array) -> list[list[int]]:
 
 def _near(U: Array) -> list[list[int]]:
     """Groups of near copies: each column joins the first earlier column that it is close to and that leads a group."""
-    # Single precision has correlations to 1e-6, and is twice as fast.
+    # Single precision gives correlations to 1e-6, and is twice as fast.
     single, groups, followers = np.ascontiguousarray(U, dtype=np.float32), dict[int, list[int]](), set[int]()
-    for start in range(0, U.shape[1], _BLOCK):
-        block = single[:, start : start + _BLOCK]
-        like = np.abs(single[:, : start + _BLOCK].T @ block) >= np.float32(_NEAR)
+    for start in range(0, U.shape[1], _BLOCK_COLUMNS):
+        block = single[:, start : start + _BLOCK_COLUMNS]
+        like = np.abs(single[:, : start + _BLOCK_COLUMNS].T @ block) >= np.float32(_NEAR_CORRELATION)
         like = np.triu(like, 1 - start)
         for j in np.flatnonzero(like.any(axis=0)).tolist():
             leaders = [i for i in np.flatnonzero(like[:, j]).tolist() if i not in followers]
@@ -183,22 +181,23 @@ def _combinations(U: Array, least: Array, copies: set[int]) -> Groups:
     """
     triangular = not np.tril(U, -1).any()
     depends = np.abs(np.diag(U if triangular else np.linalg.qr(U, mode="r"))) <= least
-    rest = [j for j in np.flatnonzero(depends).tolist() if j not in copies]
-    if not rest:
+    dependent = [j for j in np.flatnonzero(depends).tolist() if j not in copies]
+    if not dependent:
         return ()
     basis = np.flatnonzero(~depends)
     Q, R = np.linalg.qr(U[:, basis])
-    weights = solve_triangular(R, Q.T @ U[:, rest], check_finite=False)
-    heavy = np.abs(weights) > _WEIGHTLESS * np.maximum(np.abs(weights).max(axis=0, initial=0.0), 1.0)
-    return tuple(sorted(tuple(sorted([*basis[heavy[:, i]].tolist(), j])) for i, j in enumerate(rest)))
+    weights = solve_triangular(R, Q.T @ U[:, dependent], check_finite=False)
+    # Smaller weights are rounding errors.
+    heavy = np.abs(weights) > 1e-6 * np.maximum(np.abs(weights).max(axis=0, initial=0.0), 1.0)
+    return tuple(sorted(tuple(sorted([*basis[heavy[:, i]].tolist(), j])) for i, j in enumerate(dependent)))
 
 
 def _listed(groups: Sequence[Sequence[int]], names: Sequence[str]) -> str:
-    more = f" (and {len(groups) - _GROUPS} more such groups)" if len(groups) > _GROUPS else ""
-    return "; ".join(named(group, names) for group in groups[:_GROUPS]) + more
+    more = f" (and {len(groups) - _MAX_GROUPS} more such groups)" if len(groups) > _MAX_GROUPS else ""
+    return "; ".join(named(group, names) for group in groups[:_MAX_GROUPS]) + more
 
 
 def named(columns: Sequence[int], names: Sequence[str]) -> str:
     """Columns by name, the first few."""
-    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
-    return f"column{'s' if len(columns) > 1 else ''} {', '.join(names[j] for j in columns[:_NAMED])}{more}"
+    more = f" and {len(columns) - _MAX_NAMES} more" if len(columns) > _MAX_NAMES else ""
+    return f"column{'s' if len(columns) > 1 else ''} {', '.join(names[j] for j in columns[:_MAX_NAMES])}{more}"

@@ -1,4 +1,4 @@
-"""The columns and the target of a table, centred, weighted, and reduced to a triangular factor if they are tall."""
+"""The columns and the target of a table, centred and weighted; many rows are reduced to a triangular factor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.fields import Axes, Finite, Increasing, Places, Positive, Size
+from credo.core.fields import Axes, Finite, Increasing, Indices, Positive, Size
 from credo.core.linalg import column_norms
 from credo.core.parts import RowSummary, row_summary
 from credo.sparse._dependence import DEPENDENT, unit_columns
@@ -17,12 +17,8 @@ from credo.sparse._dependence import DEPENDENT, unit_columns
 Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
-# The squared length of a target of zeros, so that its logarithm exists.
-_NOTHING = 1e-300
-# Columns that leave a smaller share of the target reproduce it.
-EXACT = 1e-20
-# Rounding errors of the numbers of a centred column.
-_ROUNDINGS = 8.0
+# Columns with a smaller 1 − R² reproduce the target.
+EXACT_FIT = 1e-20
 
 
 @dataclass(frozen=True)
@@ -36,7 +32,7 @@ class Design:
     kept : array of shape (d,)
         Their places in the table.
     unit, x_mean : arrays of shape (d,)
-        What each was divided by, and its mean.
+        The divisor of each column, and its mean.
     least : array of shape (d,)
         The share of each column's length that must be left given others: `DEPENDENT`, or the rounding errors of
         columns with a large offset.
@@ -44,12 +40,12 @@ class Design:
     n_features : int
         The number of columns of the table.
     n_rows : float
-        The number of distinct rows, where the columns can reproduce the target; otherwise infinite.
+        The number of distinct rows if the columns can reproduce the target; otherwise infinite.
     """
 
     X: Annotated[Array, Axes("m R")]
     y: Annotated[Array, Axes("m")]
-    kept: Annotated[NDArray[np.intp], Axes("R"), Places("d"), Increasing]
+    kept: Annotated[NDArray[np.intp], Axes("R"), Indices("d"), Increasing]
     unit: Annotated[Array, Axes("R"), Positive]
     x_mean: Annotated[Array, Axes("R")]
     least: Annotated[Array, Axes("R")]
@@ -90,14 +86,14 @@ class Design:
             # The triangular factor has the inner products of the rows.
             R = np.asarray(np.linalg.qr(np.column_stack([rows, target]), mode="r"))
             rows, target = np.ascontiguousarray(R[:, :-1]), R[:, -1].copy()
-        # At least the squared length of the rounding errors of the target.
-        yy = max(float(target @ target), total * (256 * _EPS * size[-1]) ** 2, _NOTHING)
-        n_rows = float(summary.n_rows) if _rest(rows, target, yy) < EXACT else np.inf
+        # At least the squared length of the target's rounding errors, and positive, so that its logarithm exists.
+        yy = max(float(target @ target), total * (256 * _EPS * size[-1]) ** 2, 1e-300)
+        n_rows = float(summary.n_rows) if _one_minus_r2(rows, target, yy) < EXACT_FIT else np.inf
         return cls(rows, target, kept, scale, mean[kept], least, yy, float(mean[-1]), total, summary.n_features, n_rows)
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """What a slab needs to know of the data."""
+        """The numbers of the data that a slab depends on."""
         return {"n": self.n, "yy": self.yy, "d": len(self.kept), "n_rows": self.n_rows}
 
     @property
@@ -117,27 +113,27 @@ class Design:
         return replace(self, X=np.ascontiguousarray(self.X[:, places]), **parts)
 
     def places(self, columns: ArrayLike) -> NDArray[np.intp]:
-        """Where columns of the table stand in X."""
+        """Indices in X of columns of the table."""
         return np.searchsorted(self.kept, np.asarray(columns, dtype=np.intp))
 
-    def rest(self, places: ArrayLike) -> float:
-        """The share of the target that columns, by their places in X, leave unexplained; they may be dependent."""
-        return _rest(self.X[:, np.asarray(places, dtype=np.intp)], self.y, self.yy)
+    def one_minus_r2(self, places: ArrayLike) -> float:
+        """1 − R² of columns, given by their indices in X; they may be dependent."""
+        return _one_minus_r2(self.X[:, np.asarray(places, dtype=np.intp)], self.y, self.yy)
 
 
-def _rest(X: Array, y: Array, yy: float) -> float:
-    """The share of y that columns leave unexplained, which may be dependent; zero where it may be rounding error.
+def _one_minus_r2(X: Array, y: Array, yy: float) -> float:
+    """1 − R² of columns, which may be dependent; zero if it may be rounding error.
 
-    A column of which p is left given others is known to about ε, so its direction, in which y has u, may err by ε/p,
-    and the residual of y by uε/p.
+    A column is known to about ε. If p of its length is left given the others, its direction may err by ε/p, and the
+    residual of y by uε/p, with u the component of y in that direction.
     """
     Q, R, _ = sla.qr(unit_columns(X), mode="economic", pivoting=True, check_finite=False)
     pivots = np.abs(np.diagonal(R))
     known = pivots > max(X.shape) * _EPS * pivots.max(initial=0.0)
     Q, pivots = Q[:, : len(pivots)][:, known], pivots[known]
     share = Q.T @ y
-    rest = y - Q @ share
-    rest -= Q @ (Q.T @ rest)
-    if np.linalg.norm(rest) <= _ROUNDINGS * _EPS * float(np.sum(np.abs(share) / pivots)):
-        rest = np.zeros_like(y)
-    return (float(rest @ rest) + max(yy - float(y @ y), 0.0)) / yy
+    residual = y - Q @ share
+    residual -= Q @ (Q.T @ residual)
+    if np.linalg.norm(residual) <= 8 * _EPS * float(np.sum(np.abs(share) / pivots)):
+        residual = np.zeros_like(y)
+    return (float(residual @ residual) + max(yy - float(y @ y), 0.0)) / yy

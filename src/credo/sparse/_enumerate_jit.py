@@ -22,13 +22,11 @@ Places = NDArray[np.int64]
 
 # Called for every subset: inlining saves a quarter of the time.
 _log_evidence, _spread = njit(inline="always")(log_evidence), njit(inline="always")(spread)
-# Weights may grow to the exponential of this before the unit of the sums is changed.
-_ROOM = 200.0
 
 
 class Problem(NamedTuple):
-    """What enumeration reads: `least` is the length of each column that must be left given others, `log_scale` ln of
-    its original squared length, `log_prior` ln p(γ) by size."""
+    """The input: `least` is the length of each column that must be left given others, `log_scale` ln of its original
+    squared length, `log_prior` ln p(γ) by size."""
 
     R: Array
     least: Array
@@ -38,11 +36,11 @@ class Problem(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What it fills, in units of e^unit.
+    """The output, in units of e^unit.
 
-    `counts` is the mass with each column, and of each size; `masses[0, 0]`, `means[0, 0]` and `squares[0, 0]` are what
-    `merge` sums; `top` is a heap of the most probable subsets, `best` the smallest residual of each size, `scores` the
-    log posteriors of all subsets, if it isn't empty.
+    `counts` is the mass with each column, and of each size; `masses[0, 0]`, `means[0, 0]` and `squares[0, 0]` are the
+    sums of `merge`; `top` is a heap of the most probable subsets, `best` the smallest residual of each size, `scores`
+    the log posteriors of all subsets, if it isn't empty.
     """
 
     counts: Array
@@ -104,8 +102,8 @@ def hold(j: int, masses: Array, means: Array, squares: Array) -> None:
 def merge(T: Array, j: int, masses: Array, means: Array, squares: Array) -> None:
     """Combine sums over subsets of the columns after j, held (without j) and new (with j), into sums from j on.
 
-    `masses` are Σw, Σw E[s], Σw E[s²], Σw·factor and Σw·noise; `means` Σw E[s]β̂ and Σw E[s²]β̂; `squares`, on and below
-    the diagonal, Σw (E[s²]β̂β̂ᵀ + factor·A⁻¹). With the row (p, uᵀ, c) of column j,
+    `masses` are Σw, Σw E[s], Σw E[s²], Σw·factor and Σw·noise; `means` Σw E[s]β̂ and Σw E[s²]β̂; `squares`, on and
+    below the diagonal, Σw (E[s²]β̂β̂ᵀ + factor·A⁻¹). With the row (p, uᵀ, c) of column j,
 
         β̂ⱼ = (c − uᵀβ̂)/p,    (A⁻¹)ⱼ = −uᵀA⁻¹/p,    (A⁻¹)ⱼⱼ = (1 + uᵀA⁻¹u)/p²,
 
@@ -158,7 +156,7 @@ def sift(values: Array, places: Places, value: float, place: int) -> None:
 def explore(prefix: int, depth: int, T: Array, problem: Problem, unit: float, sums: Sums) -> float:
     """Visit all subsets whose first `depth` decisions are the bits of `prefix`; the log of the unit of the sums.
 
-    Column j of a subset is bit d−1−j of its number. Subsets are skipped in which no more than `least` (the largest of
+    Column j of a subset is bit d−1−j of its number. Subsets are skipped if no more than `least` (the largest of
     the members') of a column's length is left given the others.
     """
     counts, masses, means, squares, top, top_place, best, best_place, scores = sums
@@ -174,15 +172,16 @@ def explore(prefix: int, depth: int, T: Array, problem: Problem, unit: float, su
             # The sums of the previous subset are still here.
             masses[0, d] = 0.0
         else:
-            k, rest = sizes[d], T[d, d, d] * T[d, d, d]
-            if rest < best[k]:
-                best[k], best_place[k] = rest, place
-            value = problem.log_prior[k] + _log_evidence(formula, k, rest, logdets[d])
+            k, one_minus_r2 = sizes[d], T[d, d, d] * T[d, d, d]
+            if one_minus_r2 < best[k]:
+                best[k], best_place[k] = one_minus_r2, place
+            value = problem.log_prior[k] + _log_evidence(formula, k, one_minus_r2, logdets[d])
             if len(scores) > 0:
                 scores[place] = value
             if value > top[0]:
                 sift(top, top_place, value, place)
-            if value > unit + _ROOM:
+            # Weights may grow by e²⁰⁰ before the unit of the sums is changed.
+            if value > unit + 200.0:
                 factor = math.exp(unit - value)
                 counts *= factor
                 masses *= factor
@@ -190,7 +189,7 @@ def explore(prefix: int, depth: int, T: Array, problem: Problem, unit: float, su
                 squares *= factor
                 unit = value
             weight = math.exp(value - unit)
-            first, second, coefs, noise = _spread(formula, k, rest)
+            first, second, coefs, noise = _spread(formula, k, one_minus_r2)
             counts[1, k] += weight
             masses[0, d, 0], masses[0, d, 1], masses[0, d, 2] = weight, weight * first, weight * second
             masses[0, d, 3], masses[0, d, 4] = weight * coefs, weight * noise
@@ -218,7 +217,7 @@ def _decide(
     """Include or exclude column j.
 
     `lower` is a bound for the length left of any member given the others. A pivot p shrinks it by p at most, because
-    (A⁻¹)_ii grows by w_i²/p² with w = R⁻¹Qᵀx, and w_i² is at most (1 − p²)(A⁻¹)_ii. Where the bound isn't above the
+    (A⁻¹)_ii grows by w_i²/p² with w = R⁻¹Qᵀx, and w_i² is at most (1 − p²)(A⁻¹)_ii. If the bound isn't above the
     floor, the largest `least` of the members, the length itself is computed.
     """
     sizes[j + 1], logdets[j + 1], dependent[j + 1] = sizes[j] + taken, logdets[j], dependent[j]

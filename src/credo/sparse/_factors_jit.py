@@ -21,11 +21,9 @@ Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # Columns processed together, so that their sums stay in the cache.
-_BLOCK = 512
+_BLOCK_COLUMNS = 512
 # Above this ratio, a difference of squares keeps nine digits.
-GOOD = 1e-6
-# With weights of a smaller sum, a combination of inner products keeps twelve digits.
-_WEIGHT = 1e3
+MIN_RATIO = 1e-6
 
 
 class Columns(NamedTuple):
@@ -33,7 +31,7 @@ class Columns(NamedTuple):
 
     `scale` is ln of the original squared length; `square` the present one (one or zero) plus the slab's `ridge`;
     `least` the length that must be left given other columns, zero with a ridge. `slack` is the part of yᵀy that no
-    column can reach. `gram` stores rows x_jᵀX: that of column j is row `row[j]`, or −1; `owner` is the inverse, and
+    column explains. `gram` stores rows x_jᵀX: that of column j is row `row[j]`, or −1; `owner` is the inverse, and
     `turn` the row to be replaced next.
     """
 
@@ -53,7 +51,7 @@ class Columns(NamedTuple):
 class Replicas(NamedTuple):
     """Models with their factors, one in each row; or a single one.
 
-    `log_joint` is ln p(γ)p(y | γ) of the model with one column flipped, −∞ where that has no evidence. `here` has the
+    `log_joint` is ln p(γ)p(y | γ) of the model with one column flipped, −∞ if that has no evidence. `here` has the
     same for the model itself, its log evidence, and its share of unexplained variation. `e` is the residual of y. For
     classes there are no factors, but `near`, the level and weights from which modes are searched.
     """
@@ -134,16 +132,16 @@ def _border(T: Array, loads: Array, pivot: float, k: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _shift(c: Columns, m: Replicas, q: Array, weights: Array, u: float, sign: float) -> None:
-    """Add ± (qᵀx_i)² to all s_i and ± (qᵀx_i)u to all r_i, for q a combination of the members with `weights`."""
-    k, n, d, product = m.size[0], len(c.X), len(m.s), np.empty(_BLOCK)
+    """Add ± (qᵀx_i)² to all s_i and ± (qᵀx_i)u to all r_i; q combines the members with `weights`."""
+    k, n, d, product = m.size[0], len(c.X), len(m.s), np.empty(_BLOCK_COLUMNS)
     if _known(c, m, weights):
         rows, places, weights = c.gram, np.empty(k, dtype=np.int64), weights[:k]
         for t in range(k):
             places[t] = c.row[m.members[t]]
     else:
         rows, places, weights = c.X, np.arange(n), q[:n]
-    for start in range(0, d, _BLOCK):
-        size = min(_BLOCK, d - start)
+    for start in range(0, d, _BLOCK_COLUMNS):
+        size = min(_BLOCK_COLUMNS, d - start)
         _sum(rows, places, weights, start, product[:size])
         s, r = m.s[start : start + size], m.r[start : start + size]
         for i in range(size):
@@ -173,13 +171,14 @@ def _sum(rows: Array, places: Places, weights: Array, start: int, out: Array) ->
 def _known(c: Columns, m: Replicas, weights: Array) -> bool:
     """Whether the Gram rows of all members are stored and accurate enough for these weights.
 
-    If one row is missing it is computed; if several are, one of them, for later use.
+    A missing row is computed; if several are missing, only one, for later use.
     """
     total, missing = 0.0, -1
     for t in range(m.size[0]):
         total += abs(weights[t])
         missing = t if c.row[m.members[t]] < 0 else missing
-    if not total < _WEIGHT:
+    # With weights of a smaller sum, a combination of inner products keeps twelve digits.
+    if not total < 1e3:
         return False
     if missing >= 0:
         _keep(c, m.members[missing])
@@ -197,8 +196,8 @@ def _keep(c: Columns, j: int) -> None:
         c.row[c.owner[place]] = -1
     for i in range(n):
         column[i] = c.X[i, j]
-    for start in range(0, d, _BLOCK):
-        _sum(c.X, np.arange(n), column, start, c.gram[place, start : min(start + _BLOCK, d)])
+    for start in range(0, d, _BLOCK_COLUMNS):
+        _sum(c.X, np.arange(n), column, start, c.gram[place, start : min(start + _BLOCK_COLUMNS, d)])
     c.row[j], c.owner[place], c.turn[0] = place, j, (place + 1) % len(c.gram)
 
 
@@ -206,8 +205,8 @@ def _keep(c: Columns, j: int) -> None:
 def remove(c: Columns, m: Replicas, j: int) -> None:
     """Remove column j from a model, in place, by Givens rotations (Golub & Van Loan 6.5.2).
 
-    Without the column R is Hessenberg. The rotations that make it triangular again move what the column explained
-    into the last row.
+    Without the column, R is Hessenberg. Rotations make it triangular again, and move the part of y that the column
+    explained into the last row.
     """
     n, k, R, u = len(c.X), m.size[0], m.R, m.u
     place = 0
@@ -256,11 +255,11 @@ def remove(c: Columns, m: Replicas, j: int) -> None:
 
 @njit(cache=True, nogil=True)
 def build(c: Columns, m: Replicas) -> None:
-    """Factor the members from scratch, against accumulated rounding; linearly dependent ones are dropped."""
+    """Factor the members from scratch, which removes accumulated rounding errors; drops linearly dependent members."""
     members, out, loads = m.members.copy(), np.empty(m.Q.shape[1]), np.empty(len(m.R))
     n_members = m.size[0]
-    for start in range(0, len(m.r), _BLOCK):
-        _sum(c.X, np.arange(len(c.X)), c.y, start, m.r[start : min(start + _BLOCK, len(m.r))])
+    for start in range(0, len(m.r), _BLOCK_COLUMNS):
+        _sum(c.X, np.arange(len(c.X)), c.y, start, m.r[start : min(start + _BLOCK_COLUMNS, len(m.r))])
     for i in range(len(m.s)):
         m.s[i], m.inside[i] = c.square[i], False
     m.size[0] = 0

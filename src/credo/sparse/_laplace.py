@@ -1,4 +1,4 @@
-"""Logistic models on subsets of the columns: the mode, its evidence by Laplace's approximation, all subsets of few.
+"""Logistic models on subsets of the columns: the mode, its evidence by Laplace's approximation, and enumeration.
 
     p(y = 1 | x, γ) = σ(b + Σ_{j∈γ} w_j z_j),    w_j ~ N(0, v),    b ~ N(0, 10²)
 
@@ -24,8 +24,6 @@ from credo.sparse._models import Model, ModelPosterior, ModelPrior
 Array = NDArray[np.float64]
 
 LEVEL_PRECISION = 0.01
-# Newton steps of this length, in standard deviations, can't be rounding errors.
-_CONVERGED_STEP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,8 @@ class Mode:
     @property
     def converged(self) -> bool:
         """Whether Newton's method converged."""
-        return self.gap < _CONVERGED_STEP
+        # Longer Newton steps, in standard deviations, can't be rounding errors.
+        return self.gap < 1e-4
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def enumerate_logistic(data: Dataset, prior: ModelPrior, *, n_models: int) -> Mo
         while waiting:
             check()
             mode = waiting.pop()
-            # Without the curvature: 2ᵈ of them would fill the memory.
+            # The curvature is dropped: 2ᵈ of them would fill the memory.
             found.append(Mode(mode.model, np.empty(0), np.empty((0, 0)), mode.log_evidence, mode.gap))
             waiting += [data.mode((*mode.model, i), near=mode) for i in range(mode.model[-1] + 1, d)]
         return found

@@ -1,4 +1,4 @@
-"""Compiled: the mode of a logistic model, and what flipping a column would change.
+"""The mode of a logistic model and the change of its evidence if a column flips, compiled.
 
 Plain twins: `tests/reference/logistic_models.py`.
 """
@@ -11,12 +11,8 @@ from credo.core.numba import njit
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-# Newton steps to a mode, and the step length at which it is found: the last step leaves the square of this.
-_NEWTON, _NEAR = 100, 1e-8
-# Relative differences of log posteriors that are rounding errors.
-_ROUNDING = 1e-12
-# Score tests that promise more are not trusted: a chain that proposes what is always rejected has no weight.
-LARGEST_LOG_ODDS = 4.0
+# Larger log odds of a score test are not trusted: a chain whose proposals are always rejected has no weight.
+MAX_LOG_ODDS = 4.0
 # Allows sums in any order, so that the compiler can use vector instructions.
 _ORDER_FREE = {"reassoc", "contract", "nsz"}
 
@@ -34,26 +30,26 @@ def laplace(
     """
     phi, prior = _rows(ZT, members), np.empty(len(theta))
     prior[0], prior[1:] = level_precision, precision
-    gap, (height, slope, bend) = np.inf, _log_posterior(phi, y, weight, prior, theta)
-    for _ in range(_NEWTON):
+    gap, (height, slope, row_curvature) = np.inf, _log_posterior(phi, y, weight, prior, theta)
+    for _ in range(100):
         gradient = np.dot(phi, slope) - prior * theta
-        np.dot(phi * bend, phi.T, L)
+        np.dot(phi * row_curvature, phi.T, L)
         for a in range(len(prior)):
             L[a, a] += prior[a]
         _factor(L)
         step = np.linalg.solve(L.T, np.linalg.solve(L, gradient))
         square = max(np.dot(gradient, step), 0.0)
         gap = np.sqrt(square)
-        if gap < _NEAR:
-            # The last step adds half its squared length to ln p, and nothing to speak of to the curvature.
+        if gap < 1e-8:
+            # The last step adds half its squared length to ln p, and its effect on the curvature is negligible.
             theta += step
             height += 0.5 * square
             break
         # ln p is concave: a short enough step increases it, up to rounding.
-        share, floor = 1.0, height - _ROUNDING * (1.0 + abs(height))
+        share, floor = 1.0, height - 1e-12 * (1.0 + abs(height))
         while True:
             trial = theta + share * step
-            height, slope, bend = _log_posterior(phi, y, weight, prior, trial)
+            height, slope, row_curvature = _log_posterior(phi, y, weight, prior, trial)
             if height >= floor or share < 1e-9:
                 break
             share *= 0.5
@@ -69,20 +65,20 @@ def log_flip_odds(
 ) -> None:  # fmt: skip
     """Approximate ln p(γ with column j flipped | y) − ln p(γ | y) for all columns, from the mode `theta` of γ alone.
 
-    A column that enters takes one Newton step, in which the others follow: a score test with a prior. With g its slope
-    and c its curvature it adds ½g²/(c + 1/v) − ½ ln(1 + vc) to the log evidence. One that leaves adds
-    ½ ln(v/s²) − ½θ²/s², with s² the variance of its weight: the Savage–Dickey ratio under the Gaussian.
+    For a column that enters, one joint Newton step with the others is taken: a score test with a prior. With g its
+    slope and c its curvature it adds ½g²/(c + 1/v) − ½ ln(1 + vc) to the log evidence. One that leaves adds ½ ln(v/s²)
+    − ½θ²/s², with s² the variance of its weight: the Savage–Dickey ratio under the Gaussian.
     """
     k, phi = len(theta), _rows(ZT, members)
-    _, slope, bend = _log_posterior(phi, y, weight, np.zeros(k), theta)
+    _, slope, row_curvature = _log_posterior(phi, y, weight, np.zeros(k), theta)
     inverse = np.linalg.inv(L)
-    # L⁻¹ΦWZ: the others' share of a column's curvature is a sum of its squares.
-    shared, gradient = np.dot(inverse, np.dot(phi * bend, ZT.T)), np.dot(ZT, slope)
+    # L⁻¹ΦWZ: the part of a column's curvature that the others explain is a sum of its squares.
+    shared, gradient = np.dot(inverse, np.dot(phi * row_curvature, ZT.T)), np.dot(ZT, slope)
     enters = log_prior[k] - log_prior[k - 1] if k < len(log_prior) else -np.inf
     for j in range(len(ZT)):
         curvature = 0.0
-        for i in range(len(bend)):
-            curvature += bend[i] * ZT[j, i] * ZT[j, i]
+        for i in range(len(row_curvature)):
+            curvature += row_curvature[i] * ZT[j, i] * ZT[j, i]
         for a in range(k):
             curvature -= shared[a, j] * shared[a, j]
         curvature = max(curvature, 0.0)
@@ -92,7 +88,7 @@ def log_flip_odds(
         gain = log_prior[k - 2] - log_prior[k - 1] - 0.5 * np.log(precision * variance)
         out[members[m - 1]] = gain - 0.5 * theta[m] * theta[m] / variance
     for j in range(len(out)):
-        out[j] = min(out[j], LARGEST_LOG_ODDS)
+        out[j] = min(out[j], MAX_LOG_ODDS)
 
 
 @njit(cache=True, nogil=True, fastmath=_ORDER_FREE)
@@ -122,7 +118,7 @@ def _rows(ZT: Array, members: Places) -> Array:
 def _log_posterior(phi: Array, y: Array, weight: Array, prior: Array, theta: Array) -> tuple[float, Array, Array]:
     """ln p(y | θ)p(θ) up to a constant; slopes and negative curvatures by the log odds of each row."""
     total, eta = -0.5 * np.dot(prior * theta, theta), np.dot(theta, phi)
-    slope, bend = np.empty(len(y)), np.empty(len(y))
+    slope, row_curvature = np.empty(len(y)), np.empty(len(y))
     for i in range(len(y)):
         # With e = exp(−|η|): ln σ(±η) = min(±η, 0) − ln(1 + e), σ(|η|) = 1/(1 + e), σ(η)σ(−η) = e/(1 + e)².
         e = np.exp(-abs(eta[i]))
@@ -130,5 +126,5 @@ def _log_posterior(phi: Array, y: Array, weight: Array, prior: Array, theta: Arr
         side = eta[i] if y[i] > 0.5 else -eta[i]
         total += weight[i] * (min(side, 0.0) - np.log1p(e))
         slope[i] = weight[i] * (y[i] - (share if eta[i] >= 0.0 else e * share))
-        bend[i] = weight[i] * e * share * share
-    return total, slope, bend
+        row_curvature[i] = weight[i] * e * share * share
+    return total, slope, row_curvature

@@ -40,7 +40,7 @@ class ModelPrior:
             return cls(d, float(inclusion))
         raise ValueError(
             'prior_inclusion must be a probability strictly between 0 and 1, "beta-binomial", or the pair (a, b) of '
-            f"its beta law; got {inclusion!r}"
+            f"its beta distribution; got {inclusion!r}"
         )
 
     def log_prob(self, k: ArrayLike) -> Array:
@@ -78,9 +78,9 @@ def size_distribution(log_prior: Array, d: int) -> Array:
 
 
 def recommended_prior(d: int, n: float) -> str:
-    """A prior for d columns and n rows, in words.
+    """A prior for d columns and n rows, as an argument to type.
 
-    With more columns than rows, the uniform prior of the share may favour models of half as many columns as rows.
+    With more columns than rows, a uniform prior of π₀ may favour models with half as many columns as rows.
     """
     return f"prior_inclusion=(1, {d}), which expects a few" if d > n else 'prior_inclusion="beta-binomial"'
 
@@ -107,15 +107,15 @@ class ModelPosterior:
     probability, log_evidence : arrays of shape (len(models),)
         p(γ | y), which may sum to less than one (after sampling, relative to the visited models), and ln p(y | γ).
     log_mass : float
-        ln Σ p(γ) p(y | γ) over all models; after sampling over those that were visited, a lower bound.
+        ln Σ p(γ) p(y | γ) over all models; after sampling, over those that were visited: a lower bound.
     size_probability : array of shape (d + 1,)
         The posterior of the number of columns.
     best_by_size : tuple of models
         For every visited size the subset with the smallest residual.
     moments : Moments or None
-        Of the coefficients over all models, after an enumeration.
+        Moments of the coefficients over all models, after an enumeration.
     sample, sample_weight : tuple of models, and array of shape (len(sample),)
-        Posterior draws, where `models` have too little of the probability to represent all.
+        Posterior draws, if `models` have too little of the probability to represent all.
     diagnostics : mapping
         Convergence of the search.
     """

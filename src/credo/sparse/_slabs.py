@@ -2,7 +2,7 @@
 
 A subset γ of k columns enters by two numbers, with X and y centred (and weighted):
 
-    rest = 1 − bᵀA⁻¹b / yᵀy,    logdet = ln|A|,    A = XᵀX + ridge·I,    b = Xᵀy
+    1 − R² = 1 − bᵀA⁻¹b / yᵀy,    logdet = ln|A|,    A = XᵀX + ridge·I,    b = Xᵀy
 
 The intercept has a flat prior and an unknown σ² the prior 1/σ². With them the model without columns has the evidence
 
@@ -41,8 +41,8 @@ from credo.sparse._slabs_jit import CELLS, FLOOR, LINEAR, LOG, TABLE, Formula, l
 
 Array = NDArray[np.float64]
 
-# Student-t distributions have at least as many degrees of freedom, so that their variance exists.
-LEAST_DF = 3.0
+# Student-t distributions have at least this many degrees of freedom, so that their variance exists.
+MIN_DF = 3.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Slab:
     ridge : what is added to the diagonal of XᵀX; a proper prior if it is positive
     noise : the known σ², or None
     method, base : how the evidence is computed, and what it conditions on
-    n_rows : the number of distinct rows, where that is smaller than n
+    n_rows : the number of distinct rows, if smaller than n
     """
 
     n: Annotated[float, Finite, Positive]
@@ -106,33 +106,35 @@ class Slab:
             return -0.5 * math.log(self.n) - half * math.log(2 * math.pi * self.noise) - 0.5 * self.yy / self.noise
         return float(gammaln(half) - 0.5 * math.log(self.n) - half * math.log(math.pi * self.yy))
 
-    def score(self, k: ArrayLike, rest: ArrayLike, logdet: ArrayLike = 0.0) -> Array:
-        """ln p(y | γ) of subsets of k columns that leave a share `rest` of yᵀy; −∞ for too many columns."""
-        k, rest, logdet = np.broadcast_arrays(np.asarray(k, dtype=np.int64), np.asarray(rest, dtype=np.float64), logdet)
+    def score(self, k: ArrayLike, one_minus_r2: ArrayLike, logdet: ArrayLike = 0.0) -> Array:
+        """ln p(y | γ) of subsets of k columns; −∞ for too many columns."""
+        k, one_minus_r2, logdet = np.broadcast_arrays(
+            np.asarray(k, dtype=np.int64), np.asarray(one_minus_r2, dtype=np.float64), logdet
+        )
         out = np.empty(k.size)
         if k.size:
-            formula = self.formula(int(k.max()), rest=float(rest.min()))
-            log_evidences(formula, k.ravel(), rest.ravel(), logdet.ravel().astype(np.float64), out)
+            formula = self.formula(int(k.max()), one_minus_r2=float(one_minus_r2.min()))
+            log_evidences(formula, k.ravel(), one_minus_r2.ravel(), logdet.ravel().astype(np.float64), out)
         return out.reshape(k.shape)
 
-    def formula(self, d: int, *, rest: float = FLOOR) -> Formula:
-        """For compiled code: subsets of up to d columns that leave at least `rest` of the target."""
+    def formula(self, d: int, *, one_minus_r2: float = FLOOR) -> Formula:
+        """For compiled code: subsets of up to d columns, with 1 − R² no smaller than this."""
         sizes = np.arange(d + 1.0)
         known = np.minimum(sizes, self.max_size)
         base = np.where(sizes > self.max_size, -np.inf, self.log_null + self.start + self.per_column * known)
         df, scale = self._noise(known)
         table = np.zeros((3, 1, 1, 6))
         if self.form == TABLE:
-            reach = reach_of(-math.log(max(rest, FLOOR)))
+            reach = reach_of(-math.log(max(one_minus_r2, FLOOR)))
             table = np.stack([shrinkage_spline(self.n, int(size), reach) for size in known], axis=1)
         return Formula(
             self.form, base, scale * t_variance(df), self.slope, self.shift, self.factor, self.volume, self.lost,
             float(self.n), np.ascontiguousarray(table),
         )  # fmt: skip
 
-    def posteriors(self, k: ArrayLike, rest: ArrayLike) -> list[list[CoefficientPosterior]]:
+    def posteriors(self, k: ArrayLike, one_minus_r2: ArrayLike) -> list[list[CoefficientPosterior]]:
         """For each subset the posterior of its coefficients: one distribution, or a mixture of several."""
-        sizes, shares = np.atleast_1d(k).astype(np.int64), np.clip(np.atleast_1d(rest), FLOOR, 1.0)
+        sizes, shares = np.atleast_1d(k).astype(np.int64), np.clip(np.atleast_1d(one_minus_r2), FLOOR, 1.0)
         df, scale = (values.tolist() for values in self._noise(sizes))
         found = []
         # Weights and values of 1 − s.
@@ -151,22 +153,22 @@ class Slab:
         """Degrees of freedom, and the squared scale of the noise at R² = 0."""
         if self.noise is not None:
             return np.full(len(k), math.inf), np.full(len(k), self.noise)
-        # For the BIC those of least squares.
+        # The BIC uses those of least squares.
         df = self.n - 1.0 - (k if self.method == "bic" else np.zeros(len(k)))
-        return np.maximum(df, LEAST_DF), self.yy / df
+        return np.maximum(df, MIN_DF), self.yy / df
 
 
 def bic_slab(n: float, yy: float) -> Slab:
-    """The Bayesian information criterion as evidence: BF ≈ exp((BIC₀ − BIC)/2) = rest^(−n/2) n^(−k/2).
+    """The Bayesian information criterion as evidence: BF ≈ exp((BIC₀ − BIC)/2) = (1 − R²)^(−n/2) n^(−k/2).
 
     (Schwarz 1978; Kass & Raftery 1995, eq. 9.) Coefficients have the Student-t distribution of least squares.
     """
     return Slab(n, yy, per_column=-0.5 * math.log(n), slope=-0.5 * n, factor=1.0, method="bic")
 
 
-def bic(slab: Slab, k: ArrayLike, rest: ArrayLike) -> Array:
+def bic(slab: Slab, k: ArrayLike, one_minus_r2: ArrayLike) -> Array:
     """BIC = −2 ln p(y | γ, best fit) + (k+2) ln n, with the intercept and σ² counted."""
-    fit = slab.n * (math.log(2 * math.pi * slab.yy / slab.n) + 1.0 + np.log(np.maximum(rest, FLOOR)))
+    fit = slab.n * (math.log(2 * math.pi * slab.yy / slab.n) + 1.0 + np.log(np.maximum(one_minus_r2, FLOOR)))
     return np.asarray(fit + (np.asarray(k) + 2.0) * math.log(slab.n))
 
 
@@ -216,9 +218,6 @@ def slab_of(
     return replace(slab, n_rows=n_rows)
 
 
-# Beyond this the integrand is below e^-50 of its peak.
-_DEPTH = 50.0
-_STEPS = 60
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
@@ -238,7 +237,8 @@ def g_posterior(n: float, k: float | Array, x: Array) -> tuple[Array, Array]:
     The masses sum to BF·e^(−x(n−1)/2).
     """
     mode = _crossing(lambda t: _slope(t, n, k, x), np.full_like(x, -40.0), np.full_like(x, 120.0))
-    level = _log_integrand(mode, n, k, x) - _DEPTH
+    # Beyond these ends the integrand is below e^-50 of its peak.
+    level = _log_integrand(mode, n, k, x) - 50.0
     below = _crossing(lambda t: level - _log_integrand(t, n, k, x), mode - 80.0, mode)
     above = _crossing(lambda t: _log_integrand(t, n, k, x) - level, mode, mode + 200.0)
     t = np.concatenate([_between(below, mode), _between(mode, above)])
@@ -261,12 +261,12 @@ def shrinkage_spline(n: float, k: int, reach: int) -> Array:
 
 
 def reach_of(x: float) -> int:
-    """The power of two up to which a shrinkage_spline reaches, so that few are needed."""
+    """The range of a shrinkage_spline, rounded up to a power of two so that few are needed."""
     return int(2 ** np.ceil(np.log2(max(x, 1.0))))
 
 
 def _log_integrand(t: Array, n: float, k: float | Array, x: Array) -> Array:
-    """In t, with the Jacobian of g = eᵗ, and less x(n−1)/2."""
+    """ln of the integrand in t = ln g, with the Jacobian, minus x(n−1)/2."""
     grown, kept = np.logaddexp(0.0, t), np.logaddexp(0.0, t - x)
     prior = 0.5 * np.log(n / (2 * np.pi)) - 0.5 * t - 0.5 * n * np.exp(-np.maximum(t, -50.0))
     return 0.5 * (n - 1) * (grown - x - kept) - 0.5 * k * grown + prior
@@ -279,7 +279,7 @@ def _slope(t: Array, n: float, k: float | Array, x: Array) -> Array:
 
 def _crossing(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
     """Where f falls through zero between low and high, by bisection."""
-    for _ in range(_STEPS):
+    for _ in range(60):
         middle = 0.5 * (low + high)
         up = f(middle) > 0
         low, high = np.where(up, middle, low), np.where(up, high, middle)

@@ -14,7 +14,7 @@ from credo.core.numba import njit
 
 Array = NDArray[np.float64]
 
-# A fit that leaves a smaller share of the variation of y counts as perfect.
+# A fit with a smaller 1 − R² counts as perfect.
 FLOOR = 1e-24
 # Forms of the evidence; see `log_evidence`.
 LOG: Final = 0
@@ -44,55 +44,55 @@ class Formula(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def log_evidence(f: Formula, k: int, rest: float, logdet: float) -> float:
-    """ln p(y | γ) for k columns with rest = 1 − R² and logdet = ln|A|.
+def log_evidence(f: Formula, k: int, one_minus_r2: float, logdet: float) -> float:
+    """ln p(y | γ) for k columns, with u = 1 − R² and logdet = ln|A|.
 
-    LOG: base + slope·ln(shift + factor·rest) + volume·logdet; LINEAR: base + slope·rest + volume·logdet; TABLE: a
-    spline in −ln(rest).
+    LOG: base + slope·ln(shift + factor·u) + volume·logdet; LINEAR: base + slope·u + volume·logdet; TABLE: a spline in
+    −ln u.
     """
     base = f.base[k]
-    rest = min(max(rest, FLOOR), 1.0)
+    one_minus_r2 = min(max(one_minus_r2, FLOOR), 1.0)
     if f.form == LOG:
-        value = base + f.slope * math.log(f.shift + f.factor * rest)
+        value = base + f.slope * math.log(f.shift + f.factor * one_minus_r2)
         return value + f.volume * logdet if f.volume != 0.0 else value
     if base == -math.inf or k == 0:
         return base + (f.slope if f.form == LINEAR else 0.0)
     if f.form == LINEAR:
-        return base + f.slope * rest + f.volume * logdet
-    x = -math.log(rest)
+        return base + f.slope * one_minus_r2 + f.volume * logdet
+    x = -math.log(one_minus_r2)
     return base + spline(f.table[0, k], x) + 0.5 * (f.n - 1) * x
 
 
 @njit(cache=True, nogil=True)
-def log_evidences(f: Formula, k: NDArray[np.int64], rest: Array, logdet: Array, out: Array) -> None:
+def log_evidences(f: Formula, k: NDArray[np.int64], one_minus_r2: Array, logdet: Array, out: Array) -> None:
     """The same for arrays."""
     for i in range(len(out)):
-        out[i] = log_evidence(f, k[i], rest[i], logdet[i])
+        out[i] = log_evidence(f, k[i], one_minus_r2[i], logdet[i])
 
 
 @njit(cache=True, nogil=True)
-def shrinkage(f: Formula, k: int, rest: float) -> tuple[float, float, float]:
+def shrinkage(f: Formula, k: int, one_minus_r2: float) -> tuple[float, float, float]:
     """1 − E[s], E[s] and E[s²] given a subset."""
-    rest = min(max(rest, FLOOR), 1.0)
+    one_minus_r2 = min(max(one_minus_r2, FLOOR), 1.0)
     lost = f.lost
     if k == 0:
         lost = 0.0
     elif f.form == TABLE:
-        x = -math.log(rest)
+        x = -math.log(one_minus_r2)
         first = spline(f.table[1, k], x)
         return 1.0 - first, first, spline(f.table[2, k], x)
     return lost, 1.0 - lost, (1.0 - lost) * (1.0 - lost)
 
 
 @njit(cache=True, nogil=True)
-def spread(f: Formula, k: int, rest: float) -> tuple[float, float, float, float]:
+def spread(f: Formula, k: int, one_minus_r2: float) -> tuple[float, float, float, float]:
     """E[s], E[s²], the factor of A⁻¹ in the coefficients' covariance, and the predictive variance of the noise."""
     width = f.width[k]
     if f.form == LINEAR:
         return 1.0, 1.0, width, width
-    lost, first, second = shrinkage(f, k, rest)
-    rest = min(max(rest, FLOOR), 1.0)
-    return first, second, width * (first - second + second * rest), width * (lost + first * rest)
+    lost, first, second = shrinkage(f, k, one_minus_r2)
+    one_minus_r2 = min(max(one_minus_r2, FLOOR), 1.0)
+    return first, second, width * (first - second + second * one_minus_r2), width * (lost + first * one_minus_r2)
 
 
 @njit(cache=True, nogil=True)
@@ -100,8 +100,8 @@ def spline(coefs: Array, x: float) -> float:
     """A piecewise polynomial of degree five at x, by Horner's rule."""
     place = CELLS * x
     cell = min(int(place), len(coefs) - 1)
-    rest = place - cell
+    offset = place - cell
     value = coefs[cell, 5]
     for order in range(4, -1, -1):
-        value = value * rest + coefs[cell, order]
+        value = value * offset + coefs[cell, order]
     return value

@@ -1,4 +1,4 @@
-"""Penalties selected by cross-validation: the folds, the losses on held-out rows, the selection rule; and the lasso."""
+"""Penalties selected by cross-validation, and `LassoCV`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ RULES = ("min", "one-standard-error")
 WARM_START_TOL = 1e-3
 # Tables with fewer entries are finished before threads have started.
 _PARALLEL_ENTRIES = 50_000
-# A relative decrease of the held-out loss below this is no reason for a warning.
-_NEGLIGIBLE = 2e-3
 # Without a number in it, so that many fits give one warning.
 _SMALLEST_SELECTED = (
     "the held-out error is smallest at the smallest penalty tried: decrease eps, pass smaller alphas, or use a model "
@@ -75,7 +73,8 @@ class HeldOutLosses:
         before = max(int(np.count_nonzero(alphas >= 2.0 * last)) - 1, 0)
         part = min(1.0, last / (alphas[before] - last))
         mean, std_error = _mean_and_error(part * (self.path[before] - self.path[-1])[None, :], self.weight)
-        return bool(mean[0] > max(_NEGLIGIBLE * self.mean[-1], std_error[0]))
+        # A smaller relative decrease is no reason for a warning.
+        return bool(mean[0] > max(2e-3 * self.mean[-1], std_error[0]))
 
 
 class PenaltyByCrossValidation:
@@ -165,8 +164,8 @@ def _mean_and_error(path: Array, weight: Array) -> tuple[Array, Array]:
     return mean, unit * np.sqrt(variance / (len(weight) - 1))
 
 
-# The duality gaps that held-out errors need, relative to the smallest squared error: it is known to a few percent.
-_PRECISION = 5e-5
+# Duality gaps of the folds' paths, relative to the smallest held-out error, which is known to a few percent.
+_RELATIVE_GAP = 5e-5
 
 
 class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
@@ -195,11 +194,11 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
     fit_intercept : bool, default True
     tol : float, default 1e-8
         The final fit stops when the duality gap is at most tol·‖y − ȳ‖²/n. Those to the training folds stop at 5e-5
-        times the smallest held-out error, or at 1e-7·‖y − ȳ‖²/n where that is larger.
+        times the smallest held-out error, or at 1e-7·‖y − ȳ‖²/n if that is larger.
     max_iter : int, default 100000
         Maximum number of passes of coordinate descent for one α. The fit warns if any fold's path did not converge.
     random_state : int, Generator or None, default None
-        Shuffles the folds if `cv` is an integer: of each `cv` rows in the order of y, one goes to each fold, at random.
+        Shuffles the folds if `cv` is an integer: each `cv` rows in the order of y are assigned to the folds at random.
         None assigns them in turn, which gives the same folds every time.
 
     Attributes
@@ -232,7 +231,7 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model; a sample weight of k is equivalent to k copies of the row.
 
-        With a table in parts, whole chunks are held out: chunk i is in fold i modulo `cv`, whatever
+        With a table in parts, whole chunks are held out: chunk i is in fold i modulo `cv`, regardless of
         `random_state`.
         """
         self._check_arguments()
@@ -243,7 +242,7 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         self.mse_path_, self.mse_, self.mse_std_error_ = held_out.path, held_out.mean, held_out.std_error
         selected = held_out.select(self.rule)
         solution = self._refit(rows, self.alphas_[: selected + 1] * rows.total)
-        # `_report` warns once, of all fits.
+        # `_report` warns once for all fits.
         self._keep(rows, solution, float(self.alphas_[selected]), warns=not held_out.n_missed)
         self.noise_std_, self.dof_ = float(np.sqrt(self.mse_[selected])), float(n_held)
         self._report(held_out, selected)
@@ -314,7 +313,7 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
     def _path_errors(self, rows: Rows, errors: Callable[[Array], Array]) -> tuple[Array, int]:
         """The held-out errors along the path, with duality gaps that are small relative to the smallest of them.
 
-        The tolerance is adapted each time that α has halved, in which a squared error falls to a quarter or so.
+        The tolerance is adapted each time α has halved, which reduces a squared error to about a quarter.
         """
         alphas, tol = self.alphas_, max(self.tol, self._fold_tol)
         columns = working_set(rows, np.zeros(rows.X.shape[1]), n_problems=len(alphas))
@@ -323,7 +322,7 @@ class LassoCV(PenaltyByCrossValidation, PenalizedRegression):
         for part in np.split(alphas, halved):
             coefs, _, missed = fit_path(columns, part, l1_ratio=1.0, tol=needed, max_passes=int(self.max_iter))
             found, n_missed = np.append(found, errors(coefs)), n_missed + missed
-            needed = max(tol, _PRECISION * min(1.0, rows.total * float(found.min()) / (rows.yy or 1.0)))
+            needed = max(tol, _RELATIVE_GAP * min(1.0, rows.total * float(found.min()) / (rows.yy or 1.0)))
         return found, n_missed
 
     def _refit(self, rows: Rows, path: Array) -> Solution:

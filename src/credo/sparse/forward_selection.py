@@ -25,11 +25,6 @@ from credo.sparse.spike_slab import subset_name, target_messages
 
 Array = NDArray[np.float64]
 
-# Smaller gains of ln p(γ)p(y | γ) are rounding errors.
-_GAIN = 1e-9
-# The most steps of polishing, for each column; every step lowers the criterion.
-_STEPS = 10
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -42,7 +37,7 @@ class Selection:
     order : tuple of column indices
         Columns in the order in which they were added.
     bic, ebic, r2 : arrays of shape (len(order) + 1,)
-        Of the subsets of the first 0, 1, 2, … columns of the order.
+        For the subsets of the first 0, 1, 2, … columns of `order`.
     names : tuple of str
     criterion : {"bic", "ebic"}
         The criterion that was minimized.
@@ -162,8 +157,8 @@ def _chance_messages(n: float, d: int) -> list[str]:
     if d <= n:
         return []
     return [
-        f"the BIC penalizes a column by ln n = {math.log(n):.3g}, however many there are to choose from: of "
-        f"{d} columns of pure noise about {d * float(chi2.sf(math.log(n), 1)):.0f} would be selected. Use "
+        f"the BIC penalizes a column by ln n = {math.log(n):.3g}, however many there are to choose from: out "
+        f"of {d} columns of pure noise, about {d * float(chi2.sf(math.log(n), 1)):.0f} would be selected. Use "
         'criterion="ebic", which accounts for the number of columns'
     ]
 
@@ -216,7 +211,7 @@ class _Search:
 
     def polish(self) -> None:
         """Add, drop or swap one column at a time, always the best such step, as long as the criterion decreases."""
-        for _ in range(_STEPS * (1 + len(self.replica.inside))):
+        for _ in range(10 * (1 + len(self.replica.inside))):
             value, steps = float(self.replica.here[0]), [self.best(entering=False)]
             for out in self.model:
                 self.flip(out)
@@ -224,7 +219,7 @@ class _Search:
                 steps.append((gain, (out, *flips)))
                 self.flip(out)
             best, flips = max(steps, key=lambda step: step[0])
-            # NaN is never higher.
-            if not best > value + _GAIN:
+            # Smaller gains are rounding errors; NaN is never higher.
+            if not best > value + 1e-9:
                 break
             self.move_to([j for j in self.model if j not in flips] + [j for j in flips if j not in self.model])

@@ -35,7 +35,7 @@ from credo.distributions import Distribution, Normal
 Array = NDArray[np.float64]
 
 # With more columns than this, a summary shows only nonzero coefficients.
-_MAX_SHOWN = 30
+_MAX_SHOWN_COLUMNS = 30
 
 
 def fit_result(
@@ -58,7 +58,7 @@ def fit_result(
 
 
 class SparseCoefficients(Estimator):
-    """What models with sparse coefficients share: the summary, and what a fit sets. A subclass has a `_title`."""
+    """Base of models with sparse coefficients: summary and fitted attributes. A subclass has a `_title`."""
 
     _accepts_sparse = True
     _title: str
@@ -86,7 +86,7 @@ class SparseCoefficients(Estimator):
         interval_level(level)
         coefs, features = np.atleast_2d(self.coef_), self._feature_names()
         size = np.abs(coefs).max(axis=0)
-        shown = np.arange(len(size)) if len(size) <= _MAX_SHOWN else np.argsort(-size)[: np.count_nonzero(size)]
+        shown = np.arange(len(size)) if len(size) <= _MAX_SHOWN_COLUMNS else np.argsort(-size)[: np.count_nonzero(size)]
         names, table = [str(features[j]) for j in shown], coefs[:, shown]
         if self.fit_intercept:
             names, table = ["intercept", *names], np.column_stack([np.atleast_1d(self.intercept_), table])
@@ -109,14 +109,14 @@ class SparseCoefficients(Estimator):
         return "csc"
 
     def _keep_coefficients(self, coef: Array, intercept: Any, alpha: float, gap: float, n_iter: int) -> None:
-        """Set the fitted attributes that all have."""
+        """Set the fitted attributes that all models share."""
         self.coef_, self.intercept_, self.alpha_, self.dual_gap_, self.n_iter_ = coef, intercept, alpha, gap, n_iter
         names = self._feature_names()
         self.selected_ = [names[j] for j in np.flatnonzero((np.atleast_2d(coef) != 0).any(axis=0))]
 
 
 class PenalizedRegression(SparseCoefficients, Regressor):
-    """What the regressions with sparse coefficients share: predictions and noise. Their `fit` ends in `_keep`."""
+    """Base of regressions with sparse coefficients: predictions and noise. Their `fit` ends in `_keep`."""
 
     _accepts_parts = True
 
@@ -343,9 +343,9 @@ class LassoPath(_Path):
     coefs : array of shape (n_features, n_alphas)
     dual_gaps : array of shape (n_alphas,)
     intercepts : array of shape (n_alphas,), optional
-        Zeros where none are given.
+        Zeros by default.
     names : list of str, optional
-        Of the columns; x0, x1, … where none are given.
+        Names of the columns; x0, x1, … by default.
 
     Examples
     --------
@@ -532,14 +532,14 @@ def hard_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
     array([-3.,  0.,  2.])
     """
     values, width = _arrays(a, delta)
-    # NaN stays what it is, as in `soft_threshold`.
+    # NaN stays NaN, as in `soft_threshold`.
     return np.where(np.abs(values) <= width, 0.0, values)
 
 
 def _arrays(a: ArrayLike, delta: ArrayLike) -> tuple[Any, Any]:
     values, width = np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64)
     if not (width >= 0).all():
-        raise ValueError(f"a threshold delta must not be negative (nor NaN); got {delta!r}")
+        raise ValueError(f"a threshold delta must not be negative or NaN; got {delta!r}")
     if (np.isinf(values) & np.isinf(width)).any():
         raise ValueError("a and delta are infinite at the same place, so the result is undefined")
     return values, width

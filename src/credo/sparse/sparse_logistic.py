@@ -8,7 +8,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from credo.core.estimator import FitWarning, LinearClassifier, has_weight, labels_of, positive, positive_integer
+from credo.core.estimator import (
+    FitWarning,
+    LinearClassifier,
+    check_labels,
+    has_weight,
+    positive,
+    positive_integer,
+)
 from credo.core.folds import row_places
 from credo.core.learning.coordinate import Labels, LogisticSolution, Rows, blas_threads_for, logistic_path
 from credo.core.notices import warn
@@ -19,7 +26,7 @@ Array = NDArray[np.float64]
 
 
 class PenalizedClassifier(SparseCoefficients, LinearClassifier):
-    """What the classifiers with sparse coefficients share. Their `fit` ends in `_keep`."""
+    """Base of classifiers with sparse coefficients. Their `fit` ends in `_keep`."""
 
     _equation = "log odds = b + Σ wⱼ xⱼ, many wⱼ = 0"
 
@@ -150,7 +157,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
     max_iter : int, default 1000
         Maximum number of Newton iterations for one α. The fit warns if any fold's path did not converge.
     random_state : int, Generator or None, default None
-        Shuffles the folds if `cv` is an integer: of each `cv` rows in the order of the classes, one goes to each fold,
+        Shuffles the folds if `cv` is an integer: each `cv` rows in the order of the classes are assigned to the folds
         at random. None assigns them in turn, which gives the same folds every time.
 
     Attributes
@@ -257,7 +264,7 @@ class SparseLogisticRegressionCV(PenaltyByCrossValidation, PenalizedClassifier):
 
     def _folds(self, table: Any, codes: Indices, omega: Array, y: Any, sample_weight: Any) -> list[Fold]:
         """Folds whose training rows have two classes or more, with the held-out rows of known classes."""
-        given = labels_of(y)
+        given = check_labels(y)
         used = np.isin(given, self.classes_) & has_weight(sample_weight, len(given))
         # The order of the classes depends on their rows, not on their names, so that renaming classes changes nothing.
         key = np.asarray(row_places(table))

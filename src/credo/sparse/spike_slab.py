@@ -1,6 +1,6 @@
-"""What regression and classification over subsets have in common, and the posterior of one coefficient.
+"""Spike-and-slab regression: the posterior over all subsets of the columns, by enumeration or sampling.
 
-Spike-and-slab regression: the posterior over all subsets of the columns, by enumeration or sampling.
+`SubsetEstimator` is what the regressor shares with `SpikeSlabClassifier`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,15 @@ from credo.sparse import _enumerate_jit
 from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments, without_level
 from credo.sparse._chain import sample_models
 from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, median_model, named
-from credo.sparse._design import EXACT, Design
+from credo.sparse._design import EXACT_FIT, Design
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
-from credo.sparse._slabs import LEAST_DF, Slab, bic, bic_slab, slab_of
+from credo.sparse._slabs import MIN_DF, Slab, bic, bic_slab, slab_of
 
 Array = NDArray[np.float64]
 
 # Rows of a printed table of coefficients, and characters of a printed subset.
-_SHOWN, _WIDTH = 50, 48
-# Compared to a column of unit length, the square of this is lost to rounding.
-_ROUNDING = 1e-13
+_MAX_SHOWN_ROWS, _SUBSET_WIDTH = 50, 48
 
 
 def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
@@ -68,7 +66,7 @@ def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
         },
         notes=(f"{len(models)} models with {shown}",),
         most=12,
-        width=_WIDTH,
+        width=_SUBSET_WIDTH,
     )
 
 
@@ -76,16 +74,16 @@ def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) 
     """The best subset of each size, with R² and BIC."""
     slab = bic_slab(design.n, design.yy)
     bare = [model for model in posterior.best_by_size if set(model) <= set(design.kept.tolist())]
-    rests = [design.rest(design.places(model)) for model in bare]
+    unexplained = [design.one_minus_r2(design.places(model)) for model in bare]
     return Table(
         "Best subset of each size",
         {
             "size": [len(model) for model in bare],
             "subset": [subset_name(model, names) for model in bare],
-            "R2": [1.0 - rest for rest in rests],
-            "BIC": [float(bic(slab, len(model), rest)) for model, rest in zip(bare, rests, strict=True)],
+            "R2": [1.0 - left for left in unexplained],
+            "BIC": [float(bic(slab, len(model), left)) for model, left in zip(bare, unexplained, strict=True)],
         },
-        width=_WIDTH,
+        width=_SUBSET_WIDTH,
     )
 
 
@@ -103,12 +101,13 @@ def constant_messages(flat: Sequence[int], names: Sequence[str]) -> list[str]:
 
 
 def design_messages(design: Design, dependence: Dependence, slab: Slab, names: Sequence[str]) -> list[str]:
-    """About columns and target, before the search."""
+    """Warnings about columns and target, issued before the search."""
     messages = constant_messages(design.flat, names)
     if len(design.kept) and slab.max_size > 0:
         messages += dependence.messages([names[j] for j in design.kept], proper=slab.ridge > 0)
         longest = float(column_norms(design.X).max())
-        if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (_ROUNDING * longest) ** 2:
+        # A ridge this small is lost to rounding beside the squared length of a column.
+        if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (1e-13 * longest) ** 2:
             messages.append(
                 "slab_variance is so large that rounding errors decide between these columns: decrease it, or remove "
                 "columns"
@@ -126,7 +125,7 @@ def _bic_message(design: Design) -> str:
 
 
 def target_messages(design: Design) -> list[str]:
-    """About a constant target."""
+    """A warning about a constant target."""
     if not design.constant:
         return []
     return [
@@ -136,7 +135,7 @@ def target_messages(design: Design) -> list[str]:
 
 
 def size_messages(design: Design, slab: Slab) -> list[str]:
-    """About models that are too large."""
+    """A warning if large models have no evidence."""
     if len(design.kept) <= slab.max_size:
         return []
     return [
@@ -146,21 +145,21 @@ def size_messages(design: Design, slab: Slab) -> list[str]:
 
 
 def search_messages(found: ModelPosterior, slab: Slab, design: Design, names: Sequence[str]) -> list[str]:
-    """About the models that were found, in terms of the columns of the design."""
+    """Warnings about the models that were found, in terms of the columns of the design."""
     messages, sizes = [], found.size_probability
     best = list(found.map_model)
-    if 0 < len(best) <= design.n - 2 and design.rest(best) < EXACT:
+    if 0 < len(best) <= design.n - 2 and design.one_minus_r2(best) < EXACT_FIT:
         messages.append(
             f"{named(design.kept[best].tolist(), names)} {'reproduces' if len(best) == 1 else 'reproduce'} "
             "y exactly, up to rounding, so the noise can't be estimated: check that they weren't computed from y"
         )
-    if design.n - 1 < LEAST_DF and math.isfinite(slab.posteriors(0, 1.0)[0][0].df):
+    if design.n - 1 < MIN_DF and math.isfinite(slab.posteriors(0, 1.0)[0][0].df):
         messages.append(
             f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
-            f"intervals use {LEAST_DF:g}, so that their width is finite, and are too narrow"
+            f"intervals use {MIN_DF:g}, so that their width is finite, and are too narrow"
         )
     large = np.arange(len(sizes)) >= min(design.n / 2, slab.max_size)
-    # With more columns than rows this was said before the search.
+    # With more columns than rows, `design_messages` has said this.
     if slab.method == "bic" and len(design.kept) < design.n and len(sizes) and sizes[large].sum() > 0.1:
         messages.append(
             f"models with at least half as many columns as rows have {100 * sizes[large].sum():.3g} % of the posterior "
@@ -186,7 +185,7 @@ class Coefficient:
     spike : float
         The probability that the column isn't in the model.
     slab : Mixture or None
-        The distribution given that it is in, of one row; None where no stored model contains it.
+        The distribution given that it is in the model, as one row; None if no stored model contains it.
     """
 
     name: str
@@ -228,7 +227,7 @@ class Subsets(NamedTuple):
 
 
 class SubsetEstimator(Estimator):
-    """Beside an estimator's base class: the posterior over models, and what is read off it."""
+    """Mixin of estimators with a posterior over models: tables, intervals and draws from it."""
 
     _fits: Average | None
     posterior_: Annotated[ModelPosterior, Inner(d="d")]
@@ -288,11 +287,15 @@ class SubsetEstimator(Estimator):
         check_is_fitted(self)
         level = interval_level(level)
         names, inclusion = self._feature_names(), self.inclusion_probabilities_
-        order = np.arange(len(names)) if len(names) <= _SHOWN else np.argsort(-inclusion, kind="stable")[:_SHOWN]
+        order = (
+            np.arange(len(names))
+            if len(names) <= _MAX_SHOWN_ROWS
+            else np.argsort(-inclusion, kind="stable")[:_MAX_SHOWN_ROWS]
+        )
         lower, upper = self._intervals(order, level).T.tolist()
         estimate = np.append(self.intercept_, np.ravel(self.coef_)[order])
         std = np.append(self.intercept_std_, np.ravel(self.coef_std_)[order])
-        median = ", ".join(names[j] for j in self.median_model_[:_SHOWN]) or "none"
+        median = ", ".join(names[j] for j in self.median_model_[:_MAX_SHOWN_ROWS]) or "none"
         bound = "at least " if self.search_ == "gibbs" else ""
         shown = [f"the {len(order)} most probable of {len(names)} columns"] if len(order) < len(names) else []
         return Table(
@@ -316,7 +319,7 @@ class SubsetEstimator(Estimator):
         )
 
     def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of a coefficient in units of its column: the probability of zero, and the distribution else."""
+        """The posterior of a coefficient, in units of its column: P(β = 0), and the distribution otherwise."""
         place = self._place(column)
         spike = 1.0 - float(self.inclusion_probabilities_[place])
         return Coefficient(self._feature_names()[place], spike, self._average.coefficient(place))
@@ -337,7 +340,7 @@ class SubsetEstimator(Estimator):
         return []
 
     def sample_functions(self, X: ArrayLike, n: int = 1, *, random_state: Any = None) -> Array:
-        """Draws of f (of log odds, for classes) at the rows, shape (n, n_samples); each is linear, of one subset."""
+        """Draws of f (log odds for classes) at the rows, shape (n, n_samples); each is linear in one subset."""
         rows = self._predict_rows(X)
         coefs, intercepts = self.sample_coefficients(n, random_state=random_state)
         return np.asarray(coefs @ rows.T) + intercepts[:, None]
@@ -358,7 +361,7 @@ class SubsetEstimator(Estimator):
         return place % len(names)
 
     def _places(self, columns: Any) -> list[int]:
-        """The indices of columns, each once and in order; a single one may be given by itself."""
+        """Sorted indices of columns without repeats; a single column needs no list."""
         given = [columns] if isinstance(columns, str | Integral) else columns
         return sorted({self._place(column) for column in given})
 
@@ -380,9 +383,9 @@ class SubsetEstimator(Estimator):
 
 _MAX_COLUMNS = 30
 # The scores of all subsets are stored for up to this many columns.
-_ALL_SCORES = 20
-# From so many columns on, the outcomes of the first decisions are distributed to threads. Their number is fixed, so
-# that sums have the same digits on every machine.
+_MAX_SCORED_COLUMNS = 20
+# From 12 columns on, the outcomes of the first 6 decisions are distributed to threads. The depth is fixed, so that sums
+# have the same digits on every machine.
 _PARALLEL_COLUMNS, _PARALLEL_DEPTH = 12, 6
 
 
@@ -415,7 +418,7 @@ def enumerate_models(
     scale = np.where(scale > 0, scale, 1.0)
     floor = np.zeros(d) if slab.ridge > 0 else np.ones(d) * least
     problem = _problem(X / scale, y, slab, prior, scale, floor)
-    scores = np.full(2**d if all_scores and d <= _ALL_SCORES else 0, -np.inf)
+    scores = np.full(2**d if all_scores and d <= _MAX_SCORED_COLUMNS else 0, -np.inf)
     null, n_models = float(problem.log_prior[0] + slab.log_null), min(n_models, 2**d)
     depth = 0 if d < _PARALLEL_COLUMNS else _PARALLEL_DEPTH
 
@@ -443,10 +446,10 @@ def _problem(U: Array, y: Array, slab: Slab, prior: ModelPrior, scale: Array, le
     R = np.zeros((d + 1, d + 1))
     triangle = np.linalg.qr(rows, mode="r")
     R[: len(triangle)] = triangle
-    # A target that is constant up to rounding isn't explained by any subset.
+    # No subset explains a target that is constant up to rounding.
     R[d, d] = math.sqrt(R[d, d] ** 2 + max(slab.yy - float(y @ y), 0.0) / slab.yy)
-    formula = slab.formula(d, rest=float(R[d, d] ** 2))
-    # Coefficients and noise come in units of the target's length.
+    formula = slab.formula(d, one_minus_r2=float(R[d, d] ** 2))
+    # Coefficients and noise are in units of the target's length.
     formula = formula._replace(width=formula.width / slab.yy)
     return Problem(R, least, 2.0 * np.log(scale), formula, prior.log_prob(np.arange(d + 1)))
 
@@ -494,10 +497,10 @@ def members(place: int, d: int) -> Model:
     return tuple(j for j in range(d) if place >> (d - 1 - j) & 1)
 
 
-# `search="auto"` enumerates the subsets of up to so many columns.
-_ENUMERATED = 20
-# Models with this total probability are all of the posterior.
-_ALL = 1.0 - 1e-12
+# `search="auto"` enumerates the subsets of up to this many columns.
+_MAX_AUTO_COLUMNS = 20
+# Models with this total probability are the whole posterior, up to rounding.
+_WHOLE_PROBABILITY = 1.0 - 1e-12
 
 
 class SpikeSlabRegressor(SubsetEstimator, Regressor):
@@ -521,8 +524,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     g : None, "n", "max" or a number, default None
         For slab="g": n (the default), max(n, d²), or a number.
     slab_variance : float, optional
-        For slab="normal", in the units of the columns as given: the variance of a coefficient where noise_variance is
-        given, else its multiple of σ². By default the information of one observation, σ² over the column's variance.
+        For slab="normal", in the units of the columns as given: the variance of a coefficient if noise_variance is
+        given, otherwise a multiple of σ². By default the information of one observation, σ² over the column's variance.
     noise_variance : float, optional
         For slab="normal": the known σ². By default σ² is integrated out.
     n_models : int, default 1000
@@ -538,16 +541,16 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     ----------
     inclusion_probabilities_ : posterior inclusion probabilities of the columns
     map_model_, median_model_ : tuples of indices: the most probable subset, and the median probability model, the
-        columns with inclusion probability of at least ½; of identical columns it has the most probable one, and no
-        column that is a combination of others (except under "normal", where such subsets have an evidence)
+        columns with inclusion probability of at least ½. It contains only the most probable of identical columns, and
+        no combination of others (except under "normal", which gives such subsets an evidence)
     copies_ : groups of columns that are identical up to offset and scale, as tuples of indices
     models_ : a table of the most probable subsets
     best_subsets_ : for each size the visited subset with the smallest residual sum of squares, as tuples of indices
         (under "normal" with the slab's shrinkage); see `best_subsets_table()`
     coef_, coef_std_, intercept_, intercept_std_ : posterior means and standard deviations, over all models
-    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "exact", or "bic" where the slab is, for each subset. After
+    log_evidence_, evidence_method_ : ln Σ p(γ)p(y | γ); "bic" for slab="bic", otherwise "exact". After
         sampling, the sum is over the visited subsets: a lower bound
-    evidence_base_ : what the evidence conditions on: the flat intercept, and 1/σ² where the noise is unknown
+    evidence_base_ : what the evidence conditions on: the flat intercept, and 1/σ² if the noise is unknown
     posterior_ : the posterior over models
     result_ : convergence of the search, and notes about the columns
 
@@ -555,8 +558,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     -----
     With the flat prior of the intercept and 1/σ², the model without columns has the evidence
     Γ((n−1)/2) n^(−1/2) (π Σ(y−ȳ)²)^(−(n−1)/2); others have that times their Bayes factors. With σ² known, it is the
-    density of y given any one of its values. A model that maximises σ² instead, as `GPRegressor()` does,
-    has another constant, and another `evidence_base_`.
+    density of y given any one of its values. A model that maximises σ² instead, as `GPRegressor()` does, has
+    another constant and another `evidence_base_`.
 
     Under "bic", "g" and "zellner-siow", subsets of linearly dependent columns and subsets of n−1 columns or more have
     probability zero. So a model contains at most one of identical columns, which share the inclusion probability; so
@@ -624,7 +627,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model to rows, or to a table in parts; a weight of k equals k copies of a row."""
+        """Fit the model to rows, or to a table in parts; a sample weight of k is equivalent to k copies of the row."""
         unit = self._unit()
         if in_parts(X, y):
             return self.fit_summary(summarize(X, y, sample_weight))
@@ -640,7 +643,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         names, slab = self._feature_names(), slab_of(**self._slab_arguments(), **design.sizes)
         prior = ModelPrior.of(self.prior_inclusion, len(design.kept))
         dependence = dependence_of(design.X, least=design.least)
-        # All this is said before a search that may take minutes. The BIC has its own message about too many columns.
+        # Warn before a search that may take minutes. The BIC has its own message about too many columns.
         messages = design_messages(design, dependence, slab, names)
         messages += [] if self.slab == "bic" else prior.messages(design.n)
         warn_of(messages)
@@ -675,8 +678,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         """
         check_is_fitted(self)
         n, rng = positive_integer("n", n), generator(random_state)
-        few = self.search_ == "enumerate" and len(self.design_.kept) <= _ENUMERATED
-        if not few or self.posterior_.probability.sum() > _ALL:
+        few = self.search_ == "enumerate" and len(self.design_.kept) <= _MAX_AUTO_COLUMNS
+        if not few or self.posterior_.probability.sum() > _WHOLE_PROBABILITY:
             return self._average.draws(n, rng, self.n_features_in_)
         scores = self._enumerate(self.design_, all_scores=True).diagnostics["scores"]
         places, counts = np.unique(rng.choice(len(scores), size=n, p=softmax(scores)), return_counts=True)
@@ -704,7 +707,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         """
         check_is_fitted(self)
         places = self._places(columns)
-        if len(places) < 2 or self.search_ != "enumerate" or self.posterior_.probability.sum() > _ALL:
+        if len(places) < 2 or self.search_ != "enumerate" or self.posterior_.probability.sum() > _WHOLE_PROBABILITY:
             return self.posterior_.any_of(places)
         others = self.design_.restrict(np.setdiff1d(self.design_.kept, places))
         without = self._enumerate(others, n_models=1).log_mass
@@ -713,8 +716,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     def log_scores(self, models: Sequence[Sequence[int | str]]) -> Array:
         """ln p(γ)p(y | γ) of subsets, each given by the names or numbers of its columns.
 
-        Minus `log_evidence_` it is ln p(γ | y). It is −∞ for a subset of probability zero: with a constant column, with
-        too many columns, or of linearly dependent ones. After MCMC, only columns in some model of `posterior_` can be
+        Minus `log_evidence_` it is ln p(γ | y). It is −∞ for a subset of probability zero: with a constant column, too
+        many columns, or linearly dependent ones. After MCMC, only columns in some model of `posterior_` can be
         scored, because the data of the others aren't stored.
         """
         check_is_fitted(self)
@@ -735,8 +738,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         """
         check_is_fitted(self)
         d = len(self.design_.kept)
-        if self.search_ != "enumerate" or d > _ENUMERATED:
-            raise ValueError(f"all_scores needs an enumeration of at most {_ENUMERATED} columns; there are {d}")
+        if self.search_ != "enumerate" or d > _MAX_AUTO_COLUMNS:
+            raise ValueError(f"all_scores needs an enumeration of at most {_MAX_AUTO_COLUMNS} columns; there are {d}")
         return np.sort(self._enumerate(self.design_, all_scores=True).diagnostics["scores"])[::-1]
 
     @property
@@ -774,7 +777,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         return Average(parts, self.moments_, design.kept, design.x_mean, design.y_mean)
 
     def _slab_arguments(self) -> dict[str, Any]:
-        """What `slab_of` needs besides the data; refuses arguments that don't go together."""
+        """Arguments of `slab_of` besides the data; raises an error if they don't go together."""
         if self.slab != "g" and self.g is not None:
             raise ValueError(f'g is an argument of slab="g"; the slab is {self.slab!r}')
         variance, noise = self.slab_variance, self.noise_variance
@@ -795,8 +798,8 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
 
     def _search(self, design: Design, slab: Slab, prior: ModelPrior) -> ModelPosterior:
         n_models, d = positive_integer("n_models", self.n_models), len(design.kept)
-        # Where no column varies there is one model.
-        if self.search == "enumerate" or (self.search == "auto" and d <= _ENUMERATED) or d == 0:
+        # If no column varies there is one model.
+        if self.search == "enumerate" or (self.search == "auto" and d <= _MAX_AUTO_COLUMNS) or d == 0:
             return enumerate_models(design.X, design.y, slab, prior, least=design.least, n_models=n_models)
         return sample_models(
             design.X, design.y, slab, prior, least=design.least, n_draws=self.n_draws, n_chains=self.n_chains,

@@ -45,12 +45,10 @@ from credo.sparse.spike_slab import SubsetEstimator, constant_messages
 
 Array = NDArray[np.float64]
 
-# Powers of the ratio that are the grid, and the scale of the standard deviation.
+# The grid of slab variances is the ratio to these powers; the prior of the standard deviation has this scale.
 _POWERS, _RATIO, _SCALE = range(-1, 5), 8.0, 2.0
-# The grid is followed until the log evidence has fallen by this.
-_FALL = 4.0
-# Steps of the short chains that find the variance where models are sampled.
-_PILOT = 500
+# Steps of the short chains that find the variance if models are sampled.
+_PILOT_STEPS = 500
 
 Search = Callable[[Dataset, int | None], ModelPosterior]
 
@@ -94,14 +92,14 @@ def average_slabs(data: Dataset, search: Search, *, learn: bool, n_models: int, 
     priors = dict(zip(_POWERS, _log_prior(), strict=True))
 
     def visit(k: int) -> float:
-        known[k] = search(replace(data, variance=_RATIO**k), _PILOT if sampled else None)
+        known[k] = search(replace(data, variance=_RATIO**k), _PILOT_STEPS if sampled else None)
         joint[k] = known[k].log_mass + priors[k]
         return joint[k]
 
     visit(0)
     for side in (1, -1):
         k = side
-        while k in _POWERS and visit(k) > max(joint.values()) - _FALL:
+        while k in _POWERS and visit(k) > max(joint.values()) - 4.0:
             k += side
     if sampled:
         best = max(joint, key=joint.__getitem__)
@@ -163,9 +161,9 @@ class ClassAverage:
     Parameters
     ----------
     probability : array of shape (m,)
-        Of the models; they sum to one.
+        Probabilities of the models, which sum to one.
     columns, theta : arrays of shape (m, k) and (m, k + 1)
-        The columns of each, filled up with −1; levels and weights of standardized columns, filled up with zeros.
+        The columns of each, padded with −1; levels and weights of standardized columns, padded with zeros.
     root : array of shape (m, k + 1, k + 1)
         W with WᵀW the covariance of θ.
     """
@@ -198,16 +196,12 @@ class ClassAverage:
         return found
 
 
-# Enumeration visits 2ᵈ models: up to this many columns on request, and by default while rows × models are few.
-_MOST_COLUMNS, _MUCH_WORK = 15, 2.0e7
-# Slab variances up to this, and down to one over it.
-_WIDEST = 1e12
-# Standard deviations from the mean whose squares don't overflow.
-_LARGEST = 1e120
+# Enumeration visits 2ᵈ models: up to this many columns on request, and by default up to this many rows × models.
+_MAX_COLUMNS, _MAX_AUTO_WORK = 15, 2.0e7
+# The largest slab variance; the smallest is one over it.
+_MAX_VARIANCE = 1e12
 # A prior that expects more columns makes every step of the sampler slow.
-_MOST_EXPECTED = 100
-# Models beyond this cumulative probability don't change predictions visibly.
-_ENOUGH = 1.0 - 1e-6
+_MAX_EXPECTED_COLUMNS = 100
 
 
 class SpikeSlabClassifier(SubsetEstimator, Classifier):
@@ -230,7 +224,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         "beta-binomial".
     slab_variance : float or "learn", default "learn"
         Prior variance v of the coefficients of standardized columns that are in the model. "learn" averages over a grid
-        of six values from 1/8 to 4096, whose prior is a half-Cauchy density of √v with scale 2; where subsets are
+        of six values from 1/8 to 4096, whose prior is a half-Cauchy density of √v with scale 2; if subsets are
         sampled, the most probable value is used.
     search : {"auto", "enumerate", "gibbs"}, default "auto"
         "enumerate" visits every subset (up to 15 columns); "gibbs" samples them by MCMC, with `n_chains` chains of
@@ -251,8 +245,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     inclusion_probabilities_ : array of shape (n_features,)
         Posterior inclusion probabilities; zero for constant columns.
     models_ : a table of the most probable subsets: columns, probability, log_evidence
-    map_model_, median_model_ : the most probable subset, and the columns with inclusion probability of at least ½; of
-        identical columns the most probable one, if at least one of them is in with probability ½ or more
+    map_model_, median_model_ : the most probable subset, and the columns with inclusion probability of at least ½;
+        the most probable of identical columns, if at least one of them is in with probability ½ or more
     copies_ : groups of columns that are identical up to offset and scale, as tuples of indices
     coef_, intercept_ : arrays of shape (1, n_features) and (1,)
         Posterior means over all subsets, in the units of the columns.
@@ -399,7 +393,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     def _probabilities(self, rows: Array) -> Array:
         kept, total = self.standard_.kept, np.zeros(len(rows))
-        limit, rows = _LARGEST * self.standard_.scale, rows.copy()
+        # Squares of this many standard deviations don't overflow.
+        limit, rows = 1e120 * self.standard_.scale, rows.copy()
         rows[:, kept] = np.clip(rows[:, kept], self.standard_.mean - limit, self.standard_.mean + limit)
         for part, mean, square in self._average.latent(rows):
             total += part.weight * expected_sigmoid_fast(mean, square)
@@ -412,26 +407,26 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     def _enumerates(self, data: Dataset) -> bool:
         d = data.n_columns
-        cheap = d <= _MOST_COLUMNS and 2.0**d * len(data.y) <= _MUCH_WORK
+        cheap = d <= _MAX_COLUMNS and 2.0**d * len(data.y) <= _MAX_AUTO_WORK
         return self.search == "enumerate" or (self.search == "auto" and cheap) or d == 0
 
     def _search(self, prior: ModelPrior, data: Dataset, pilot: int | None) -> ModelPosterior:
         """The posterior over subsets at one slab variance; by short chains of `pilot` steps, if models are sampled."""
         n_models, d = self.n_models, data.n_columns
-        if self.search == "enumerate" and d > _MOST_COLUMNS:
+        if self.search == "enumerate" and d > _MAX_COLUMNS:
             raise ValueError(
-                f'search="enumerate" would visit 2^{d} models, a mode in each; it goes up to {_MOST_COLUMNS} columns. '
-                'Use search="gibbs"'
+                f'search="enumerate" would visit 2^{d} models and find a mode for each; it goes up to '
+                f'{_MAX_COLUMNS} columns. Use search="gibbs"'
             )
         if self._enumerates(data):
             self.search_ = "enumerate"
             return enumerate_logistic(data, prior, n_models=n_models)
-        if isinstance(prior.inclusion, float) and prior.inclusion * d > _MOST_EXPECTED:
+        if isinstance(prior.inclusion, float) and prior.inclusion * d > _MAX_EXPECTED_COLUMNS:
             raise ValueError(
                 f"prior_inclusion={prior.inclusion:g} expects {prior.inclusion * d:.0f} of {d} columns to be in: "
                 f"models that large can't be distinguished by {len(data.y)} rows, nor sampled in reasonable time. Use "
                 f"{recommended_prior(d, len(data.y))}, or the share of the columns that you expect, at most "
-                f"{_MOST_EXPECTED / d:.2g}"
+                f"{_MAX_EXPECTED_COLUMNS / d:.2g}"
             )
         self.search_ = "gibbs"
         n_draws = self.n_draws if pilot is None or (self.n_draws or pilot) < pilot else pilot
@@ -443,7 +438,8 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         """Set the fitted attributes, in terms of the table's columns."""
         standard, d, found = self.standard_, self.n_features_in_, slab.found
         self.slab_variance_ = slab.variance
-        self.average_ = ClassAverage.of(*slab.modes(_ENOUGH))
+        # Models beyond this cumulative probability don't change predictions visibly.
+        self.average_ = ClassAverage.of(*slab.modes(1.0 - 1e-6))
         base = evidence_base(class_weight=self.class_weight)
         self._store(
             found, dependence, data.ZT.T, standard.kept, least=DEPENDENT, proper=True, method="laplace", base=base
@@ -467,9 +463,9 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 def _variance(value: Any) -> float:
     """A variance with which curvatures keep their digits."""
     variance = positive("slab_variance", value)
-    if not 1 / _WIDEST <= variance <= _WIDEST:
+    if not 1 / _MAX_VARIANCE <= variance <= _MAX_VARIANCE:
         raise ValueError(
             f"slab_variance={variance:g} is out of range: columns are standardized, so use a value between "
-            f"{1 / _WIDEST:g} and {_WIDEST:g}"
+            f"{1 / _MAX_VARIANCE:g} and {_MAX_VARIANCE:g}"
         )
     return variance

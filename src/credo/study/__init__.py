@@ -1,6 +1,6 @@
 """The analysis of a table from end to end: understand the columns, fit models, select one.
 
-    analyze(data, target) -> Study        Study: leaderboard, selected, predict, explain, report, save
+    analyze(data, target) -> Study      Study: leaderboard, selected, predict, explain, influence, report, save
 
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
 give the same answer. A study keeps to its time budget: models are fitted in the order of what they gain in a second,
@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from credo.study._explain import Explanation, explain
     from credo.study.analysis import analyze, run
     from credo.study.catalogue import MODELS, ModelSpec
     from credo.study.data import Dataset, Note, dataset
@@ -27,10 +28,13 @@ _MEMBERS = {
     "analysis": ("analyze", "run"),
     "catalogue": ("MODELS", "ModelSpec"),
     "data": ("Dataset", "Note", "dataset"),
+    "_explain": ("Explanation", "explain"),
     "study": ("Study", "write"),
 }
 
-__all__ = ["MODELS", "Dataset", "ModelSpec", "Note", "Study", "analyze", "dataset", "run", "write"]
+__all__ = [
+    "MODELS", "Dataset", "Explanation", "ModelSpec", "Note", "Study", "analyze", "dataset", "explain", "run", "write",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -79,8 +79,8 @@ class Dataset:
     """A table with its target separated, its folds, and notes about both.
 
     `rows` are the prepared columns. `groups` labels rows that share a fold; `time` is the time column if the rows are
-    in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a sample
-    of the rows.
+    in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
+    sample of the rows.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from credo.metrics import influence
 from credo.metrics.calibration import coverage_test
 from credo.selection import BASELINE, NAIVE, Comparison
 from credo.selection.trial import Trial
+from credo.study._explain import Explanation, explain
 from credo.study.data import Dataset, Note
 from credo.tables import TableModel, save
 from credo.tables.errors import pandas
@@ -124,7 +125,7 @@ def _with_copies(places: list[int], copies: Any) -> list[int]:
 _TOO_GOOD = 1e-3
 # A held-out RMSE of this many times the baseline's is noted.
 _ABSURD = 10.0
-# The most rows used by `explain`.
+# The most rows used by `influence`.
 _ROWS = 2000
 
 
@@ -239,7 +240,26 @@ class Study:
         frame.insert(0, "row", [int(place) + 1 for place in self.data.frame.index[held.rows]])
         return frame if self.data.labels is None else frame.set_axis(self.data.labels[held.rows], axis=0)
 
-    def explain(self, name: str | None = None) -> Table:
+    def explain(self, rows: Any, *, name: str | None = None, n_pairs: int = 4) -> Explanation:
+        """Why the rows are predicted as they are: what each input adds to the average prediction (Shapley values).
+
+        A row is compared with up to 100 rows of the study's table, whose values replace its own. The contributions add
+        up to the difference from their average prediction, in units of the target, or for classes as the probability
+        of the predicted class. They are exact for linear and additive regressions and with up to five inputs; otherwise
+        they have standard errors.
+
+        Parameters
+        ----------
+        rows : data frame with the columns of the table; the target may be missing
+        name : str, optional
+            Name of a model other than the selected one.
+        n_pairs : int, default 4
+            More give smaller standard errors; see `credo.metrics.shapley`.
+        """
+        model = self[self.selected if name is None else name]
+        return explain(model, rows, self.data.frame, n_pairs=n_pairs, seed=self.seed)
+
+    def influence(self, name: str | None = None) -> Table:
         """How much each input changes the predictions, the most influential first.
 
         The change of the prediction (root mean square over the rows) when an input changes by one standard deviation,

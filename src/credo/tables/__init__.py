@@ -6,9 +6,9 @@
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
 
-Files become frames (`read`, `source`, `text`, `formats`, `target`): what a file leaves open (encoding, separator,
-decimal sign, header, words for missing values) is detected, can be set by an option, and is noted if another reading
-is possible. Frames become numbers (`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
+Files become frames (`read`, `text`, `formats`, `target`): encoding, separator, decimal sign, header and words for
+missing values are detected, can be set by options, and are noted if another reading is possible. Frames become numbers
+(`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
 
     numeric      as it is; true/false and yes/no as 1/0
     categorical  0/1 for each level except the most frequent, which is the reference
@@ -16,15 +16,15 @@ is possible. Frames become numbers (`kinds`, `encoders`, `learn`, `time_order`, 
     date         days since the first date
     missing      replaced by the median, with a 0/1 indicator (for categories, a separate level)
 
-Kinds, levels and medians are learned in `fit` and applied unchanged in `transform`; new rows that hold something not
-seen in `fit` give a warning or an error that names the column. Constant and empty columns and identifiers are left
+Kinds, levels and medians are learned in `fit` and applied unchanged in `transform`; new rows with values not seen
+in `fit` give a warning or an error that names the column. Constant and empty columns and identifiers are left
 out with a note. `files` saves and loads models.
 
 Contract: nothing is guessed silently. Every decision about a file or a column is made once, is reported in `notes`,
 and can be overridden by an option; invalid input raises an error that names the file, line, row or column and says
 what to do. Nothing in a table or in a model file is ever executed.
 
-`Numbers`, `Days`, `Levels` and `Texts` are what a fitted preparation, and so a model file, holds; their names here are
+`Numbers`, `Days`, `Levels` and `Texts` are parts of a fitted preparation, and so of model files: their names here are
 part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and

@@ -1,8 +1,7 @@
-"""Numbers that a table writes as text: 1 234,5 or $1,234 or 12 %.
+"""Columns of frames as plain arrays, and numbers written as text: 1 234,5 or $1,234 or 12 %.
 
-A column is read as numbers only if all its values have the same form; a note says what was removed.
-
-Frames and their columns as plain arrays; every table passes through `as_frame`.
+Every table passes through `as_frame`. A column of text is read as numbers only if all its values have the same form; a
+note says what was removed.
 """
 
 from __future__ import annotations
@@ -39,19 +38,18 @@ _PLAIN = {
     decimal: re.compile(rf"[+-]?(\d+({point}\d*)?|{point}\d+)([eE][+-]?\d+)?", re.ASCII)
     for decimal, point in ((".", r"\."), (",", ","))
 }
-# No number of thousands begins with a zero: 0,250 is a quarter.
+# Grouped thousands don't begin with a zero: 0,250 is a quarter.
 _GROUPED = {
     decimal: re.compile(rf"[+-]?[1-9]\d{{0,2}}(?P<group>[{groups}])\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", re.ASCII)
     for decimal, point, groups in ((".", r"\.", ", '’\u00a0\u202f\u2009"), (",", ",", ". '’\u00a0\u202f\u2009"))
 }
-# With a larger share of other words, a column isn't numeric with some typing errors.
-_SLIPS = 0.05
-_SLIP_ROWS = 20
+# A column with a larger share of other words, or with any among fewer rows, isn't numeric with typing errors.
+_MAX_TYPO_SHARE, _MIN_TYPO_ROWS = 0.05, 20
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A column of words read as numbers, the notes that say how, and the sign they were written with, as % or $."""
+    """A column of words read as numbers, notes on how, and their sign, such as % or $."""
 
     values: NDArray[np.float64]
     notes: tuple[str, ...]
@@ -65,7 +63,7 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
     for form in _forms(sorted(set(texts)), decimal=decimal):
         odd = [text for text in texts if text in form.odd]
         strange = sum(text.casefold() not in SUSPECT_WORDS for text in odd)
-        if strange and (len(texts) < _SLIP_ROWS or strange > _SLIPS * len(texts)):
+        if strange and (len(texts) < _MIN_TYPO_ROWS or strange > _MAX_TYPO_SHARE * len(texts)):
             continue
         values = np.full(len(words), np.nan)
         values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
@@ -83,7 +81,7 @@ def plain_number(text: str) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """The number of each word, the words that are none, how the numbers are written, and with which sign."""
+    """The number of each word, the words that aren't numbers, and how the numbers are written, with their sign."""
 
     numbers: dict[str, float]
     odd: set[str]
@@ -103,7 +101,7 @@ def _forms(distinct: list[str], *, decimal: str) -> list[_Form]:
     other.notes.append(f"with {'commas' if decimal == '.' else 'points'} as decimal signs, unlike the rest")
     if own is None:
         return [other]
-    # 1,250 is a thousand and more, unless 0,250 in the same column shows that its comma is a decimal sign.
+    # 1,250 is more than a thousand, unless 0,250 in the same column shows that its comma is a decimal sign.
     return [other, own] if own.grouped and len(other.odd) < len(own.odd) else [own, other]
 
 
@@ -146,14 +144,14 @@ def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
     return None
 
 
-# Whole numbers beyond this are not all floats.
-EXACT = 2.0**53
+# Not all larger whole numbers are floats.
+MAX_EXACT_INTEGER = 2.0**53
 
 
 def as_frame(table: Any) -> Any:
-    """The table as a pandas frame with names that are words and differ.
+    """The table as a pandas frame whose column names are distinct strings.
 
-    Frames of other libraries and mappings of name to column are taken too; an array's columns are x0, x1, ….
+    Also accepts frames of other libraries and mappings of name to column; an array's columns are x0, x1, ….
     """
     pd = pandas()
     frame = table if isinstance(table, pd.DataFrame) else _converted(table, pd)
@@ -179,9 +177,9 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
     for name in missing[:5]:
         near = nearest(str(name), present, most=1)
         parts.append(f"{str(name)!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
-    rest = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+    more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
     return (
-        f"the table has no {what}{'s' if len(missing) > 1 else ''} {', '.join(parts)}{rest}; "
+        f"the table has no {what}{'s' if len(missing) > 1 else ''} {', '.join(parts)}{more}; "
         f"it has {quoted(present, most=15) if present else 'no columns at all'}"
     )
 
@@ -189,10 +187,10 @@ def missing_columns(missing: list[str], present: list[str], *, what: str = "colu
 def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
     """Names for unnamed columns, a number after repeated ones, and notes about both."""
     unnamed = [str(j + 1) for j, name in enumerate(names) if not name]
-    # An unnamed first column is what pandas and R make of row numbers.
+    # pandas and R write row numbers as an unnamed first column.
     named = [name or ("row" if j == 0 else f"column_{j + 1}") for j, name in enumerate(names)]
     taken = set(named)
-    # The last number that each name was given: beginning at 2 for each repetition would take quadratic time.
+    # The last number given to each name: starting from 2 for each repetition would take quadratic time.
     last: dict[str, int] = {}
     unique, repeated = [], []
     for name in named:
@@ -212,9 +210,9 @@ def unique_names(names: list[str]) -> tuple[list[str], list[str]]:
 
 
 def finite_columns(table: Any, names: Collection[str]) -> tuple[list[str], NDArray[np.float64]]:
-    """Of the named columns those that hold only finite numbers by their type, and their values, a column each.
+    """The named columns of numeric type with only finite values, and these values, a column each.
 
-    All at once, because a wide table has thousands of columns, and pandas is slow to access each.
+    All are read at once, because wide tables have thousands of columns, and pandas accesses them slowly.
     """
     types, names = zip(table.columns.tolist(), table.dtypes, strict=True), set(names)
     plain = [name for name, kind in types if name in names and isinstance(kind, np.dtype) and kind.kind in "iuf"]
@@ -243,7 +241,7 @@ def is_wordy(column: Any) -> bool:
 
 
 def _is_plain(column: Any) -> bool:
-    """Whether the column is an array of NumPy numbers; these are handled fast, because wide tables have many."""
+    """Whether the column is an array of NumPy numbers, for a fast path in wide tables."""
     return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
 
 
@@ -258,7 +256,7 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
     """The column as floats, NaN where missing, and the rows whose value isn't a number."""
     if _is_plain(column):
         return column.to_numpy(dtype=np.float64, copy=True), np.empty(0, dtype=np.intp)
-    refuse_complex(column)
+    reject_complex(column)
     values = np.full(len(column), np.nan)
     if column.dtype.kind in "biuf":
         values[present] = column[present].to_numpy(dtype=np.float64)
@@ -272,7 +270,7 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
     return values, np.flatnonzero(odd)
 
 
-def refuse_complex(column: Any) -> None:
+def reject_complex(column: Any) -> None:
     """Raise an error if the column holds complex numbers."""
     if column.dtype.kind == "c":
         raise ColumnError(f"column {str(column.name)!r} holds complex numbers; use their real or imaginary parts")
@@ -290,7 +288,7 @@ def has_names(table: Any) -> bool:
 
 
 def _is_dict(table: Any) -> bool:
-    # scipy's dictionary of keys calls itself a mapping.
+    # scipy's dok_matrix is a Mapping.
     return isinstance(table, Mapping) and not sparse.issparse(table)
 
 

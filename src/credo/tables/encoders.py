@@ -1,9 +1,4 @@
-"""Categories as 0/1 columns, and what a level that was not seen in training is coded as.
-
-The order of levels: numbered ones, ranges, and words such as low, medium and high.
-
-Encoders: what `fit` learned about a column, and how its cells become numbers.
-"""
+"""Encoders: what `fit` learned about a column, and how its cells become numbers; and the order of levels."""
 
 from __future__ import annotations
 
@@ -33,12 +28,12 @@ class Levels:
     """A 0/1 column for each level except the reference.
 
     `levels` have a column each; those in `pooled` share one, "other". Levels that were not seen in `fit` count as
-    "other" where there is such a column. Elsewhere they are unknown, and so is a missing value where none or few
-    were missing in `fit`: an unknown row is coded by the training frequencies of the levels, so that a linear predictor
-    takes its average over the levels. Either gives a warning.
+    "other" if there is such a column. Otherwise they are unknown, and so is a missing value if none or few were missing
+    in `fit`: an unknown row is coded by the training frequencies of the levels, so that a linear predictor averages
+    over the levels. Both give a warning.
 
     `shares` are the training frequencies of `levels`, the reference and "other", in that order; `order` lists all
-    levels that aren't pooled, the reference among them, and `ordered` says whether that order is a scale.
+    levels that aren't pooled, including the reference, and `ordered` says whether that order is a scale.
     """
 
     name: str
@@ -130,18 +125,17 @@ class Levels:
 
 
 def _distinct(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.intp], list[str]]:
-    """The distinct words of the rows that have one, and the place of each row's word among them."""
+    """The index of each row's word among the distinct words of rows that have one, and these words."""
     pd = pandas()
     values = words(column, present)[present]
     place, distinct = pd.factorize(values)
     return np.asarray(place, dtype=np.intp), [str(word) for word in distinct]
 
 
-# Words of one scale on each line, in order; words of equal rank stand side by side. A column matches if all its levels
-# are there.
+# One scale on each line, its words in order. A column matches if all its levels are words of the scale.
 _SCALES = (Path(__file__).parent / "scales.txt").read_text(encoding="utf-8").splitlines()
 _RANKS = tuple({word: rank for rank, word in enumerate(scale.split("/"))} for scale in _SCALES)
-# M and S alone are as likely married and single as sizes.
+# M and S alone may mean married and single, not sizes.
 _LETTERS = {"s", "m", "l"}
 
 _NUMBER = r"[$€£]?\s*(-?\d[\d,]*(?:\.\d+)?)\s*([kKmM%]?)"
@@ -160,27 +154,27 @@ _COUNTED = re.compile(r"(.*?[^\d\s.-])[\s_-]*(\d{1,4})")
 _COUNTING_WORDS = {
     "day", "grade", "level", "month", "phase", "q", "quarter", "rank", "stage", "step", "tier", "week", "year",
 }  # fmt: skip
-_LONGEST = 100
+_MAX_LEVEL_CHARACTERS = 100
 _COMPARES = re.compile(r"[<>≤≥]|\b(less|more|under|over|above|below)\b", re.IGNORECASE)
 
 
 def in_order(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], bool]:
     """The levels in their order, and whether that order is a scale; without one they are in alphabetical order.
 
-    Numbered levels keep their numbers' order even where it need not be a scale, as in 1. North, 2. South.
+    Numbered levels keep the order of their numbers even if it isn't a scale, as in 1. North, 2. South.
 
     Parameters
     ----------
     levels : iterable of str
-    dtype : dtype of the column; that of an ordered pandas Categorical has the order
+    dtype : dtype of the column; an ordered pandas Categorical defines the order
     """
     words = sorted(levels)
     if getattr(dtype, "ordered", None):
         rank = {str(value).strip(): place for place, value in enumerate(dtype.categories)}
         if rank.keys() >= set(words):
             return sorted(words, key=rank.__getitem__), True
-    # No level of a scale is longer; the patterns below try all splits of a run of blanks or digits.
-    if any(len(word) > _LONGEST for word in words):
+    # Levels of a scale are shorter; the patterns below would try all splits of a run of blanks or digits.
+    if any(len(word) > _MAX_LEVEL_CHARACTERS for word in words):
         return words, False
     for keys, is_scale in ((_scale(words), True), (_ranges(words), True), _numbers(words)):
         if keys is not None:
@@ -220,7 +214,7 @@ def _value(digits: str, factor: str) -> float:
 
 
 def _numbers(words: list[str]) -> tuple[list[float] | None, bool]:
-    """The numbers of levels that are numbers or have one in front or behind, and whether they are a scale."""
+    """The numbers of levels that are, start with or end with a number, and whether they are a scale."""
     try:
         return [float(word) for word in words], False
     except ValueError:
@@ -281,7 +275,7 @@ class Outside:
 class _Measured:
     """A number for each row, the median `fill` where it is missing, and an indicator of missing values.
 
-    `value` and `indicator` say which of the two columns are made; `low` and `high` are the range of the fitted rows. A
+    `value` and `indicator` say which of the two columns exist; `low` and `high` are the range of the fitted rows. A
     value is outside if it is beyond them by more than the share `margin` of their distance.
     """
 
@@ -342,7 +336,7 @@ class Numbers(_Measured):
     """A column of numbers, used unchanged.
 
     `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
-    the file, as % or $; empty if it had none, None if there was no file.
+    the file, such as % or $; empty if it had none, None if there was no file.
     """
 
     words: Annotated[dict[str, float] | None, Where(_are_finite, "finite numbers")] = None
@@ -368,9 +362,9 @@ class Numbers(_Measured):
         return values
 
     def changed_sign(self, signs: Mapping[str, str] | None, table: Any) -> str | None:
-        """The sentence about numbers that are written in another way than the training data, or None.
+        """A sentence if the numbers are written in another way than in the training data, otherwise None.
 
-        `signs` are those of the table's file, and None where nothing is known.
+        `signs` are those of the table's file, None if unknown.
         """
         sign = None if signs is None else signs.get(self.name, "")
         if self.sign in (None, sign) or self.words is not None:
@@ -380,11 +374,11 @@ class Numbers(_Measured):
         largest = max(abs(self.low), abs(self.high))
         if self.sign == "%" and not sign and len(known) and known.max() <= 1.0 < largest:
             trained = f"the training data had percentages (up to {self.text(largest)} %)"
-            return f"column {self.name!r}: the values look like fractions, and {trained}; multiply them by 100"
+            return f"column {self.name!r}: the values look like fractions, but {trained}; multiply them by 100"
         if sign is None:
             return None
         now, then = (f"with {mark!r}" if mark else "without a sign" for mark in (sign, self.sign))
-        return f"column {self.name!r}: the numbers are written {now}, and in the training data {then}"
+        return f"column {self.name!r}: the numbers are written {now}, but in the training data {then}"
 
     def _truths(self, column: Any, present: NDArray[np.bool_]) -> Array:
         known = self.words or {}
@@ -461,5 +455,5 @@ class Texts:
         return rows, [f"{self.name}: no word of the training data"] * len(rows)
 
 
-# Each has a name, `names()` of the columns it makes, their numbers `matrix(column)`, and rows `outside(column)`.
+# Each has a name, the `names()` of its prepared columns, their values `matrix(column)`, and rows `outside(column)`.
 Encoder = Numbers | Days | Levels | Texts

@@ -1,7 +1,4 @@
-"""Errors and warnings about tables and model files, and the limits of what is read.
-
-The optional libraries of this package, imported when first needed; an error says how to install them.
-"""
+"""Errors and warnings about tables and model files, limits on size, and lazy imports of optional libraries."""
 
 from __future__ import annotations
 
@@ -13,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 2**30
-# The least memory of a cell of a frame, in bytes. A short or compressed text may hold many cells.
-CELL = 8
-# A table with a value in fewer than one of so many cells takes time and memory out of proportion to its file, unless it
-# has few cells.
-_SPARSEST, _FEW_CELLS = 100, 1_000_000
+# The least memory of a cell of a frame. A short or compressed text may hold many cells.
+CELL_BYTES = 8
+# A table with a value in fewer than one of this many cells takes time and memory out of proportion to its file, unless
+# it is small.
+_MAX_CELLS_PER_VALUE, _SMALL_TABLE_CELLS = 100, 1_000_000
 
 
 class TableError(ValueError):
@@ -74,7 +71,7 @@ class ModelFileError(ValueError):
 
 
 class TableWarning(UserWarning):
-    """Something about the rows that the user should know; they could be prepared all the same.
+    """Something about the rows that the user should know, although they could be prepared.
 
     Examples
     --------
@@ -99,11 +96,13 @@ def too_large(name: str, size: str) -> TableError:
 def check_cells(place: str, cells: int, max_cells: int, written: int | None = None) -> None:
     """Raise a TableError if a table has too many cells, or too many for the values and rows that the file writes."""
     if cells > max_cells:
-        allowed = f"more cells than the {max_cells:,} that max_bytes={CELL * max_cells:,} allows"
+        allowed = f"more cells than the {max_cells:,} that max_bytes={CELL_BYTES * max_cells:,} allows"
         raise TableError(f"{place} has {allowed}; raise the limit in Python, or use part of the rows")
-    if written is not None and cells > max(_FEW_CELLS, _SPARSEST * written):
-        advice = "delete cells far from the others, and write keys that differ from row to row as values of a column"
-        raise TableError(f"{place} has a value in fewer than one of {_SPARSEST} cells ({cells:,} in all); {advice}")
+    if written is not None and cells > max(_SMALL_TABLE_CELLS, _MAX_CELLS_PER_VALUE * written):
+        advice = "delete cells far from the others, and write keys that vary between rows as values of a column"
+        raise TableError(
+            f"{place} has a value in fewer than one of {_MAX_CELLS_PER_VALUE} cells ({cells:,} in all); {advice}"
+        )
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]:

@@ -1,9 +1,4 @@
-"""Excel workbooks, through openpyxl: the values of one sheet as the text of a table.
-
-JSON lines: one flat object on each line, or a list of such objects.
-
-Parquet files, through pyarrow.
-"""
+"""Tables in Excel workbooks (openpyxl), JSON lines or lists of flat objects, and Parquet files (pyarrow)."""
 
 from __future__ import annotations
 
@@ -24,17 +19,16 @@ import numpy as np
 from credo.core.parts import READING, record_batches
 from credo.core.wording import plural, quoted
 from credo.tables.columns import unique_names
-from credo.tables.errors import CELL, TableError, arrow, check_cells, nearest, openpyxl, pandas, too_large
+from credo.tables.errors import CELL_BYTES, TableError, arrow, check_cells, nearest, openpyxl, pandas, too_large
 
 SEPARATOR = "\t"
-# A member of every workbook; zip files hold the names as they are.
+# A member of every workbook; a zip file holds its name uncompressed.
 WORKBOOK = b"xl/workbook.xml"
-# Bytes that are measured at a time: more than any cell takes, because Excel allows 32,767 characters in one, of at most
-# ten bytes each.
-_CHUNK = 2**20
-# Elements of XML that are in memory at a time; each takes some 300 bytes.
-_MOST_MARKS = 2_000_000
-# What a row takes besides its cells, as a number of cells.
+# Bytes that are measured at a time: more than any cell, because Excel allows 32,767 characters of at most ten bytes.
+_CHUNK_BYTES = 2**20
+# XML elements in memory at a time; each takes about 300 bytes.
+_MAX_ELEMENTS = 2_000_000
+# Memory of a row besides its cells, in cells.
 _ROW_CELLS = 8
 
 
@@ -45,13 +39,13 @@ def sheet_text(content: bytes, *, name: str, sheet: str | None, max_bytes: int) 
         _check_size(content, name=name, max_bytes=max_bytes)
         book = library.load_workbook(BytesIO(content), read_only=True, data_only=True)
         chosen, notes = _chosen([page.title for page in book.worksheets], sheet, name=name)
-        rows, width = _rows(book[chosen], place=f"{name!r}, sheet {chosen!r},", max_cells=max_bytes // CELL)
+        rows, width = _rows(book[chosen], place=f"{name!r}, sheet {chosen!r},", max_cells=max_bytes // CELL_BYTES)
     except (TableError, MemoryError):
         raise
     # A damaged workbook makes openpyxl raise errors of many types.
     except Exception as error:
         raise TableError(f"{name!r} is a damaged Excel workbook ({str(error)[:200]})") from None
-    # A title above the table fills one cell, and the header nearly all.
+    # A title above the table fills one cell; the header fills nearly all.
     start = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > (width > 1)), 0)
     titles = sum(any(row) for row in rows[:start])
     text = StringIO()
@@ -70,16 +64,16 @@ def _check_size(content: bytes, *, name: str, max_bytes: int) -> None:
         for member in packed.infolist():
             marks = 0
             with packed.open(member) as part:
-                while chunk := part.read(_CHUNK):
+                while chunk := part.read(_CHUNK_BYTES):
                     size += len(chunk)
                     if size > max_bytes:
                         raise too_large(name, f"more than {max_bytes:,} bytes when unpacked")
-                    if len(chunk) == _CHUNK and b"<" not in chunk and member.filename.endswith(".xml"):
+                    if len(chunk) == _CHUNK_BYTES and b"<" not in chunk and member.filename.endswith(".xml"):
                         raise TableError(f"{name!r}: {member.filename!r} holds a cell longer than Excel allows")
-                    # openpyxl forgets a row or a shared text once it is read.
+                    # openpyxl releases a row or a shared text once it is read.
                     rest = max(chunk.rfind(b"</row>"), chunk.rfind(b"</si>"))
                     marks = _marks(chunk[rest:]) if rest >= 0 else marks + _marks(chunk)
-                    if marks > _MOST_MARKS:
+                    if marks > _MAX_ELEMENTS:
                         raise TableError(f"{name!r} isn't a table: {member.filename!r} holds too many elements")
 
 
@@ -89,7 +83,7 @@ def _marks(xml: bytes) -> int:
 
 
 def _rows(page: Any, *, place: str, max_cells: int) -> tuple[list[list[str]], int]:
-    """The rows of a sheet, each up to its last cell, and their width; a sheet may say that it is far larger."""
+    """The rows of a sheet, each up to its last cell, and their width; a sheet may declare a far larger size."""
     page.reset_dimensions()
     rows: list[list[str]] = []
     cells = written = width = 0
@@ -129,16 +123,16 @@ def _cell(value: Any) -> str:
     return str(value).strip()
 
 
-# The longest row, in characters. Nested lists take up to thirty bytes of memory for each.
-_LONGEST = 2**24
-_FLAT = re.compile(r'\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
+# Nested lists take up to thirty bytes of memory per character.
+_MAX_ROW_CHARACTERS = 2**24
+_FLAT_OBJECT = re.compile(r'\{(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+\}', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _DECODER = json.JSONDecoder()
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 
 
 def read_json(text: str, *, max_cells: int) -> Any:
-    """The frame of the objects: a row each, with a column for every key."""
+    """The objects as a frame, with a row for each and a column for every key."""
     # Each list ends with the last value of its key: padding all of them in every row would take quadratic time.
     columns: dict[str, list[Any]] = {}
     n_rows = n_values = 0
@@ -149,7 +143,7 @@ def read_json(text: str, *, max_cells: int) -> Any:
             if isinstance(value, dict | list):
                 nested = "list" if isinstance(value, list) else "nested object"
                 raise TableError(f"{place}: {key!r} holds a {nested}; only flat objects make a table")
-            # Half of a surrogate pair is valid JSON, but no character, and can't be written to any file.
+            # Half of a surrogate pair is valid JSON, but not a character, and can't be written to a file.
             if half := _SURROGATE.search(key) or (isinstance(value, str) and _SURROGATE.search(value)):
                 advice = "write the character itself, or both escapes"
                 raise TableError(f"{place} holds {half[0]!a}, half of a surrogate pair; {advice}")
@@ -180,9 +174,9 @@ def _records(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _listed(text: str) -> Iterator[tuple[str, Any]]:
-    """The records of a list, one after another: nested lists of all its text would take far more memory."""
+    """The records of a list, decoded one at a time to save memory."""
     at, number = text.index("[") + 1, 0
-    for number, record in enumerate(_FLAT.finditer(text, at), start=1):
+    for number, record in enumerate(_FLAT_OBJECT.finditer(text, at), start=1):
         if text[at : record.start()].strip() != "," * (number > 1):
             raise TableError(f'record {number} is not a flat object such as {{"x": 1}}, after a comma')
         yield f"record {number}", _decoded(record[0], f"record {number}")[0]
@@ -193,8 +187,8 @@ def _listed(text: str) -> Iterator[tuple[str, Any]]:
 
 def _decoded(text: str, place: str) -> tuple[Any, int]:
     """The value that a text begins with, and its length."""
-    if len(text) > _LONGEST:
-        raise TableError(f"{place} is longer than {_LONGEST:,} characters")
+    if len(text) > _MAX_ROW_CHARACTERS:
+        raise TableError(f"{place} is longer than {_MAX_ROW_CHARACTERS:,} characters")
     try:
         return _DECODER.raw_decode(text)
     except RecursionError:
@@ -206,7 +200,7 @@ def _decoded(text: str, place: str) -> tuple[Any, int]:
 PARQUET = b"PAR1"
 # Rows that are decoded at a time.
 _BATCH_ROWS = 65_536
-# What Python's dates, times and decimal numbers take in memory.
+# Memory of a Python date, time or decimal number.
 _OBJECT_BYTES = 64
 
 
@@ -215,13 +209,13 @@ def read_parquet(content: bytes, *, name: str, max_bytes: int) -> tuple[Any, lis
     pandas()
     try:
         with arrow().parquet.ParquetFile(BytesIO(content)) as opened:
-            # Runs of one value are small on disk, but not in memory.
+            # Repeated values are small on disk, but not in memory.
             if (size := _declared_size(opened)) > max_bytes:
                 raise too_large(name, f"about {size:,} bytes")
             flat, other = _flat_columns(opened.schema_arrow)
             _check_texts(content, opened.schema_arrow, name=name, max_bytes=max_bytes)
             table = opened.read(columns=flat)
-        # Text that isn't UTF-8 would be an error much later.
+        # Text that isn't UTF-8 would otherwise fail much later.
         table.validate(full=True)
         frame = _frame(table)
     except (TableError, MemoryError):
@@ -248,7 +242,7 @@ class LargeTable:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> LargeTable | None:
-        """The table of a file, or None if that isn't a Parquet file, or a damaged one."""
+        """The table of a file, or None if it isn't a Parquet file or is damaged."""
         if os.fspath(path) == "-" or not Path(path).is_file():
             return None
         with Path(path).open("rb") as handle:
@@ -287,18 +281,18 @@ class LargeTable:
 
 
 def _frame(table: Any) -> Any:
-    """Rows as a data frame, without an index that has no name."""
+    """Rows as a data frame, without an unnamed index."""
     frame = table.to_pandas(ignore_metadata=True)
     frame = frame[[name for name in frame.columns if not str(name).startswith("__index_level_")]]
     return frame.set_axis(unique_names([str(name) for name in frame.columns])[0], axis=1)
 
 
 def _declared_size(opened: Any) -> int:
-    """The size of the table in memory, as far as the file declares it."""
+    """The size of the table in memory that the file declares."""
     meta, types = opened.metadata, arrow().types
     declared = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     objects = (types.is_decimal, types.is_date, types.is_time)
-    widths = (_OBJECT_BYTES if any(is_kind(f.type) for is_kind in objects) else CELL for f in opened.schema_arrow)
+    widths = (_OBJECT_BYTES if any(is_kind(f.type) for is_kind in objects) else CELL_BYTES for f in opened.schema_arrow)
     return int(max(declared, meta.num_rows * sum(widths)))
 
 
@@ -311,7 +305,7 @@ def _flat_columns(schema: Any) -> tuple[list[str], list[str]]:
 
 
 def _check_texts(content: bytes, schema: Any, *, name: str, max_bytes: int) -> None:
-    """Raise where the texts are too large; each distinct one is read once, since a file may repeat it many times."""
+    """Raise an error if the texts are too large; each distinct text is read once, since a file may repeat it."""
     types = arrow().types
     texts = [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
     if not texts:

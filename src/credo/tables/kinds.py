@@ -1,7 +1,4 @@
-"""Dates in columns: which way of writing them a column uses, and their distance in days.
-
-The kind of a column: the rules that distinguish numbers, categories, text, dates and identifiers.
-"""
+"""The kind of a column (numbers, categories, text, dates or identifiers), and the format of dates."""
 
 from __future__ import annotations
 
@@ -17,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import shown
-from credo.tables.columns import is_wordy, numbers, present_mask, refuse_complex, words
+from credo.tables.columns import is_wordy, numbers, present_mask, reject_complex, words
 from credo.tables.errors import ColumnError, pandas
 
 # Typed dates need no format; the others are strptime's, where %b is any English name of a month, long or short, and a
-# weekday in front is ignored. The whole numbers from FIRST to LAST may be dates too.
+# weekday in front is ignored. Whole numbers from FIRST_DATE to LAST_DATE may be dates too.
 TYPED, ISO, COMPACT = "typed", "ISO8601", "%Y%m%d"
-FIRST, LAST = 1900_01_01, 2100_12_31
-# Where both ways of a pair fit, month first is taken; of years with two digits, neither.
+FIRST_DATE, LAST_DATE = 1900_01_01, 2100_12_31
+# If both formats of a pair fit, month first is used; with two-digit years, neither.
 _NUMERIC = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
 _NAMED = tuple(f"%d{mark}%b{mark}{year}" for mark in ("-", " ", "/", "") for year in ("%Y", "%y"))
 _DAYS = (*_NUMERIC, *_NAMED, "%b %d, %Y", "%b %d %Y")
@@ -38,13 +35,12 @@ _MONTH = re.compile(
     r"nov(ember)?|dec(ember)?)(?![^\W\d_])",
     re.IGNORECASE,
 )
-# All before the last two digits of a day, its first part, and these digits; a time may follow.
+# Everything before the last two digits of a date, its first part, and these digits; a time may follow.
 _TWO_DIGITS = re.compile(r"(([0-9]+|[a-z]+)[^:]*)([0-9]{2})( [0-9]+:.*)?", re.IGNORECASE)
-# What strptime and strftime may be asked for by a model file: no widths, and nothing that depends on the machine.
+# Formats that a model file may pass to strptime and strftime: no widths, and nothing that depends on the machine.
 _SAFE = re.compile(r"(%[aAbBdfGHIjmMpSuVyYzZ]|[^%]){1,60}")
-_TRIAL = 50
-# With fewer values, that all numbers are dates may be chance.
-_FEWEST_NUMBERS = 6
+# With fewer values, all numbers may look like dates by chance.
+_MIN_DATE_NUMBERS = 6
 
 
 def _plain(word: str) -> str:
@@ -91,9 +87,9 @@ def is_style(style: Any) -> bool:
 
 
 def _is_certain(values: Sequence[str], style: str) -> bool:
-    """Whether numbers that fit a style can hardly be anything else, such as a year of two digits a day."""
+    """Whether values that fit a style can hardly be anything else, such as a day instead of a two-digit year."""
     if style == COMPACT:
-        return len(set(values)) >= _FEWEST_NUMBERS and all(FIRST <= int(value) <= LAST for value in values)
+        return len(set(values)) >= _MIN_DATE_NUMBERS and all(FIRST_DATE <= int(value) <= LAST_DATE for value in values)
     if "%y" not in style:
         return True
     if style.startswith(("%m/%d/%y", "%d/%m/%y")):
@@ -101,7 +97,7 @@ def _is_certain(values: Sequence[str], style: str) -> bool:
         if _fits(values, "%m/%d/%y" + time):
             return not _fits(values, "%d/%m/%y" + time)
     # The last part of 15/07/30, 15-Jul-30 and Jul-30 may be a day: then it reaches 28 and takes more values than the
-    # first part, or the rest stays the same.
+    # first part, or all else stays the same.
     parts = [match.groups() for word in values if (match := _TWO_DIGITS.fullmatch(_plain(word)))]
     rest, first, last, _ = map(set, zip(*parts, strict=True))
     if not last <= {f"{number:02d}" for number in range(1, 32)}:
@@ -137,7 +133,7 @@ def days_since(stamps: NDArray[np.datetime64], origin: np.datetime64) -> NDArray
 
 
 def as_dates(days: Any, origin: str) -> NDArray[np.datetime64]:
-    """The dates that lie so many days after the origin, to the microsecond."""
+    """The dates this many days after the origin, to the microsecond."""
     micro = np.round(np.asarray(days, dtype=np.float64) * 86_400_000_000)
     return np.datetime64(origin, "us") + micro.astype("timedelta64[us]")
 
@@ -147,12 +143,12 @@ def _in_utc(parsed: Any) -> Any:
 
 
 def _fits(values: Sequence[str], style: str) -> bool:
-    return bool(_parsed(values[:_TRIAL], style).notna().all()) and bool(_parsed(values, style).notna().all())
+    return bool(_parsed(values[:50], style).notna().all()) and bool(_parsed(values, style).notna().all())
 
 
 def _parsed(values: Sequence[str], style: str) -> Any:
     pd = pandas()
-    # pandas would read words such as "today", and 2006072 as a date.
+    # pandas would read words such as "today" and 2006072 as dates.
     readable = re.compile("[0-9]{8}" if style == COMPACT else ".*[0-9]", re.DOTALL)
     found = [word if readable.match(word) else "" for word in values]
     if style != ISO:
@@ -166,12 +162,12 @@ def _parsed(values: Sequence[str], style: str) -> Any:
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-# With fewer values, that all of them differ doesn't show an identifier.
-_IDENTIFIER_ROWS = 10
-_COUNTING_ROWS = 20
+# With fewer values, distinct values don't show an identifier.
+_MIN_IDENTIFIER_ROWS = 10
+_MIN_COUNTING_ROWS = 20
 # A numeric column may have a few typing errors; with more, it is text.
-_SLIPS = 0.05
-_TEXT_WORDS = 4
+_MAX_TYPO_SHARE = 0.05
+_MIN_TEXT_WORDS = 4
 _ID_NAME = re.compile(
     r"(^|.*[\s_.\-])(id|ids|idx|uid|uuid|guid|index|key|nr|no|num|number|row|rownames|case|record|serial|obs|"
     r"observation|subject|patient|sample|participant)"
@@ -182,7 +178,7 @@ _WITH_UNIT = re.compile(
     r"[<>~≈]?\s*[+\-−]?\d(?:[\d.,']*\d)?\s*(?!(?:st|nd|rd|th)\b)((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)"
 )
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
-# Under such a name, numbers such as 20240131 are dates.
+# In a column with such a name, numbers such as 20240131 are dates.
 _DATE_NAME = re.compile(r".*(date|day|time|when|datum|yyyymmdd|ymd).*", re.IGNORECASE | re.DOTALL)
 # The first word of a pair counts as 1.
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("ja", "nein"), ("oui", "non"))
@@ -216,8 +212,8 @@ class Column:
 class Form:
     """How the cells of a column are read, so that other rows of the same table are read in the same way.
 
-    `style` is the way in which its dates are written, `pair` its words for true and false, and `absent` are its
-    words that count as missing; whatever is not given is detected from the rows.
+    `style` is the format of its dates, `pair` its words for true and false, and `absent` its words that count as
+    missing; what is not given is detected from the rows.
 
     Examples
     --------
@@ -232,7 +228,7 @@ class Form:
     absent: tuple[str, ...] = ()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Form:
-        """Itself, since it can't change: `clone` copies the forms of every column, and wide tables have many."""
+        """Returns itself, since it is immutable: `clone` would copy the forms of all columns of wide tables."""
         return self
 
 
@@ -241,7 +237,7 @@ NUMERIC = Form("numeric")
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A column with what its kind is inferred from, computed when it is asked for; `present` are rows with a value."""
+    """A column with lazily computed properties that determine its kind; `present` marks rows with a value."""
 
     name: str
     column: Any
@@ -257,7 +253,7 @@ class Profile:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The values as numbers, NaN where missing or no number."""
+        """The values as numbers, NaN if missing or not a number."""
         return self._numbers[0]
 
     @property
@@ -318,14 +314,14 @@ class Profile:
 
 
 def profile(name: str, column: Any) -> Profile:
-    """A column whose values can be used."""
-    refuse_complex(column)
+    """The profile of a column; raises an error if its values can't be used."""
+    reject_complex(column)
     if is_wordy(column):
-        _refuse_nested(name, column)
+        _reject_nested(name, column)
     return Profile(name, column, present_mask(column))
 
 
-def _refuse_nested(name: str, column: Any) -> None:
+def _reject_nested(name: str, column: Any) -> None:
     for i, value in enumerate(column.tolist()):
         if isinstance(value, list | tuple | dict | set | np.ndarray):
             nested = f"a {type(value).__name__} instead of a single value; make a column of each part"
@@ -333,7 +329,7 @@ def _refuse_nested(name: str, column: Any) -> None:
 
 
 def kind_of(found: Profile) -> tuple[Kind, str]:
-    """The kind of a column, and the reason where it isn't obvious."""
+    """The kind of a column, and the reason if it isn't obvious."""
     if not found.n_present:
         return "empty", "no value in any row"
     n_distinct = found.n_distinct
@@ -354,14 +350,14 @@ def is_number(found: Profile) -> bool:
     if not is_wordy(found.column):
         return found.column.dtype.kind != "M"
     slips = len(found.odd)
-    return slips == 0 or (found.n_present >= _COUNTING_ROWS and slips <= _SLIPS * found.n_present)
+    return slips == 0 or (found.n_present >= _MIN_COUNTING_ROWS and slips <= _MAX_TYPO_SHARE * found.n_present)
 
 
 def date_style(found: Profile) -> str | None:
-    """How a column writes its dates, or None if it has none; numbers must be all dates, and their name say so."""
+    """How a column writes its dates, or None if it has none; numbers must all be dates, under a name that says so."""
     if is_number(found):
         known = found.values[~np.isnan(found.values)]
-        if not _DATE_NAME.fullmatch(found.name) or not ((known >= FIRST) & (known <= LAST)).all():
+        if not _DATE_NAME.fullmatch(found.name) or not ((known >= FIRST_DATE) & (known <= LAST_DATE)).all():
             return None
     return found.date_format
 
@@ -370,7 +366,7 @@ def _counts(found: Profile) -> str:
     """Why a column of whole numbers is an identifier, or an empty text."""
     values = found.values[found.present & ~np.isnan(found.values)]
     n = len(values)
-    if n < _IDENTIFIER_ROWS or found.n_missing or len(np.unique(values)) < n or not np.isfinite(values).all():
+    if n < _MIN_IDENTIFIER_ROWS or found.n_missing or len(np.unique(values)) < n or not np.isfinite(values).all():
         return ""
     if np.any(values != np.floor(values)) or values.min() < 0:
         return ""
@@ -379,7 +375,7 @@ def _counts(found: Profile) -> str:
         return "unique whole numbers, and a name like an identifier"
     # Gaps are allowed, because the training rows of a fold must be classified like the whole table.
     steady = bool(np.all(np.diff(values) >= 1)) and values[0] <= max(5, 0.1 * n) and values[-1] <= 2.5 * n
-    if n >= _COUNTING_ROWS and steady and not _TIME_NAME.fullmatch(name.casefold()):
+    if n >= _MIN_COUNTING_ROWS and steady and not _TIME_NAME.fullmatch(name.casefold()):
         return "whole numbers that number the rows"
     return ""
 
@@ -387,11 +383,11 @@ def _counts(found: Profile) -> str:
 def _kind_of_words(found: Profile, n_distinct: int) -> tuple[Kind, str]:
     n, share = found.n_present, n_distinct / found.n_present
     length = float(np.mean([len(word.split()) for word in found.distinct]))
-    if length >= _TEXT_WORDS and share > 0.5 and n > 1:
+    if length >= _MIN_TEXT_WORDS and share > 0.5 and n > 1:
         return "text", ""
-    if n >= _IDENTIFIER_ROWS and n_distinct == n:
+    if n >= _MIN_IDENTIFIER_ROWS and n_distinct == n:
         return "identifier", "text that differs in every row"
-    if n >= _COUNTING_ROWS and share > 0.5:
+    if n >= _MIN_COUNTING_ROWS and share > 0.5:
         return "identifier", "text that differs in most rows"
     return "categorical", ""
 

@@ -1,4 +1,4 @@
-"""From a column's profile and kind to its encoder: medians, levels, vocabularies, and the notes about them."""
+"""Learning the encoder of a column: medians, levels, vocabularies, and notes about them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from credo.core.deadlines import check
 from credo.core.wording import not_numbers, plural, shown
 from credo.features import Words
 from credo.tables import kinds
-from credo.tables.columns import EXACT, finite_columns, not_a_number
+from credo.tables.columns import MAX_EXACT_INTEGER, finite_columns, not_a_number
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
 from credo.tables.errors import ColumnError
 from credo.tables.kinds import Column, Form, Profile
 
-# An indicator of fewer missing values than this would fit these few rows exactly, and decide the prediction of every
-# new row with a missing value.
-_FEW_MISSING = 5
+# With fewer missing values, an indicator would fit these rows exactly and determine the prediction of every new row
+# with a missing value.
+_MIN_MISSING = 5
 
 
 @dataclass(eq=False)
@@ -75,8 +75,8 @@ class Learner:
         return None if self.signs is None else self.signs.get(name, "")
 
     def _plain(self, table: Any, names: Collection[str]) -> dict[str, tuple[Column, Encoder]]:
-        """Of the named columns those that need no note, all at once: finite, neither constant nor identifiers."""
-        # With weights the median isn't the middle value; those tables are looked at column by column.
+        """The named columns that need no note: finite, neither constant nor identifiers; handled all at once."""
+        # With weights the median isn't the middle value; such tables are handled column by column.
         if not (self.weight == self.weight[0]).all():
             return {}
         names, values = finite_columns(table, names)
@@ -86,8 +86,8 @@ class Learner:
         # Halves are added because the sum of two large numbers may overflow.
         middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
         may_identify = (n_distinct == n) & (low >= 0) & (values == np.floor(values)).all(axis=0)
-        may_be_dates = (low >= kinds.FIRST) & (high <= kinds.LAST)
-        usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= EXACT)
+        may_be_dates = (low >= kinds.FIRST_DATE) & (high <= kinds.LAST_DATE)
+        usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= MAX_EXACT_INTEGER)
         learned: dict[str, tuple[Column, Encoder]] = {}
         parts = (part[usable].tolist() for part in (np.array(names, dtype=object), n_distinct, middle, low, high))
         for name, n_values, fill, least, most in zip(*parts, strict=True):
@@ -96,7 +96,7 @@ class Learner:
         return learned
 
     def learn(self, found: Profile, form: Form, detail: str) -> tuple[Encoder | None, Form, str]:
-        """The encoder of a column, or None if it is left out; the form in full; and a detail for people."""
+        """The encoder of a column, or None if it is left out; the complete form; and a detail for display."""
         if form.kind == "numeric":
             return self._numbers(found, form)
         if form.kind == "date":
@@ -139,7 +139,7 @@ class Learner:
             count = plural(int(infinite.sum()), "infinite value")
             self.notes.append(f"Column {found.name!r}: {count} treated as missing.")
         values = np.where(infinite, np.nan, found.values)
-        if np.nanmax(np.abs(values), initial=0.0) > EXACT and found.column.dtype.kind != "f":
+        if np.nanmax(np.abs(values), initial=0.0) > MAX_EXACT_INTEGER and found.column.dtype.kind != "f":
             self.notes.append(f"Column {found.name!r}: whole numbers beyond 2^53 were rounded to 16 digits.")
         return values
 
@@ -173,7 +173,7 @@ class Learner:
         shared = self._shared(found.name, ~found.present) if marked else None
         if found.n_missing:
             role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
-            role = role if marked else "too few for a level of their own, coded by the frequencies of the others"
+            role = role if marked else "too few for a separate level, coded by the frequencies of the others"
             self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; {role}.")
         order, ordered = in_order(ranked, found.column.dtype)
         if found.unit is not None and not ordered:
@@ -193,7 +193,7 @@ class Learner:
                 words = Words(min_count=min_count, max_words=self.max_words).fit(texts)
             except ValueError:
                 continue
-            # A word that occurs in every text is a second intercept.
+            # A word that occurs in every text would be a second intercept.
             occurs = np.asarray(words.transform(texts).sum(axis=0)).ravel()
             words.vocabulary_ = [word for word, n in zip(words.vocabulary_, occurs, strict=True) if n < len(texts)]
             if not words.vocabulary_:
@@ -207,7 +207,7 @@ class Learner:
         return None, form, "no words"
 
     def _measured(self, name: str, values: NDArray[np.float64]) -> dict[str, Any]:
-        """The fields of an encoder of numbers: range, what replaces missing values, and which columns are made."""
+        """The fields of an encoder of numbers: range, replacement of missing values, and which columns exist."""
         missing = np.isnan(values)
         if missing.all():
             raise ColumnError(f"column {name!r} has no finite number in any row")
@@ -231,10 +231,10 @@ class Learner:
     def _many(self, missing: NDArray[np.bool_]) -> bool:
         """Whether enough values are missing for an indicator; a row of weight 3 counts as three."""
         weight = self.weight[missing]
-        return max(float(weight.sum()), int(np.count_nonzero(weight))) >= _FEW_MISSING
+        return max(float(weight.sum()), int(np.count_nonzero(weight))) >= _MIN_MISSING
 
     def _shared(self, name: str, missing: NDArray[np.bool_]) -> str | None:
-        """The indicator of another column with the same gaps, if there is one."""
+        """The indicator of another column that is missing in the same rows, if there is one."""
         key = np.packbits(missing).tobytes()
         if key in self.gaps:
             return self.gaps[key]

@@ -1,11 +1,11 @@
-"""`Preparation`: a scikit-learn transformer of frames.
+"""`Preparation`, a scikit-learn transformer of frames.
 
-Predictions for rows whose levels are unknown: averages over the levels of the training data.
+Predictions for rows with unknown levels average over the levels of the training data:
 
     p(y | x) = Σ_k w_k p(y | x with level k)
 
-For one unknown column, w are the training frequencies of its levels. Where several columns of a row are unknown,
-their levels are replaced together by combinations that occur in the training data. There are at most 30 terms.
+For one unknown column, w are the training frequencies of its levels. If several columns of a row are unknown, their
+levels are replaced together by combinations that occur in the training data. There are at most 30 terms.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from credo.tables.time_order import may_be_time, regular_times
 
 Array = NDArray[np.float64]
 
-# Bounds of the bulk of a column, and how many standard deviations beyond it a value may lie.
-_TAILS, _MARGIN = (0.001, 0.999), 8.0
+# Quantiles that bound the bulk of a column, and how many standard deviations beyond it a value may lie.
+_BULK_QUANTILES, _MARGIN_STDS = (0.001, 0.999), 8.0
 
 
 def _bounds(dense: Array, exempt: NDArray[np.bool_]) -> tuple[Array, Array]:
     """The lowest and highest value that each column may have; infinite for exempt columns."""
-    low, high = np.quantile(dense, _TAILS, axis=0)
+    low, high = np.quantile(dense, _BULK_QUANTILES, axis=0)
     # Halves, because the difference of two huge numbers may overflow.
-    margin = np.maximum(high / 2 - low / 2, _MARGIN * center_and_scale(dense)[1] / 2)
-    # In a column of two values, the rare one is not an outlier.
+    margin = np.maximum(high / 2 - low / 2, _MARGIN_STDS * center_and_scale(dense)[1] / 2)
+    # In a column with two values, the rare one is not an outlier.
     least, most = dense.min(axis=0), dense.max(axis=0)
     two = ((dense == least) | (dense == most)).all(axis=0)
     low, high = np.where(two, least, low), np.where(two, most, high)
-    margin = np.where(two, np.where(least < most, _MARGIN * (most / 2 - least / 2), np.inf), margin)
+    margin = np.where(two, np.where(least < most, _MARGIN_STDS * (most / 2 - least / 2), np.inf), margin)
     with np.errstate(over="ignore"):
         return np.where(exempt, -np.inf, low - 2 * margin), np.where(exempt, np.inf, high + 2 * margin)
 
@@ -77,16 +77,16 @@ def _place(label: Any) -> Any:
 Codes = NDArray[np.intp]
 
 MAX_TERMS = 30
-# Terms are predicted together up to so many rows: a call of an ensemble for few rows is mostly overhead.
-_ROWS = 2000
+# Terms are predicted together up to this many rows: an ensemble's call for few rows is mostly overhead.
+_MAX_ROWS_TOGETHER = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
     """The rows with unknown levels, and each as it would be in term k of the average.
 
-    `weights` has shape (n_unknown_rows, n_terms); `matrices` makes the prepared rows of one term after another, of
-    several terms in each matrix.
+    `weights` has shape (n_unknown_rows, n_terms); `matrices` yields the prepared rows term by term, several
+    terms in each matrix.
     """
 
     rows: Codes
@@ -94,7 +94,7 @@ class Alternatives:
     matrices: Callable[[], Iterator[Any]]
 
     def parts(self, predict: Callable[[Any], Any]) -> Iterator[Any]:
-        """The predictions of each term, without warnings: these were given for the rows as they came."""
+        """The predictions of each term, without warnings, which were given for the original rows."""
         for matrix in self.matrices():
             with collected():
                 found = predict(matrix)
@@ -129,8 +129,8 @@ class Alternatives:
 def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
     """At most 30 combinations of codes that represent all rows, a column for each variable, and their weights.
 
-    Up to 30 distinct combinations come with their exact frequencies. Of more, an even sample of the rows sorted by
-    their codes is taken, so that every code nearly keeps its frequency.
+    Up to 30 distinct combinations have their exact frequencies. Otherwise an even sample of the rows, sorted by their
+    codes, is used, so that every code nearly keeps its frequency.
     """
     key = np.zeros(len(weight), dtype=np.intp)
     for column in codes:
@@ -147,7 +147,7 @@ def representatives(codes: list[Codes], weight: Array) -> tuple[Codes, Array]:
 
 
 def terms(encoders: list[Levels], codes: list[Codes], joint: Codes, joint_weights: Array) -> tuple[list[Codes], Array]:
-    """What replaces the unknown codes of rows that have at least one, and the weights, each (n_rows, n_terms).
+    """Replacements of the unknown codes of rows that have at least one, and their weights, each (n_rows, n_terms).
 
     `codes` and the first result have an array for every encoder; `joint` holds the combinations of the training data,
     a column for every encoder.
@@ -181,8 +181,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     Categories become 0/1 columns for all levels except the most frequent, the reference: a coefficient is the
     difference from it, which is identified even under least squares and a flat prior. (With a column for every
     level, only differences of coefficients are identified, and the interval of each reflects the prior.)
-    A level that was not seen in `fit` counts as "other" where rare levels share a column. Elsewhere its columns hold
-    the training frequencies of the levels, the average of their codings. Either gives a warning.
+    A level that was not seen in `fit` counts as "other" if rare levels share a column. Otherwise its columns hold the
+    training frequencies of the levels, the average of their codings. Both give a warning.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     clip : bool, default False
         Whether numbers far outside the bulk of the training rows are set to a bound, so that one extreme value
         can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
-        distance or, if that is more, by eight standard deviations; `notes_` name the values. Dates are not clipped.
+        distance or by eight standard deviations, whichever is larger; `notes_` name the values. Dates are not clipped.
     kinds : mapping of column name to kind or Form, optional
         Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
         it out. The `forms_` of a fitted preparation make another read its rows in the same way: part of a table,
@@ -200,21 +200,21 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
-        The most columns of one category; rarer levels share one.
+        Maximum number of columns of one category; rarer levels share one.
     max_words : int, default 1000
-        The most words of one text column.
+        Maximum number of words of one text column.
 
     Attributes
     ----------
     columns_ : list of Column
-        Name, kind, n_missing, n_distinct and a detail of each column of the table; of categories, the levels in
-        their order (low, medium, high) and whether they are `ordered`.
+        Name, kind, n_missing, n_distinct and a detail of each column of the table; for categories, the levels in
+        order (low, medium, high) and whether they are `ordered`.
     forms_ : dict of column name to Form
         How the cells of each column were read.
     notes_ : list of str
-        What was left out, filled in or decided, a sentence each.
+        Sentences about what was left out, filled in or decided.
     center_, scale_ : arrays of shape (n_features_out,)
-        Only with `standardize`: what was subtracted and divided by.
+        Only with `standardize`: the values subtracted and divided by.
     lower_, upper_ : arrays of shape (n_features_out,)
         Only with `clip`: the bounds; infinite for columns that aren't clipped.
     combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
@@ -273,7 +273,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return {"d": len(self.get_feature_names_out()), "C": len(self._categories())}
 
     def _check_state(self) -> None:
-        # A column without bounds has infinite ones.
+        # Columns that aren't clipped have infinite bounds.
         if self.clip and not (self.lower_ <= self.upper_).all():
             raise ValueError("lower_ must not be above upper_")
         most = np.array([encoder.unknown for encoder in self._categories()])
@@ -310,7 +310,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
         self.columns_, self.forms_, self.notes_ = learner.columns, learner.forms, learner.notes
-        # Columns of words, which are sparse, stand behind all others.
+        # Columns of words, which are sparse, come after all others.
         self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
         _mark_times(self.encoders_, table, learner.values)
         self.n_features_in_ = table.shape[1]
@@ -324,7 +324,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return learner.values
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
-        """Fit, and transform the same rows; `notes_` has what there is to warn about."""
+        """Fit, and transform the same rows; warnings are in `notes_`."""
         table = as_frame(X)
         read = self._fit(table, sample_weight)
         with collected():
@@ -340,7 +340,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         Raises
         ------
         ColumnError
-            When a column is missing, or holds a value of another kind than in `fit`; the message names the row.
+            If a column is missing, or holds a value of another kind than in `fit`; the message names the row.
         """
         table = self._table(X)
         known = set(self.feature_names_in_)
@@ -354,7 +354,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return self._matrix(table)
 
     def with_dates(self, X: Any) -> Any:
-        """The table with the dates that are in use as datetime64, so that other preparations needn't read them.
+        """The table with its dates as datetime64, so that other preparations needn't parse them.
 
         >>> table = {"day": ["31.1.2024", "29.2.2024", "31.3.2024"], "load": [1.0, 3.0, 2.0]}
         >>> Preparation().fit(table).with_dates(table)["day"].dt.month.tolist()
@@ -368,7 +368,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         """Which rows lie outside the training data, and why.
 
         A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
-        range's width, or by any amount in a column of times, as in `time_column`: that is a forecast. A category is
+        range's width, or by any amount in a column of times (see `time_column`), which makes a forecast. A category is
         outside if its level was not seen in `fit`.
 
         Parameters
@@ -398,7 +398,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts)
 
     def encoder(self, name: str) -> Encoder:
-        """What was learned about a column that is in use, as `Days`, whose `dates` are the labels of an axis."""
+        """The encoder of a column that is in use, such as `Days`, whose `dates` can label an axis."""
         check_is_fitted(self)
         known = {encoder.name: encoder for encoder in self.encoders_}
         if name not in known:
@@ -406,10 +406,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return known[name]
 
     def alternatives(self, X: Any) -> Alternatives | None:
-        """The rows whose levels are unknown, with what their predictions average over; None if there is no such row.
+        """The rows with unknown levels, and the alternatives that their predictions average over; None without such
+        rows.
 
-        Unknown is a level that was not seen in `fit` where no column "other" takes it, and a missing category where
-        none was missing in `fit`.
+        A level is unknown if it was not seen in `fit` and there is no column "other", or if it is missing and none was
+        missing in `fit`.
         """
         table, categories = self._table(X), self._categories()
         with collected():
@@ -429,7 +430,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return np.array(unique_names(names)[0], dtype=object)
 
     def sources(self) -> list[str]:
-        """The column of the table that each prepared column was made of."""
+        """The column of the table that each prepared column comes from."""
         check_is_fitted(self)
         return [str(encoder.name) for encoder in self.encoders_ for _ in encoder.names()]
 
@@ -488,19 +489,19 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if self.standardize:
             center, scale = center_and_scale(dense, weight)
             mean = np.zeros(0) if words is None else np.asarray(weight @ words) / weight.sum()
-            # Of zeros and ones: sd² = m(1 − m) for the mean m.
+            # For zeros and ones with mean m, sd² = m(1 − m).
             spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
             self.center_ = np.pad(center, (0, n_words))
             self.scale_ = np.concatenate([scale, np.where(spread > 0, spread, 1.0)])
 
     def _places(self) -> list[tuple[Encoder, tuple[int, int]]]:
-        """The encoders of dense columns, with the first of their columns and the one behind their last."""
+        """The encoders of dense columns, with the start and stop of their columns."""
         dense = [encoder for encoder in self.encoders_ if not isinstance(encoder, Texts)]
         ends = np.cumsum([0, *(len(encoder.names()) for encoder in dense)]).tolist()
         return list(zip(dense, pairwise(ends), strict=True))
 
     def _dense(self, table: Any, read: Mapping[str, NDArray[np.float64]] = _NOT_READ) -> Array:
-        """The columns that aren't words: used unchanged, read before, or read here."""
+        """The columns that aren't words; `read` holds values that were read before."""
         places = self._places()
         plain = {encoder.name for encoder, _ in places if isinstance(encoder, Numbers) and encoder.is_plain}
         names, values = finite_columns(table, plain)
@@ -522,12 +523,12 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return sparse.csr_array(sparse.hstack(texts, format="csr")) if texts else None
 
     def _alternative_rows(self, table: Any, codes: list[NDArray[np.intp]]) -> Iterator[Any]:
-        """The prepared rows with the codes of one term after another in their categorical columns, several at once."""
+        """The prepared rows with the codes of each term in their categorical columns, several terms at once."""
         with collected():
             dense, words = self._dense(table), self._words(table)
         n_rows, n_terms = codes[0].shape
         places = [(encoder, slice(*own)) for encoder, own in self._places() if isinstance(encoder, Levels)]
-        for start in range(0, n_terms, step := max(1, _ROWS // n_rows)):
+        for start in range(0, n_terms, step := max(1, _MAX_ROWS_TOGETHER // n_rows)):
             together = slice(start, min(start + step, n_terms))
             count = together.stop - start
             block = np.tile(dense, (count, 1))
@@ -550,7 +551,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             if not np.isfinite(result).all():
                 row, column = np.argwhere(~np.isfinite(result))[0].tolist()
                 place = f"column {self.get_feature_names_out()[column]!r}, row {_place(index[row])}"
-                far = f"{shown(dense[row, column])} is too far from the training data to compute with"
+                far = f"{shown(dense[row, column])} is too far from the training data for double precision"
                 raise ColumnError(f"{place}: {far}; correct it, or leave the field empty")
             dense, words = result, words if words is None else words @ sparse.diags_array(1.0 / self.scale_[width:])
         if words is None:
@@ -559,7 +560,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
 
 def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:
-    """Any value beyond the training rows of a column of times is outside, because it is a forecast."""
+    """Count any value beyond the training rows as outside in columns of times, because it is a forecast."""
     kinds = dict(zip(table.columns.tolist(), (dtype.kind for dtype in table.dtypes), strict=True))
     for place, encoder in enumerate(encoders):
         name = encoder.name

@@ -1,7 +1,6 @@
-"""`read_table`: one file, one frame, and notes.
+"""`read_table`: reads a file into a frame, with notes.
 
-The bytes of a file, unpacked and bounded in size, are those of a Parquet file or a workbook, or are decoded to the text
-of JSON lines or of a table.
+The bytes of a file, unpacked and limited in size, are a Parquet file, a workbook, or the text of JSON lines or a table.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from credo.tables.errors import CELL, MAX_BYTES, TableError, existing, too_large
+from credo.tables.errors import CELL_BYTES, MAX_BYTES, TableError, existing, too_large
 from credo.tables.formats import JSON_SUFFIXES, PARQUET, SEPARATOR, WORKBOOK, read_json, read_parquet, sheet_text
 from credo.tables.text import parse, typed
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
-# First bytes of files that users may take for tables.
+# First bytes of files that users may mistake for tables.
 _OTHER_FILES = {
     _ZIP: "a zip archive; unpack it first",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or CSV",
@@ -80,10 +79,10 @@ def read_table(
     decimal : {".", ","}, optional
         By default detected from the numbers.
     na_words : sequence of str, optional
-        The words that mean "missing", in place of NA, N/A, NaN, null and the like; empty fields always do.
-        Words such as ?, - or "none" count as missing in columns that are numbers otherwise.
+        Words that mean "missing", instead of NA, N/A, NaN, null and the like; empty fields are always missing. Words
+        such as ?, - or "none" count as missing in columns whose other values are numbers.
     encoding : str, optional
-        UTF-8, and UTF-16 with its mark, are detected; anything else is read as cp1252 (Windows) or latin-1.
+        UTF-8, and UTF-16 with a byte order mark, are detected; anything else is read as cp1252 (Windows) or latin-1.
     header : bool, optional
         Whether the first row names the columns.
     sheet : str, optional
@@ -121,14 +120,14 @@ def read_table(
         text, notes = sheet_text(content, name=name, sheet=sheet, max_bytes=max_bytes)
         separator, decimal = SEPARATOR, decimal or "."
     elif sheet is not None:
-        raise TableError(f"sheet= is for Excel workbooks (.xlsx), and {name!r} isn't one")
+        raise TableError(f"sheet= is for Excel workbooks (.xlsx), but {name!r} isn't one")
     else:
         text, notes = _decoded(content, name=name, encoding=encoding)
     # Memory for the frame.
     del content
     try:
         if separator is None and (Path(path).suffix.casefold() in JSON_SUFFIXES or text.lstrip().startswith('{"')):
-            frame = read_json(text, max_cells=max_bytes // CELL)
+            frame = read_json(text, max_cells=max_bytes // CELL_BYTES)
             more = typed(frame)
         else:
             given = {"separator": separator, "decimal": decimal, "header": header}
@@ -180,7 +179,7 @@ def _decoded(content: bytes, *, name: str, encoding: str | None) -> tuple[str, l
     try:
         return content.decode("utf-8"), []
     except UnicodeDecodeError:
-        # cp1252 is what Windows writes; it leaves five bytes undefined, latin-1 none.
+        # Windows writes cp1252, which leaves five bytes undefined; latin-1 defines all.
         found = "latin-1" if any(byte in content for byte in b"\x81\x8d\x8f\x90\x9d") else "cp1252"
         wrong = "if characters look wrong, set the encoding (--encoding)"
         return content.decode(found), [f"The file is not in UTF-8; it was read as {found}: {wrong}."]

@@ -1,8 +1,8 @@
-"""A linear estimator's summary in the units of the prepared columns, before they were standardised.
+"""A preparation and an estimator as one model of tables, and predictions as data frames.
 
-y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
+The summary of a linear estimator is in the units of the columns before they were standardised:
 
-A preparation and an estimator as one model of tables, and predictions as data frames.
+    y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
         return _of_classes(table, estimator, preparation)
     parameters = list(table.columns.get("parameter", ()))
     weights = parameters[1:] if parameters[:1] == ["intercept"] else parameters
-    # A summary of many columns may leave some out.
+    # With many columns, a summary may leave some out.
     place = {name: j for j, name in enumerate(names)}
     whole = np.shape(getattr(estimator, "coef_", ())) == (len(names),) and place.keys() >= set(weights)
     if estimator is not model or not whole:
@@ -80,7 +80,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
 
 
 def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table:
-    """Coefficients of classes in the units of the columns; of a changed intercept only the estimate is known."""
+    """Coefficients of classes in the units of the columns; a changed intercept has only an estimate."""
     coef = np.asarray(estimator.coef_)
     n_scores, n_names = coef.shape
     with_level = len(table) == n_scores * (n_names + 1)
@@ -105,7 +105,7 @@ def _known(columns: dict[str, list[Any]]) -> list[str]:
 
 
 def _last_names(model: Any, names: list[str]) -> list[str]:
-    """The names of the columns that reach the last step of a pipeline, where its steps tell them."""
+    """The names of the columns that reach the last step of a pipeline, if its steps provide them."""
     if isinstance(model, Pipeline):
         with suppress(AttributeError, ValueError):
             return [str(name) for name in model[:-1].get_feature_names_out(names)]
@@ -113,10 +113,10 @@ def _last_names(model: Any, names: list[str]) -> list[str]:
 
 
 def _named(table: Table, names: list[str]) -> Table:
-    """Column names in place of x0, x1, …, which an estimator uses where an earlier step has dropped the names."""
+    """Column names instead of x0, x1, …, which an estimator uses if an earlier step dropped the names."""
     parameters = list(table.columns.get("parameter", ()))
     plain = {f"x{j}": name for j, name in enumerate(names)}
-    # Of more than two classes each has its own, as in "oak: x3".
+    # With more than two classes, each has its own, as in "oak: x3".
     parts = [str(parameter).rpartition(": ") for parameter in parameters]
     named = [f"{label}{colon}{plain.get(last, last)}" for label, colon, last in parts]
     return replace(table, columns={**table.columns, "parameter": named} if named else table.columns)
@@ -148,8 +148,8 @@ def _move_intercept(columns: dict[str, list[Any]], estimator: Any, origin: NDArr
             columns[name][0] = float(value)
 
 
-# The most numbers (800 MB) in a dense copy of sparse rows, for an estimator that doesn't accept these.
-_MAX_DENSE = 10**8
+# Entries (800 MB) of a dense copy of sparse rows, for an estimator that doesn't accept sparse ones.
+_MAX_DENSE_ENTRIES = 10**8
 
 
 def _predicts_classes(model: TableModel) -> bool:
@@ -172,7 +172,7 @@ def _of_estimator(name: str, doc: str) -> Any:
 class TableModel(FittedState, BaseEstimator):
     """A model that takes tables: a preparation of columns, and an estimator of the prepared numbers.
 
-    With a classifier inside it is one: it has `classes_` and `predict_proba`, and `predict` gives labels. Predictions
+    With a classifier inside, it has `classes_` and `predict_proba`, and `predict` gives labels. Predictions
     for rows with a level that is not in the training data average over the levels, weighted by their frequency.
 
     Parameters
@@ -180,14 +180,14 @@ class TableModel(FittedState, BaseEstimator):
     preparation : Preparation, optional
         By default one that standardizes the columns.
     estimator : regressor or classifier
-        One of Credo's, or a pipeline that ends in one.
+        A Credo estimator, or a pipeline that ends in one.
     target : str, optional
-        Name of the predicted column. When tables have it, it is never used as a predictor.
+        Name of the predicted column. It is never used as a predictor.
 
     Attributes
     ----------
     preparation_, estimator_ : the fitted clones
-    log_evidence_, evidence_method_, evidence_base_, result_, classes_ : those of the estimator, where it has them
+    log_evidence_, evidence_method_, evidence_base_, result_, classes_ : those of the estimator, if it has them
     log_likelihood_, n_parameters_, n_observations_ : likewise
 
     Examples
@@ -225,18 +225,18 @@ class TableModel(FittedState, BaseEstimator):
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """In a line: the preparation, which may hold the form of every column, is left out."""
+        """One line, without the preparation, which may hold the form of every column."""
         named = "" if self.target is None else f", target={self.target!r}"
         return f"TableModel(estimator={' '.join(repr(self.estimator).split())[:N_CHAR_MAX]}{named})"
 
     def _check_state(self) -> None:
-        """Raise a ValueError where state that came from a file can't be that of a fit."""
+        """Raise a ValueError if state from a file can't be that of a fit."""
         width = getattr(self.estimator_, "n_features_in_", None)
         names = len(self.preparation_.get_feature_names_out())
         if not isinstance(self.estimator_, BaseEstimator) or not hasattr(self.estimator_, "predict"):
             raise ValueError("estimator_ can't predict")
         if is_classifier(self.estimator_) != _predicts_classes(self) or width not in (None, names):
-            raise ValueError(f"estimator_ doesn't fit preparation_, which makes {names} columns")
+            raise ValueError(f"estimator_ doesn't match preparation_, which gives {names} columns")
 
     def fit(self, X: Any, y: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the preparation and then the estimator.
@@ -245,7 +245,7 @@ class TableModel(FittedState, BaseEstimator):
         ----------
         X : data frame
         y : array of shape (n_rows,), optional
-            The target; by default the column `target` of the frame, rows without a value left out.
+            The target; by default the column `target` of the frame, without rows in which it is missing.
         sample_weight : array of shape (n_rows,), optional
         """
         if self.estimator is None:
@@ -304,7 +304,7 @@ class TableModel(FittedState, BaseEstimator):
     def predict_dist(self, X: Any) -> Distribution:
         """The predictive distribution of a new observation at each row.
 
-        In a row with a level that is not in the training data it is a mixture over the levels.
+        For a row with a level that is not in the training data, it is a mixture over the levels.
         """
         return self._dist(*self._rows(X))
 
@@ -335,7 +335,7 @@ class TableModel(FittedState, BaseEstimator):
             describe(self.estimator_, level=level),
             tuple(map(str, self.preparation_.get_feature_names_out())),
         )
-        # The columns of a pipeline's last step are its own.
+        # The last step of a pipeline has columns of its own.
         columns = found.columns if isinstance(self.estimator_, Pipeline) else names
         effects = found.effects
         if found.selects:
@@ -364,14 +364,14 @@ class TableModel(FittedState, BaseEstimator):
 
     @property
     def fit_seconds(self) -> float | None:
-        """How long the estimator's own fit took, without the preparation; None when the model came from a file."""
+        """How long the estimator's own fit took, without the preparation; None if the model was loaded from a file."""
         return vars(self).get("_fit_seconds")
 
     log_evidence_ = _of_estimator("log_evidence_", "The estimator's log evidence.")
     evidence_method_ = _of_estimator("evidence_method_", "How the log evidence was computed.")
     evidence_base_ = _of_estimator("evidence_base_", "What the log evidence conditions on.")
     result_ = _of_estimator("result_", "How the estimator's fit ended.")
-    classes_ = _of_estimator("classes_", "The labels, of a classifier.")
+    classes_ = _of_estimator("classes_", "The labels of a classifier.")
     log_likelihood_ = _of_estimator("log_likelihood_", "The log likelihood at the estimate.")
     n_parameters_ = _of_estimator("n_parameters_", "The number of free parameters.")
     n_observations_ = _of_estimator("n_observations_", "The number of observations, weights counted.")
@@ -402,7 +402,7 @@ class TableModel(FittedState, BaseEstimator):
         return table.drop(columns=self.target) if self.target in table.columns else table
 
     def _rows(self, X: Any) -> tuple[Any, Alternatives | None]:
-        """The prepared rows, and what those with unknown levels average over."""
+        """The prepared rows, and the alternatives for those with unknown levels."""
         check_is_fitted(self)
         table = self._without_target(as_frame(X)) if has_names(X) else X
         rows = self.for_estimator(self.preparation_.transform(table))
@@ -423,10 +423,10 @@ def rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
     if get_tags(estimator).input_tags.sparse:
         return rows
     n_rows, n_columns = rows.shape
-    if n_rows * n_columns > _MAX_DENSE:
+    if n_rows * n_columns > _MAX_DENSE_ENTRIES:
         size = f"{n_rows:,} rows of {n_columns:,} columns don't fit in memory"
         advice = "lower max_words of the preparation, or use an estimator that accepts sparse rows"
-        raise ValueError(f"{type(estimator).__name__} needs dense rows, and {size}: {advice}")
+        raise ValueError(f"{type(estimator).__name__} needs dense rows, but {size}: {advice}")
     return pandas().DataFrame(rows.toarray(), columns=list(names))
 
 

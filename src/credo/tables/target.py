@@ -1,4 +1,4 @@
-"""The column to be predicted: does it hold numbers or classes, and what are they?"""
+"""The column to be predicted: whether it holds numbers or classes, and its values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from credo.tables import columns
 from credo.tables.errors import ColumnError, pandas
 
 # With fewer rows, a target may have only two values by chance.
-ROWS_OF_TWO = 10
+MIN_ROWS_PER_CODE = 10
 # Codes of classes are up to this many consecutive whole numbers from 0 or 1, and even the rarest has a fifth of the
-# frequency of equally frequent classes. Counts get rarer towards their end, and ratings often start elsewhere.
-_MOST_CODES, _RAREST = 10, 0.2
-# A target with more distinct labels isn't a class.
-_MOST_CLASSES = 100
+# frequency of equally frequent classes. Large counts are rare, and ratings often start elsewhere.
+_MAX_CODES, _MIN_RELATIVE_FREQUENCY = 10, 0.2
+_MAX_CLASSES = 100
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,13 @@ def target_task(frame: Any, target: str) -> Task:
 def _of_numbers(values: Any) -> Task:
     known, counts = np.unique(values, return_counts=True)
     n_known, n = len(known), len(values)
-    if n_known == 2 and n >= ROWS_OF_TWO:
+    if n_known == 2 and n >= MIN_ROWS_PER_CODE:
         return Task("classification", f"it has only two values, {shown(known[0])} and {shown(known[1])}", open=True)
-    if not 2 < n_known <= _MOST_CODES or n < ROWS_OF_TWO * n_known or not (known == np.floor(known)).all():
+    if not 2 < n_known <= _MAX_CODES or n < MIN_ROWS_PER_CODE * n_known or not (known == np.floor(known)).all():
         return Task("regression")
-    ends = f"only {plural(n_known, 'value')}, the whole numbers {shown(known[0])} to {shown(known[-1])}"
+    ends = f"{n_known} different whole numbers between {shown(known[0])} and {shown(known[-1])}"
     run = known[0] in (0, 1) and known[-1] - known[0] == n_known - 1
-    if run and counts.min() >= _RAREST * n / n_known:
+    if run and counts.min() >= _MIN_RELATIVE_FREQUENCY * n / n_known:
         return Task("classification", f"it has {ends}, none of them rare, which look like class codes", open=True)
     return Task("regression", f"it has {ends}", open=True)
 
@@ -121,11 +120,11 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
         _check_classes(y, name)
     else:
         notes += _number_notes(y, name)
-    # A copy stores columns of one type together; taking rows of a wide table is slow when each stands alone.
+    # A copy stores columns of one type together; otherwise taking rows of a wide table is slow.
     rest = table.drop(columns=name)[present].copy()
     if rest.shape[1] == 0:
         raise ColumnError(f"the table has no column besides its target {name!r}, so there is nothing to predict from")
-    # Most columns of a wide table differ from the target in the first row, and need not be looked at one by one.
+    # Most columns of a wide table differ from the target in the first row, so they are compared there first.
     names, first = columns.finite_columns(rest.iloc[:1], rest.columns.tolist())
     others = {name for name, value in zip(names, first[0], strict=True) if y.dtype.kind != "U" and value != y[0]}
     copies = [name for name in rest.columns if name not in others and _equals(rest[name], y)]
@@ -136,7 +135,7 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
 
 
 def part_target(frame: Any, target: str, *, classes: NDArray[Any] | None = None) -> tuple[Any, NDArray[Any]]:
-    """The same for a part of a table; of labels, only rows with one of the `classes`, which the whole table has."""
+    """The same for a part of a table; with `classes`, those of the whole table, only rows with one of these labels."""
     present = columns.present_mask(frame[target])
     if not present.any():
         return frame.drop(columns=target)[:0], np.empty(0)
@@ -148,13 +147,13 @@ def part_target(frame: Any, target: str, *, classes: NDArray[Any] | None = None)
 
 
 def without_lone_classes(frame: Any, y: NDArray[Any], name: str) -> tuple[Any, NDArray[Any], list[str]]:
-    """The rows of classes that have two different rows at least, one to learn from and one to test on, and notes.
+    """The rows of classes that have at least two different rows, one to learn from and one to test on, and notes.
 
     Parameters
     ----------
     frame : pandas.DataFrame, without the target
     y : labels, one for each row
-    name : what the target is called
+    name : name of the target
 
     Examples
     --------
@@ -190,8 +189,8 @@ def _check_classes(y: NDArray[Any], name: str) -> None:
     if len(known) == 1:
         only = f"only one class, {known[0].item()!r}, in {plural(len(y), 'row')}"
         raise ColumnError(f"the target {name!r} has {only}: there is nothing to classify; choose another target")
-    if len(known) > _MOST_CLASSES:
-        found = f"{len(known):,} different values, and at most {_MOST_CLASSES} classes are supported"
+    if len(known) > _MAX_CLASSES:
+        found = f"{len(known):,} different values, but at most {_MAX_CLASSES} classes are supported"
         raise ColumnError(f"the target {name!r} has {found}: merge some, or choose another target")
 
 
@@ -200,7 +199,7 @@ def _number_notes(y: NDArray[np.float64], name: str) -> list[str]:
         only = f"only one value, {shown(y[0])}, in {plural(len(y), 'row')}"
         raise ColumnError(f"the target {name!r} has {only}: there is nothing to predict; choose another target")
     values = np.unique(y)
-    if len(values) == 2 and len(y) >= ROWS_OF_TWO:
+    if len(values) == 2 and len(y) >= MIN_ROWS_PER_CODE:
         two = f"only two values, {shown(values[0])} and {shown(values[1])}, and is predicted as a number"
         advice = "task='classification' (--task classification) gives the probability of each"
         return [f"The target {name!r} has {two}: predictions are averages. Intervals exceed both; {advice}."]
@@ -223,8 +222,8 @@ def _labels(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
     values, odd = columns.numbers(column, present)
     values[~present] = 0.0
     if not len(odd):
-        _refuse_infinite(values, str(column.name))
-    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > columns.EXACT:
+        _reject_infinite(values, str(column.name))
+    if len(odd) or not (values == np.floor(values)).all() or np.abs(values).max() > columns.MAX_EXACT_INTEGER:
         return np.array(["" if word is None else word for word in columns.words(column, present)], dtype=str)
     return values.astype(np.int64)
 
@@ -239,11 +238,11 @@ def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
     if len(odd):
         place = columns.not_a_number(column, odd, what="the target")
         raise ColumnError(f"{place}; correct it or leave the field empty")
-    _refuse_infinite(y, name)
+    _reject_infinite(y, name)
     return y
 
 
-def _refuse_infinite(values: NDArray[np.float64], name: str) -> None:
+def _reject_infinite(values: NDArray[np.float64], name: str) -> None:
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         raise ColumnError(f"the target {name!r} is infinite in row {infinite[0] + 1}; correct or delete that row")

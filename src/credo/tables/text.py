@@ -1,7 +1,4 @@
-"""How a text table is written (separator, decimal sign, header), and the check that its rows have one width.
-
-From text to a frame: the parsing itself, once the dialect is known.
-"""
+"""Text tables: detecting separator, decimal sign and header, and parsing the text into a frame."""
 
 from __future__ import annotations
 
@@ -21,19 +18,19 @@ from numpy.typing import NDArray
 
 from credo.core.wording import plural, quoted
 from credo.tables.columns import NA_WORDS, SUSPECT_WORDS, read_numbers, unique_names
-from credo.tables.errors import CELL, TableError, check_cells, pandas
+from credo.tables.errors import CELL_BYTES, TableError, check_cells, pandas
 
 # The first of these wins a tie: commas and spaces are more likely to occur inside fields.
 SEPARATORS = ("\t", ";", "|", ",", " ")
 _NAMES = {"\t": "tab", ";": "semicolon", "|": "vertical bar", ",": "comma", " ": "space"}
 # A control character that no text contains, for tables of one column.
 NO_SEPARATOR = "\x1f"
-# How much of the text is used to detect the dialect.
+# Rows, fields and columns that are used to detect the dialect.
 _SAMPLE_ROWS = 500
 _SAMPLE_FIELDS = 50_000
 _SAMPLE_COLUMNS = 1000
-_PART = 2**20
-# Fields that are searched for codes like 007; the width of every row is checked.
+_PART_CHARACTERS = 2**20
+# Fields that are searched for codes like 007.
 _CODE_FIELDS = 500_000
 
 _COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.ASCII)
@@ -43,7 +40,7 @@ _GROUPED_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+", re.ASCII)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3}){2,}", re.ASCII)
 _SPACED = re.compile(r"(?<=\d)[ '’\u00a0\u202f](?=\d)")
-# The possessive *+ keeps blanks from being tried both as part of the number and as what follows it.
+# The possessive *+ prevents blanks from being tried both as part of the number and after it.
 _NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*+|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
 _CODE = re.compile(r"0\d+", re.ASCII)
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([ T].*)?", re.ASCII)
@@ -60,7 +57,7 @@ class Dialect:
 
 
 def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
-    """Line number and fields of every row that isn't blank; `skipped` lines stand above the text."""
+    """Line number and fields of every row that isn't blank; `skipped` lines precede the text."""
     lines = _lines(text)
     if separator == " ":
         lines = (line.strip() + "\n" for line in lines)
@@ -79,16 +76,16 @@ def records(text: str, separator: str, *, skipped: int = 0) -> Iterator[tuple[in
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a text, part by part: a StringIO of all of it takes four bytes for each character."""
+    """The lines of a text, part by part: a StringIO of the whole would take four bytes per character."""
     start = 0
     while start < len(text):
-        end = text.find("\n", start + _PART) + 1 or len(text)
+        end = text.find("\n", start + _PART_CHARACTERS) + 1 or len(text)
         yield from StringIO(text[start:end])
         start = end
 
 
 def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool | None, skipped: int = 0) -> Dialect:
-    """The dialect of a text, as far as the options leave it open."""
+    """The dialect of a text; parts given by options are not detected."""
     notes: list[str] = []
     if separator is None:
         separator = _separator(text)
@@ -109,10 +106,10 @@ def sniff(text: str, *, separator: str | None, decimal: str | None, header: bool
 
 
 def names_and_codes(text: str, dialect: Dialect, *, skipped: int, max_cells: int) -> tuple[list[str], set[int]]:
-    """The names as the file has them (empty where it has none), and the positions of columns of codes like 007.
+    """The names in the file (empty if missing), and the positions of columns of codes like 007.
 
     Checks that all rows have the same width, because pandas silently fills short ones with missing values, and that
-    they aren't too many; `skipped` lines stand above the text.
+    they aren't too many; `skipped` lines precede the text.
     """
     rows = records(text, dialect.separator, skipped=skipped)
     first = next(rows)
@@ -124,7 +121,7 @@ def names_and_codes(text: str, dialect: Dialect, *, skipped: int, max_cells: int
             raise TableError("it has a header but no rows below it")
         first = second
         if len(second[1]) == len(names) + 1:
-            # One field more than names: a separator at the end of every row, or R's row names in front.
+            # One more field than names: a separator at the end of every row, or R's row names in front.
             names = [*names, ""] if not second[1][-1].strip() else ["", *names]
     codes, cells, width = set[int](), 0, len(names)
     for line, row in chain([first], rows):
@@ -150,7 +147,7 @@ def _ragged(found: int, width: int, *, line: int, dialect: Dialect) -> str:
 
 
 def _sample(text: str, separator: str, *, skipped: int = 0) -> Iterator[list[str]]:
-    """The first rows, at least twenty of them however wide they are."""
+    """The first rows; at least twenty, even if they are wide."""
     fields = 0
     for count, (_, row) in enumerate(records(text, separator, skipped=skipped)):
         if count >= _SAMPLE_ROWS or (fields > _SAMPLE_FIELDS and count >= 20):
@@ -160,7 +157,7 @@ def _sample(text: str, separator: str, *, skipped: int = 0) -> Iterator[list[str
 
 
 def _separator(text: str) -> str:
-    """The sign that splits most rows into the same number of fields."""
+    """The separator that splits most rows into the same number of fields."""
     best, best_share = NO_SEPARATOR, 0.0
     for candidate in SEPARATORS:
         if candidate not in text:
@@ -169,7 +166,7 @@ def _separator(text: str) -> str:
         # A row that can't be split raises an error when the table is read; here it is skipped.
         with suppress(TableError):
             widths.extend(len(row) for row in _sample(text, candidate))
-        # If the first row doesn't have it, it is part of the values: 1,5 below the name of a single column.
+        # If the first row doesn't contain it, it is part of the values, as in 1,5 below the name of a single column.
         if not widths or widths[0] < 2:
             continue
         width, count = Counter(widths).most_common(1)[0]
@@ -195,7 +192,7 @@ def _decimal(rows: list[list[str]], separator: str) -> tuple[str, list[str]]:
 
 
 def _has_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: a word is above numbers, or no first field looks like data."""
+    """Whether the first row names the columns: it has text above numbers, or none of its fields looks like data."""
     first, rest = rows[0], rows[1:]
     if not rest:
         return not any(_is_value(field) for field in first)
@@ -220,31 +217,31 @@ def _is_missing(field: str) -> bool:
     return field.strip() in NA_WORDS or field.strip().casefold() in SUSPECT_WORDS
 
 
-# Where a frame keeps the sign that the numbers of a column were written with.
+# Key in a frame's `attrs` for the signs that numbers were written with.
 _SIGNS = "signs"
-# Cells that are looked at together.
+# Cells processed at a time.
 _PART_CELLS = 1_000_000
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _EMPTY_ROW = "".join(SEPARATORS)
 # Numbers that often code missing values.
-_CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
+_MISSING_CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
 def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given: Any) -> tuple[Any, list[str]]:
     """The frame of a text table, and notes; a frame that takes more than `max_bytes` raises an error.
 
-    What is `given` of separator, decimal and header isn't detected.
+    Separator, decimal and header are detected unless `given`.
     """
     text, declared, skipped, notes = _without_preamble(text)
     given["separator"] = given["separator"] or declared
     dialect = sniff(text, **given, skipped=skipped)
-    names, coded = names_and_codes(text, dialect, skipped=skipped, max_cells=max_bytes // CELL)
+    names, coded = names_and_codes(text, dialect, skipped=skipped, max_cells=max_bytes // CELL_BYTES)
     names, renamed = unique_names(names)
     codes = [names[j] for j in sorted(coded)]
     if len(names) == 1:
-        # Only in such a table is a blank line a row.
+        # Only in a table with one column is a blank line a row.
         text = text.rstrip("\n")
-        check_cells("it", text.count("\n"), max_bytes // CELL)
+        check_cells("it", text.count("\n"), max_bytes // CELL_BYTES)
     frame = _frame(text, dialect, names=names, codes=codes, na_words=na_words)
     notes += [*dialect.notes, *renamed]
     if len(names) == 1 and frame[names[0]].isna().any() and _BLANK_LINE.search(text):
@@ -255,16 +252,16 @@ def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given:
     if empty.any() and len(names) > 1:
         if empty.all():
             raise TableError("it has a header but no values below it")
-        # The index keeps counting the rows of the file.
+        # The index keeps the row numbers of the file.
         frame = frame[~empty]
         notes.append(f"Left out {plural(int(empty.sum()), 'empty row')}.")
     return frame, [*notes, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
 
 
 def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list[str]:
-    """Trim the columns of words in place, and turn those into numbers that are numbers; returns the notes.
+    """Trim columns of text in place, convert those that hold numbers, and return the notes.
 
-    The signs that were taken away, as % or $, are kept in the frame's `attrs`.
+    Removed signs, such as % or $, are kept in the frame's `attrs`.
     """
     notes: list[str] = []
     signs: dict[str, str] = {}
@@ -273,7 +270,7 @@ def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list
             continue
         words, is_changed = _trimmed(frame[name])
         reading = None if name in skip else read_numbers(words, name=name, decimal=decimal)
-        # What is written again takes memory again, all columns together as much as the table.
+        # Replacing a column takes memory again: for all columns together, as much as the table.
         if reading is not None:
             frame[name] = reading.values
             notes += reading.notes
@@ -285,7 +282,7 @@ def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list
 
 
 def signs_of(frame: Any) -> dict[str, str] | None:
-    """The signs of the columns that were written with one, as % or $; None if the frame wasn't read from a file."""
+    """The signs of columns that were written with one, such as % or $; None if the frame wasn't read from a file."""
     found = frame.attrs.get(_SIGNS)
     return found if isinstance(found, dict) else None
 
@@ -303,7 +300,7 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
             declared = sep[1]
         elif line.startswith("#"):
             comments += 1
-        # Spreadsheets write the empty rows above a table as separators alone.
+        # Spreadsheets write empty rows above a table as separators only.
         elif line.strip(_EMPTY_ROW):
             break
         start, skipped = end, skipped + 1
@@ -313,7 +310,7 @@ def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
 
 
 def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], na_words: Sequence[str] | None) -> Any:
-    """The rows; columns that look like numbers only in some of the parts that pandas reads are read again as text."""
+    """The rows; columns that look numeric only in some of pandas' chunks are read again as text."""
     pd = pandas()
     # Since 3.1, pandas reads floats exactly by default, and warns about the option.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
@@ -345,12 +342,12 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
                 frame = read([*codes, *mixed])
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
         raise TableError(f"it isn't a table ({str(error).strip()[:200]})") from None
-    # The copy joins columns of one type into one array, without which every access takes a time for each column.
+    # The copy joins columns of one type into one array; otherwise every access takes time for each column.
     return frame.copy()
 
 
 class _Reader:
-    """A text as a file for pandas: without a copy, which `StringIO` would make at four bytes a character."""
+    """A text as a file for pandas, without the copy of `StringIO`, which takes four bytes per character."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -360,7 +357,7 @@ class _Reader:
         return self._text[start : self._at]
 
     def __iter__(self) -> _Reader:
-        # pandas takes an object for a file if it has this.
+        # pandas requires this of a file object.
         return self
 
 
@@ -368,11 +365,11 @@ def _missing_codes(frame: Any) -> list[str]:
     """Notes about numbers such as −999 that are far from all others, and may mean that a value is missing."""
     notes = []
     numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
-    # Many columns at once: a wide table has thousands, and pandas is slow to access each.
+    # Many columns at once, because pandas accesses the columns of wide tables slowly.
     width = max(1, _PART_CELLS // max(1, len(frame)))
     for part in (numeric[start : start + width] for start in range(0, len(numeric), width)):
         block = frame.iloc[:, part].to_numpy(dtype=np.float64, na_value=np.nan)
-        for code in _CODES:
+        for code in _MISSING_CODES:
             matches = block == code
             for k in np.flatnonzero(np.count_nonzero(matches, axis=0) > 1):
                 others = block[~matches[:, k] & np.isfinite(block[:, k]), k]
@@ -384,7 +381,7 @@ def _missing_codes(frame: Any) -> list[str]:
 
 
 def _trimmed(column: Any) -> tuple[NDArray[Any], bool]:
-    """The words of a column, and whether any of them is another value than before; part by part, to save memory."""
+    """The words of a column, and whether any of them changed; part by part, to save memory."""
     words, is_changed = np.empty(len(column), dtype=object), column.dtype.kind == "O" and str(column.dtype) != "str"
     for start in range(0, len(column), _PART_CELLS):
         found = column.iloc[start : start + _PART_CELLS].tolist()

@@ -1,4 +1,4 @@
-"""Tables in time order: which column, if any, says when each row was observed."""
+"""The column of a table, if any, that says when each row was observed."""
 
 from __future__ import annotations
 
@@ -14,30 +14,28 @@ from credo.tables.kinds import Profile, as_dates, date_style, days_since, is_num
 
 Array = NDArray[np.float64]
 
-# With fewer rows or dates than this, no order in time is inferred.
-_FEWEST_ROWS, _FEWEST_DATES = 20, 12
-# Panel data has fewer times.
-_FEWEST_TIMES = 8
+# With fewer rows or dates, no order in time is inferred. Panel data has fewer times.
+_MIN_ROWS, _MIN_DATES, _MIN_PANEL_TIMES = 20, 12, 8
 # The share of rows that must have distinct times, and of steps that must be regular to within the tolerance.
-_DISTINCT, _REGULAR, _TOLERANCE = 0.95, 0.7, 0.15
-# The most that a series may skip, in steps.
-_LONGEST_GAP = 30
+_MIN_DISTINCT_SHARE, _MIN_REGULAR_SHARE, _STEP_TOLERANCE = 0.95, 0.7, 0.15
+# The longest gap in a series.
+_MAX_GAP_STEPS = 30
 _TIME_WORDS = {
     "year", "yr", "date", "time", "timestamp", "month", "quarter", "week", "day", "hour", "minute", "period", "step",
     "t", "when",
 }  # fmt: skip
 # A quick test, because a wide table has thousands of names.
 _TIME_LIKE = re.compile("|".join(sorted(_TIME_WORDS)), re.IGNORECASE)
-# What may divide the years of another column, and into how many parts.
-_PARTS = {"quarter": 4, "month": 12, "week": 53}
+# Divisions of a year that a second column may hold, and their number.
+_YEAR_PARTS = {"quarter": 4, "month": 12, "week": 53}
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _OTHER_WORDS = {
     "birth", "born", "dob", "birthday", "birthdate", "death", "died", "age", "built", "renovated", "hired", "hire",
     "joined", "founded", "released", "release", "expiry", "expires", "expiration", "due", "to", "of", "since", "until",
     "per", "spent", "duration", "elapsed", "studied", "worked", "response", "reaction", "survival", "delivery",
 }  # fmt: skip
-# In days.
-_STEPS = {
+# Usual steps in days.
+_STEP_DAYS = {
     "minute": 1 / 1440, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.44, "quarter": 91.3, "year": 365.25,
 }  # fmt: skip
 
@@ -50,18 +48,17 @@ class TimeColumn:
     ----------
     name : str
     values : array of shape (n_rows,)
-        Days since `origin` for dates, years with fractions where `within` divides them, and the numbers as they are
-        otherwise.
+        Days since `origin` for dates, years with fractions if `within` divides them, otherwise the numbers as they are.
     order : int array of shape (n_rows,)
         The rows from first to last.
     origin : str or None
         The first day, for dates.
     step : str
-        The usual step between dates, as "month"; empty for numbers, and where it has no name.
+        The usual step between dates, such as "month"; empty for numbers and steps without a name.
     repeated : bool
         Whether each time has several rows, as in panel data; False for a single series.
     within : str or None
-        The column of quarters, months or weeks beside a column of years.
+        The column of quarters, months or weeks that goes with a column of years.
 
     Examples
     --------
@@ -90,8 +87,8 @@ def time_column(frame: Any) -> TimeColumn | None:
     """The column that puts the rows of a table in time order, or None.
 
     It is a column of dates, or of numbers under a name such as year, month or time, whose values differ in nearly
-    every row and have nearly regular steps, or years beside a column of quarters, months or weeks. If every time has
-    several rows instead, `repeated` says so. Dates of birth, identifiers and measured durations don't qualify.
+    every row and have nearly regular steps, or years together with a column of quarters, months or weeks. If every time
+    has several rows instead, `repeated` says so. Dates of birth, identifiers and measured durations don't qualify.
 
     Examples
     --------
@@ -112,7 +109,7 @@ def time_column(frame: Any) -> TimeColumn | None:
 
 
 def may_be_time(name: str, *, is_number: bool) -> bool:
-    """Whether a column may hold times, by its name; dates may have any but those of other dates."""
+    """Whether a column may hold times, by its name; dates may have any name except those of other dates."""
     if is_number and not _TIME_LIKE.search(name):
         return False
     words = name_words(name)
@@ -126,10 +123,10 @@ def name_words(name: str) -> set[str]:
 
 def _divided_years(table: Any) -> TimeColumn | None:
     """A column of years with one that divides them, if these two put the rows in order."""
-    if len(table) <= _FEWEST_ROWS:
+    if len(table) <= _MIN_ROWS:
         return None
     words = {name: name_words(name) for name in table.columns.tolist() if _TIME_LIKE.search(name)}
-    parts = [(part, name) for part in _PARTS for name in words if part in words[name]]
+    parts = [(part, name) for part in _YEAR_PARTS for name in words if part in words[name]]
     for year in (name for name in words if parts and words[name] & {"year", "yr"}):
         whole = _whole_numbers(table[year])
         if whole is None or not may_be_time(year, is_number=True) or not _are_years(whole):
@@ -138,9 +135,9 @@ def _divided_years(table: Any) -> TimeColumn | None:
             number = _numbered(table[name], part)
             if number is None:
                 continue
-            values = whole + (number - 1) / _PARTS[part]
+            values = whole + (number - 1) / _YEAR_PARTS[part]
             known = np.unique(values)
-            if len(known) >= _DISTINCT * len(values) and _is_regular(known, _FEWEST_DATES):
+            if len(known) >= _MIN_DISTINCT_SHARE * len(values) and _is_regular(known, _MIN_DATES):
                 return TimeColumn(year, values, np.argsort(values, kind="stable"), None, part, False, name)
     return None
 
@@ -153,7 +150,7 @@ def _numbered(column: Any, part: str) -> Array | None:
             return np.array([_MONTHS.index(word[:3]) + 1.0 for word in words])
         column = words.str.strip("q")
     values = _whole_numbers(column)
-    return values if values is not None and 1 <= values.min() <= values.max() <= _PARTS[part] else None
+    return values if values is not None and 1 <= values.min() <= values.max() <= _YEAR_PARTS[part] else None
 
 
 def _whole_numbers(column: Any) -> Array | None:
@@ -168,7 +165,7 @@ def _are_years(known: Array) -> bool:
 
 
 def _time(found: Profile) -> TimeColumn | None:
-    if found.n_missing or found.n_present <= _FEWEST_ROWS:
+    if found.n_missing or found.n_present <= _MIN_ROWS:
         return None
     style = date_style(found)
     if style is None:
@@ -181,17 +178,17 @@ def _time(found: Profile) -> TimeColumn | None:
 
 def regular_times(name: str, values: Array, origin: str | None) -> TimeColumn | None:
     """The column as one of times if its days since the origin, or its numbers if that is None, are regular enough."""
-    if len(values) <= _FEWEST_ROWS or (origin is None and not may_be_time(name, is_number=True)):
+    if len(values) <= _MIN_ROWS or (origin is None and not may_be_time(name, is_number=True)):
         return None
     known, counts = np.unique(values, return_counts=True)
-    repeated = len(known) < _DISTINCT * len(values)
-    if not np.isfinite(known).all() or not _is_regular(known, _FEWEST_TIMES if repeated else _FEWEST_DATES):
+    repeated = len(known) < _MIN_DISTINCT_SHARE * len(values)
+    if not np.isfinite(known).all() or not _is_regular(known, _MIN_PANEL_TIMES if repeated else _MIN_DATES):
         return None
     # In panel data most times have several rows and are dates or years, not the months of every year or the like.
     if repeated and (np.median(counts) < 2 or not (origin is not None or _are_years(known))):
         return None
     usual = float(np.median(np.diff(known)))
-    named = [name for name, days in _STEPS.items() if abs(usual - days) <= _TOLERANCE * days]
+    named = [name for name, days in _STEP_DAYS.items() if abs(usual - days) <= _STEP_TOLERANCE * days]
     step = named[0] if named and origin is not None else ""
     return TimeColumn(name, values, np.argsort(values, kind="stable"), origin, step, repeated)
 
@@ -201,5 +198,5 @@ def _is_regular(known: Array, fewest: int) -> bool:
         return False
     steps = np.diff(known)
     usual = float(np.median(steps))
-    regular = np.abs(steps - usual) <= _TOLERANCE * usual
-    return bool(regular.mean() >= _REGULAR and steps.max() <= _LONGEST_GAP * usual)
+    regular = np.abs(steps - usual) <= _STEP_TOLERANCE * usual
+    return bool(regular.mean() >= _MIN_REGULAR_SHARE and steps.max() <= _MAX_GAP_STEPS * usual)

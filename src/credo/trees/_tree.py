@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from credo.core.deadlines import check
-from credo.core.fields import Axes, Finite, NonNegative, Places, Positive
+from credo.core.fields import Axes, Finite, Indices, NonNegative, Positive
 from credo.core.folds import divided_rows, even_folds
 from credo.core.learning.ascent import maximize, refined_maximum
 from credo.distributions import StudentT
@@ -61,7 +61,7 @@ class Nodes:
             raise ValueError("left and right must contain nodes after their parents")
         if not ((self.right >= 0) == split).all() or len(np.unique(children)) != len(children):
             raise ValueError("left and right must contain each node once at most, and leaves have no children")
-        Places(2**31).check("feature", self.feature[split], {})
+        Indices(2**31).check("feature", self.feature[split], {})
 
     def check_columns(self, n_features: int) -> None:
         """Raise a ValueError if a node splits a column that a table doesn't have."""

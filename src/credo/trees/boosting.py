@@ -27,7 +27,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Finite, Inner, NonNegative, Places
+from credo.core.fields import Axes, Finite, Indices, Inner, NonNegative
 from credo.core.folds import divided_rows
 from credo.core.frames import Table
 from credo.core.linalg import one_openmp_thread
@@ -56,7 +56,7 @@ class BoostedTrees(Nodes):
 
     value: Annotated[Array, Axes("n")]
     gain: Annotated[Array, Axes("n"), NonNegative]
-    root: Annotated[Index, Axes("t"), Places("n")]
+    root: Annotated[Index, Axes("t"), Indices("n")]
     baseline: Annotated[Array, Axes("k")]
 
     @classmethod
@@ -281,7 +281,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
         first, total, key = divided_rows(rows, target, weight, VALIDATION)
@@ -343,7 +343,7 @@ class BoostedTreesClassifier(_Boosting, Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is the same as k copies of the row."""
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
         first, total, key = divided_rows(rows, codes, weight, VALIDATION)

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 
 from credo.core.deadlines import check
 from credo.core.estimator import Result, choice
-from credo.core.fields import Axes, Places
+from credo.core.fields import Axes, Indices
 from credo.trees._jit import best_split, boost_stumps, vote
 from credo.trees._tree import Array, DirichletPrior, Index, Tree
 from credo.trees.trees import TreeClassifier
@@ -140,9 +140,9 @@ class SortedColumns:
 class Stumps:
     """Stumps of a boosted classifier: column, threshold, and the class on each side."""
 
-    feature: Annotated[Index, Axes("m"), Places(2**31)]
+    feature: Annotated[Index, Axes("m"), Indices(2**31)]
     threshold: Annotated[Array, Axes("m")]
-    label: Annotated[Index, Axes("m 2"), Places(2**31)]
+    label: Annotated[Index, Axes("m 2"), Indices(2**31)]
 
     def __len__(self) -> int:
         return len(self.feature)

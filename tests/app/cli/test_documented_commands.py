@@ -34,7 +34,7 @@ def test_commands_run_in_the_order_of_the_pages(run, tmp_path, monkeypatch):
             continue
         result = run(name, *arguments, *(("--models", "linear") if name == "fit" else ()))
         assert result.exit_code == 0, f"{page}: credo {name} {shlex.join(arguments)}: {result.stderr}"
-    assert {"demo", "fit", "predict", "lab", "serve"} <= seen
+    assert {"demo", "fit", "predict", "explain", "lab", "serve"} <= seen
 
 
 @pytest.mark.parametrize("name", ["held_out.csv", "model.credo", "bayes.credo"])

@@ -17,7 +17,7 @@ def test_version(run):
 def test_help_lists_the_commands_in_the_order_of_their_use(run):
     result = run("--help")
     assert result.exit_code == 0
-    places = [result.stdout.index(f"\n  {name} ") for name in ("fit", "predict", "show", "demo")]
+    places = [result.stdout.index(f"\n  {name} ") for name in ("fit", "predict", "explain", "show", "demo")]
     assert places == sorted(places)
 
 

@@ -66,4 +66,4 @@ def test_data_of_that_name_is_not_overwritten(run, frame, tmp_path):
 
 def test_the_help_names_the_file(run):
     words = re.sub(r"\s+", " ", run("fit", "--help").stdout).replace("- ", "-")
-    assert "where spike-slab is among the models, inclusions.csv: the probability that each input matters" in words
+    assert "if spike-slab is among the models, inclusions.csv: the probability that each input matters" in words

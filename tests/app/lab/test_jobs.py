@@ -182,7 +182,7 @@ def test_rows_that_do_not_arrive_leave_nothing_and_only_one_table_is_taken_at_a_
     def broken():
         yield b"x\n1\n"
         # While the rows arrive, the job takes no others.
-        with pytest.raises(Refused, match="at work"):
+        with pytest.raises(Refused, match="is running"):
             app.state.jobs.expect_rows(job, "others.csv")
         raise RuntimeError("the client is gone")
 
@@ -248,7 +248,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_is_explained(clie
 def test_old_jobs_make_room_and_all_is_gone_at_the_end():
     jobs = Jobs(Limits(jobs=2))
     made = [jobs.new("a.csv"), jobs.new("b.csv")]
-    with pytest.raises(Refused, match="2 jobs at work"):
+    with pytest.raises(Refused, match="2 jobs running"):
         jobs.new("c.csv")
     made[0].state = "failed"
     made.append(jobs.new("c.csv"))
@@ -282,7 +282,7 @@ def test_a_process_that_takes_too_long_or_too_much_memory_or_prints_too_much_is_
     with pytest.raises(ChildFailed):
         Child(read, tmp_path, Bounds(memory=2**28)).result(60)
     assert b'"rows": 200000' in Child(read, tmp_path, Bounds()).result(60)
-    monkeypatch.setattr("credo.app.lab.jobs._child._MOST_PRINTED", 20)
+    monkeypatch.setattr("credo.app.lab.jobs._child._MAX_PRINTED_BYTES", 20)
     with pytest.raises(ChildFailed, match="printed too much"):
         Child(["credo", "show", "nothing"], tmp_path, Bounds()).result(60)
     with pytest.raises(ChildFailed, match="can't be started"):

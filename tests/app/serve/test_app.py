@@ -214,7 +214,7 @@ class TestRefusals:
     def test_too_many_rows_or_bytes(self, client):
         http = client("growth", max_rows=3, max_bytes=2000)
         assert http.post("/predict", json=[ROW] * 3).status_code == 200
-        assert "the most are 3" in http.post("/predict", json=[ROW] * 4).json()["error"]
+        assert "the maximum is 3" in http.post("/predict", json=[ROW] * 4).json()["error"]
         assert http.post("/predict", json=[ROW] * 4).status_code == 413
         assert http.post("/predict", content=b" " * 2001).status_code == 413
 

@@ -143,7 +143,7 @@ def test_requests_that_are_refused(client, change, says):
 def test_a_matrix_of_another_width(client):
     tensor = {"name": "m", "shape": [1, 2], "datatype": "FP64", "data": [1, 2]}
     reply = client("plain").post("/v2/models/plain/infer", json={"inputs": [tensor]})
-    assert "has 2 columns, and the model 3" in reply.json()["error"]
+    assert "has 2 columns, but the model has 3" in reply.json()["error"]
 
 
 def test_too_many_rows(client):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo.core.estimator import labels_of
+from credo.core.estimator import check_labels
 from credo.linear import LinearDiscriminant, LogisticRegression
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -23,7 +23,7 @@ Y = (np.arange(30) % 3 > 0).astype(int)
     ],
 )
 def test_labels_of_any_kind(y, expected):
-    found = labels_of(y)
+    found = check_labels(y)
     assert found.tolist() == expected
     assert found.dtype.kind != "O" or isinstance(expected[0], str)
 
@@ -33,12 +33,12 @@ def test_labels_of_any_kind(y, expected):
 )
 def test_a_missing_label_is_named(y):
     with pytest.raises(ValueError, match=r"y has no label in row 1: .*leave such rows out"):
-        labels_of(y)
+        check_labels(y)
 
 
 def test_labels_of_several_kinds_are_refused():
     with pytest.raises(ValueError, match="of several types, int and str"):
-        labels_of(np.array([1, "b"], dtype=object))
+        check_labels(np.array([1, "b"], dtype=object))
 
 
 @pytest.mark.parametrize("factor", [-1.0, np.nan, np.inf])

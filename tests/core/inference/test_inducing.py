@@ -26,8 +26,8 @@ KERNEL = Matern52([0.9, 1.4], variance=1.3)
 
 @pytest.fixture(autouse=True)
 def several_chunks(monkeypatch):
-    monkeypatch.setattr(inducing_features, "_CHUNK", 200)
-    monkeypatch.setattr(inducing_features, "_FEWEST", 16)
+    monkeypatch.setattr(inducing_features, "_CHUNK_ENTRIES", 200)
+    monkeypatch.setattr(inducing_features, "_MIN_CHUNK_ROWS", 16)
 
 
 def constant(rows):

@@ -38,7 +38,7 @@ def assert_equal(exact, found, rtol=1e-8):
 @pytest.mark.parametrize("regular", [False, True])
 def test_rows_in_many_chunks_equal_the_dense_matrix(monkeypatch, kernel, regular):
     """Unsorted rows with repeated times, or equal gaps, whose transitions are looked up; new rows between chunks."""
-    monkeypatch.setattr(markov, "_CHUNK", 64)
+    monkeypatch.setattr(markov, "_MAX_CHUNK_ROWS", 64)
     X = np.linspace(0, 10, 201)[:, None] if regular else RNG.uniform(0, 10, size=(201, 1))
     if not regular:
         X[7], X[8] = X[20], X[20]

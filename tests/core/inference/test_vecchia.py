@@ -75,7 +75,7 @@ def test_copies_come_last_and_where_there_is_no_time_the_order_is_random(monkeyp
     Z = np.random.default_rng(0).integers(0, 6, size=(400, 2)).astype(float)
     order = ordered(Z)
     assert len(np.unique(Z[order[:36]], axis=0)) == 36 and np.array_equal(np.sort(order), np.arange(400))
-    monkeypatch.setattr(_neighbors, "_MOST", 3)
+    monkeypatch.setattr(_neighbors, "_MAX_DISTANCES_PER_ROW", 3)
     few = np.random.default_rng(0).normal(size=(400, 2))
     assert np.array_equal(np.sort(ordered(few)), np.arange(400))
 

@@ -159,7 +159,7 @@ def test_classes_together_and_in_turn_find_the_same_weights(kind, intercept, mon
     options = {"start": (np.zeros((4, 12)), np.zeros(4)), "intercept": intercept, "max_steps": 1000, "tol": 1e-12}
     (together,) = logistic_path(rows, labels, np.array([2.0]), **options)
     for most in (24, 1):
-        monkeypatch.setattr(newton, "_PAIRS", most)
+        monkeypatch.setattr(newton, "_MAX_GRAM_ORDER", most)
         (turns,) = logistic_path(rows, labels, np.array([2.0]), **options)
         assert turns.converged and turns.n_steps > together.n_steps
         # What all classes share has no effect, and for an even number of them the penalty may not say what it is.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from credo.core.learning import highest
+from credo.core.learning import maximize_scalar
 
 
 def counted(function):
@@ -20,7 +20,9 @@ def counted(function):
 @pytest.mark.parametrize("place", [-3.3, 0.0, 1.234567890123, 4.9])
 def test_one_maximum_is_found_to_rounding(place):
     """ln sech, whose slope is −tanh."""
-    top = highest(lambda u: -np.log(np.cosh(u - place)), lambda u: -np.tanh(u - place), np.linspace(-10, 10, 41))
+    top = maximize_scalar(
+        lambda u: -np.log(np.cosh(u - place)), lambda u: -np.tanh(u - place), np.linspace(-10, 10, 41)
+    )
     assert top.place == pytest.approx(place, abs=1e-13) and top.kind == "inner"
 
 
@@ -34,7 +36,7 @@ def test_of_several_the_highest():
         left, right = np.exp(-((u + 4) ** 2)), np.exp(-((u - 3) ** 2))
         return -2 * (u + 4) * left - 3 * (u - 3) * right + 0.02 * np.cos(u)
 
-    top = highest(value, slope, np.linspace(-8, 8, 40))
+    top = maximize_scalar(value, slope, np.linspace(-8, 8, 40))
     oracle = optimize.minimize_scalar(lambda u: -value(u), bounds=(2, 4), method="bounded", options={"xatol": 1e-9})
     assert top.kind == "several" and top.place == pytest.approx(oracle.x, abs=1e-6)
     assert abs(slope(top.place)) < 1e-12
@@ -42,9 +44,9 @@ def test_of_several_the_highest():
 
 def test_a_rising_function_ends_at_its_end():
     grid = np.linspace(-2.0, 5.0, 20)
-    assert highest(np.exp, np.exp, grid).place == 5.0
-    assert highest(np.exp, np.exp, grid).kind == "high"
-    falling = highest(lambda u: -np.exp(u), lambda u: -np.exp(u), grid)
+    assert maximize_scalar(np.exp, np.exp, grid).place == 5.0
+    assert maximize_scalar(np.exp, np.exp, grid).kind == "high"
+    falling = maximize_scalar(lambda u: -np.exp(u), lambda u: -np.exp(u), grid)
     assert (falling.place, falling.kind, falling.n_iter) == (-2.0, "low", 0)
 
 
@@ -53,7 +55,7 @@ def test_rounding_on_a_plateau_is_no_maximum():
     noise = 4e-16 * np.random.default_rng(0).standard_normal(60)
     grid = np.linspace(-5.0, 60.0, 60)
     seen = iter([1.0 / (1.0 + np.exp(-grid)) + noise])
-    top = highest(lambda u: next(seen) if len(u) else u, lambda u: np.exp(-u) / (1 + np.exp(-u)) ** 2, grid)
+    top = maximize_scalar(lambda u: next(seen) if len(u) else u, lambda u: np.exp(-u) / (1 + np.exp(-u)) ** 2, grid)
     assert top.kind == "high" and top.place == 60.0
 
 
@@ -67,7 +69,7 @@ def test_what_the_scan_saw_stays_where_the_slope_turns_between_strides():
         return -2 * u * np.exp(-(u**2)) - 2 * np.sin(40 * u)
 
     grid = np.linspace(-6.0, 6.1, 12)
-    top = highest(value, slope, grid)
+    top = maximize_scalar(value, slope, grid)
     assert top.kind in ("inner", "several") and value(top.place) >= value(grid).max()
 
 
@@ -75,11 +77,11 @@ def test_a_range_without_width_is_flat():
     def never(u):
         raise AssertionError("nothing to look at")
 
-    top = highest(never, never, np.zeros(1))
+    top = maximize_scalar(never, never, np.zeros(1))
     assert (top.place, top.n_iter, top.kind) == (0.0, 0, "flat")
 
 
 def test_no_slope_is_asked_for_twice():
     slope, calls = counted(lambda u: -np.tanh(u - 0.3))
-    highest(lambda u: -np.log(np.cosh(u - 0.3)), slope, np.linspace(-10, 10, 9), precision=1e-9)
+    maximize_scalar(lambda u: -np.log(np.cosh(u - 0.3)), slope, np.linspace(-10, 10, 9), precision=1e-9)
     assert len(calls) == len(set(calls)) < 14

@@ -174,12 +174,12 @@ def test_a_cluster_gives_the_same_fits_although_a_worker_dies(client, tmp_path):
 
 
 def limit_sample(n):
-    _sample._MOST_ROWS = _sample._LEAST_ROWS = n
+    _sample._MAX_SAMPLE_ROWS = _sample._MIN_SAMPLE_ROWS = n
 
 
 @pytest.mark.slow
 def test_a_process_is_summed_by_the_workers(client, tmp_path, monkeypatch):
-    for name in ("_MOST_ROWS", "_LEAST_ROWS"):
+    for name in ("_MAX_SAMPLE_ROWS", "_MIN_SAMPLE_ROWS"):
         monkeypatch.setattr(_sample, name, 300)
     client.run(limit_sample, 300)
     X, y = in_memory()

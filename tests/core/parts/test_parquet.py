@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow")
 
 @pytest.fixture
 def frame(monkeypatch):
-    monkeypatch.setattr(_parquet, "_ENTRIES", 5000)
+    monkeypatch.setattr(_parquet, "_CHUNK_ENTRIES", 5000)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=5000), "b": rng.integers(0, 9, 5000), "w": rng.integers(1, 3, 5000)})
     frame["y"] = frame.a - 2.0 * frame.b + rng.normal(size=5000)

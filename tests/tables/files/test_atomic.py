@@ -84,7 +84,7 @@ def test_permissions_are_the_umask_s_or_the_old_file_s(tmp_path):
 def test_a_folder_or_a_missing_folder_is_refused_in_words(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
         save(MODEL, tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere' to write 'a' into; make it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere' to write 'a' into; create it first"):
         save(MODEL, tmp_path / "nowhere" / "a")
 
 

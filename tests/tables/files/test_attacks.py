@@ -76,7 +76,7 @@ def test_forging_itself_is_sound(good, path):
 
 def test_truncation_anywhere(good, path):
     for end in sorted({0, 1, 3, 4, 10, 21, 22, *range(30, len(good), 97), len(good) - 1}):
-        refused(path, good[:end], "empty|doesn't begin like one|truncated|damaged")
+        refused(path, good[:end], "empty|not a Credo model|truncated|damaged")
 
 
 def test_appended_bytes(good, path):
@@ -140,7 +140,7 @@ def test_foreign_files(path):
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("xl/workbook.xml", "<a/>")
     refused(path, buffer.getvalue(), "a zip file, but not a Credo model: it has no manifest")
-    refused(path, b"x,y\n1,2\n", "not a Credo model: it doesn't begin like one")
+    refused(path, b"x,y\n1,2\n", "not a Credo model file")
     refused(path, pickle.dumps(MODEL), "not a Credo model")
     refused(path, b"", "it is empty")
     buffer = io.BytesIO()
@@ -195,7 +195,7 @@ def test_a_directory_of_millions_is_not_parsed(good, path, monkeypatch):
     monkeypatch.setattr("credo.tables.files.archive.ZipFile", parsed)
     content = bytearray(good)
     struct.pack_into("<HHI", content, len(content) - 14, 65_535, 65_535, 2**31)
-    refused(path, bytes(content), "declares 65,535 members, and a model has at most 50,000")
+    refused(path, bytes(content), "declares 65,535 members, but a model has at most 50,000")
     # The same through a zip64 record, which overrules the plain one.
     record = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 10**9, 10**9, 46 * 10**9, 0)
     locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(good) - 22, 1)
@@ -335,7 +335,7 @@ BAD_STATES = [
     ({"type": "os.system"}, "damaged"),
     ({"dtype": "V10000000000"}, "damaged|data type"),
     ({"objects": [[10**9], []]}, "wrong length"),
-    ({"objects": [[-1], []]}, "no list of lengths"),
+    ({"objects": [[-1], []]}, "not a list of lengths"),
     ({"pairs": [[[], 1]]}, "damaged"),
     ({"sparse": ["bsr_array", [1, 1], []]}, "unknown sparse format"),
     ({"sparse": ["csr_array", [1, 1], [1, 2, 3]]}, "without its arrays"),

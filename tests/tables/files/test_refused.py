@@ -29,11 +29,11 @@ CYCLE: list = []
 CYCLE.append({"again": CYCLE})
 
 REFUSED = [
-    (Custom(np.sin), r"Custom\.function can't be saved .* function sin, and model files hold data only"),
+    (Custom(np.sin), r"Custom\.function can't be saved .* function sin, but model files hold only data"),
     (Pipeline([("f", Custom(lambda X: X))]), r"Pipeline\.steps\[0\]\[1\]\.function can't .*<lambda>"),
     (FunctionTransformer(np.log), r"FunctionTransformer\.func can't .* function log"),
     (SVR(), r"can't hold sklearn\.svm\._classes\.SVR; they hold Credo's classes and these of scikit-learn: "),
-    (Pipeline([("s", StandardScaler())], memory="cache"), r"Pipeline can't .* memory .* belongs to one machine"),
+    (Pipeline([("s", StandardScaler())], memory="cache"), r"Pipeline can't .* memory .* cache on this machine"),
     (holding(np.random.default_rng(0)), r"value_ can't .* random generator.*give a whole number as random_state"),
     (holding(np.random.RandomState(0)), r"value_ can't .* random generator"),
     (holding(1j), r"StandardScaler\.value_ can't be saved in a model file: it is a builtins\.complex"),

@@ -126,7 +126,7 @@ def test_few_gaps_are_not_marked():
     np.testing.assert_allclose(columns["c=v"], [0, 1, 0, 1 / 3])
     assert notes == [
         "Column 'age': 1 of 4 values is missing; replaced by the median 50.",
-        "Column 'c': missing in 1 row; too few for a level of their own, coded by the frequencies of the others.",
+        "Column 'c': missing in 1 row; too few for a separate level, coded by the frequencies of the others.",
     ]
 
 

@@ -127,7 +127,7 @@ def test_terms_are_predicted_together_and_as_one_by_one(monkeypatch):
     new = pd.DataFrame({"a": ["?", "a1", "?", "a2"], "b": ["p", "q", "?", "?"]})
     together = quiet(model.predict_dist, new)[0]
     assert len(calls) == 2
-    monkeypatch.setattr("credo.tables.preparation._ROWS", 1)
+    monkeypatch.setattr("credo.tables.preparation._MAX_ROWS_TOGETHER", 1)
     apart = quiet(model.predict_dist, new)[0]
     assert len(calls) > 12
     for q in (0.05, 0.5, 0.9):

@@ -21,7 +21,7 @@ import json, os, resource, sys
 from credo.tables import TableError, read_table
 from credo.tables import formats
 import pandas, pyarrow.parquet, pyarrow.compute
-formats._LONGEST, formats._MOST_MARKS = 2**20, 200_000
+formats._MAX_ROW_CHARACTERS, formats._MAX_ELEMENTS = 2**20, 200_000
 for line in sys.stdin:
     path, max_bytes = json.loads(line)
     if os.fork() == 0:

@@ -26,11 +26,11 @@ CODES = "none of them rare, which look like class codes"
         ([-1.0, 1.0, np.nan] * 6, "it has only two values, -1 and 1"),
         (
             [0, 1, 2] * 20,
-            f"it has only 3 values, the whole numbers 0 to 2, {CODES}",
+            f"it has 3 different whole numbers between 0 and 2, {CODES}",
         ),
         (
             [1, 2, 3, 4] * 20,
-            f"it has only 4 values, the whole numbers 1 to 4, {CODES}",
+            f"it has 4 different whole numbers between 1 and 4, {CODES}",
         ),
     ],
 )
@@ -44,8 +44,11 @@ def test_classes_and_the_reason(values, why):
     ("values", "why"),
     [
         (RNG.normal(size=40), ""),
-        (RNG.poisson(1.0, size=400), "values, the whole numbers 0 to"),
-        (np.repeat([3, 4, 5, 6, 7, 8], [10, 53, 681, 638, 199, 18]), "it has only 6 values, the whole numbers 3 to 8"),
+        (RNG.poisson(1.0, size=400), "different whole numbers between 0 and"),
+        (
+            np.repeat([3, 4, 5, 6, 7, 8], [10, 53, 681, 638, 199, 18]),
+            "it has 6 different whole numbers between 3 and 8",
+        ),
         (np.arange(40) % 13, ""),
         ([0, 1, 2] * 3, ""),
         ([0, 1, 1, 0], ""),
@@ -90,7 +93,7 @@ def test_rows_without_a_label_are_left_out_and_counted():
         (["a"] * 5, "the target 'y' has only one class, 'a', in 5 rows: there is nothing to classify"),
         ([7, 7], "has only one class, 7, in 2 rows"),
         ([None, None], "has no value in any row"),
-        (range(200), "has 200 different values, and at most 100 classes are supported"),
+        (range(200), "has 200 different values, but at most 100 classes are supported"),
         ([1.0, np.inf], "'y' is infinite in row 2"),
     ],
 )

@@ -1,7 +1,7 @@
 """The `credo` command: from a table to a fitted model, a leaderboard, a report and predictions.
 
-    credo fit DATA --target NAME      credo predict MODEL DATA      credo show MODEL      credo serve MODEL
-    credo demo
+    credo fit DATA --target NAME      credo predict MODEL DATA      credo explain MODEL DATA --row N
+    credo show MODEL                  credo serve MODEL             credo demo
 
 Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and nothing else
 there, and `credo fit --json` prints progress on stderr as JSON lines. Exit codes: 0 success, 1 the data or the model
@@ -35,7 +35,7 @@ def main() -> None:
         # A character that the terminal can't show must not raise an error.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    # Leaving by an exception runs the same clean-up as Ctrl-C.
+    # An exception runs the same clean-up as Ctrl-C.
     signal.signal(signal.SIGTERM, _terminate)
     credo.main(prog_name="credo")
 

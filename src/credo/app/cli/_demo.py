@@ -11,7 +11,7 @@ import click
 from credo.app.cli._options import debug_option
 from credo.app.cli._screen import Screen, command_as_typed
 
-# Few, so that it takes seconds.
+# A few, so that it takes seconds.
 MODELS = ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")
 
 

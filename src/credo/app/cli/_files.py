@@ -32,7 +32,7 @@ def staging(target: Path) -> Iterator[Staging]:
     """Create the output folder if needed; leave nothing behind unless files were published.
 
     The staging folder is inside the target, on the same file system, so that moving is atomic; it is created first, so
-    that a missing write permission is found before the work, not after it.
+    that a missing write permission is found before the work.
     """
     made = [path for path in (target, *target.parents) if not path.exists()]
     target.mkdir(parents=True, exist_ok=True)
@@ -42,13 +42,13 @@ def staging(target: Path) -> Iterator[Staging]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         for path in made:
-            # Only folders that were made here, and only while they are empty.
+            # Only folders that were created here and are empty.
             with suppress(OSError):
                 path.rmdir()
 
 
 def check_outputs(inputs: list[Path], outputs: list[Path]) -> None:
-    """Raise, before the work, if an output would replace one of the inputs or is a folder."""
+    """Raise an error, before the work, if an output would replace an input or is a folder."""
     for output in outputs:
         if output.is_dir():
             raise IsADirectoryError(f"{output} is a folder, but a file of this name has to be written; rename it")
@@ -59,7 +59,7 @@ def check_outputs(inputs: list[Path], outputs: list[Path]) -> None:
 
 @contextmanager
 def _no_interrupt() -> Iterator[None]:
-    """Delay Ctrl-C and termination during these few renames, so that the files of one run stay together."""
+    """Delay Ctrl-C and termination during the renames, so that the files of one run stay together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -111,12 +111,12 @@ def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     type=click.Choice(["local", "dask"]),
     default="local",
     show_default=True,
-    help="What fits the selected model to all rows of a Parquet file that is read in parts: this process, or Dask.",
+    help="Engine that fits the selected model to all rows of a Parquet file that is read in parts.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of a Dask scheduler. [default: processes here]")
 @reading_options
 @json_option
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @debug_option
 def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Compare models on the table DATA by their held-out predictions of the target column, and select one.
@@ -124,12 +124,12 @@ def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet
     DATA is a CSV, Parquet, Excel or JSON lines file, or - for standard input.
 
     Writes model.credo (the selected model, fitted on all rows), report.html, leaderboard.csv and held_out.csv (the
-    held-out predictions) into the output folder and, where spike-slab is among the models, inclusions.csv: the
-    probability that each input matters. When the time is up, or on Ctrl-C, the finished models are compared and
+    held-out predictions) into the output folder and, if spike-slab is among the models, inclusions.csv: the
+    probability that each input matters. When the time is over, or on Ctrl-C, the finished models are compared and
     written. Existing files of these names are replaced once the new ones are complete.
 
     A Parquet file that takes more than 1 GiB or a quarter of the memory is read in parts: models are compared on a
-    random sample of the rows, and the selected one is fitted to all of them, whatever the time.
+    random sample of the rows, and the selected one is fitted to all of them, regardless of the time.
     """
     if options["scheduler"] is not None and options["engine"] != "dask":
         raise click.UsageError("--scheduler is for --engine dask.")

@@ -15,6 +15,7 @@ from credo.app.cli._screen import visible
 _COMMANDS = {
     "fit": "credo.app.cli._fit:fit",
     "predict": "credo.app.cli._predict:predict",
+    "explain": "credo.app.cli._explain:explain",
     "show": "credo.app.cli._show:show",
     "serve": "credo.app.cli._serve:serve",
     "demo": "credo.app.cli._demo:demo",
@@ -64,7 +65,7 @@ def sentence(error: Exception) -> str:
         return f"not enough memory. {text}".strip()
     if isinstance(error, ImportError | ValueError | OSError) and text:
         return text
-    # Nothing that Credo raises on purpose: name the kind, and where to see the rest.
+    # Not an error that Credo raises on purpose: name its type, and how to see more.
     return f"unexpected {type(error).__name__}: {text or 'no message'}. Run again with --debug for more."
 
 

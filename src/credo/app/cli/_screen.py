@@ -21,8 +21,8 @@ import click
 if TYPE_CHECKING:
     from credo.selection import Comparison, Measure, Score
 
-# The longest sentence about a model that failed; the report has all of it.
-_FAILURE = 160
+# Characters of the message of a failed model; the report has all of it.
+_MAX_FAILURE_CHARACTERS = 160
 
 
 class Screen:
@@ -63,7 +63,7 @@ class Screen:
         console = Console(highlight=False)
         if not console.is_terminal:
             console = Console(highlight=False, width=200)
-        # Narrow padding on a terminal: the lines' gaps come on top, and 80 columns should do.
+        # Narrow padding, because a terminal adds lines, and 80 columns should be enough.
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         if console.is_terminal:
             table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -80,7 +80,9 @@ class Screen:
             table.add_row(*(Text(cell, style=style) for cell in line[:shown]))
         console.print(table)
         for failure in comparison.failures:
-            console.print(Text(visible(textwrap.shorten(failure, _FAILURE, placeholder=" …")), style="dim"))
+            console.print(
+                Text(visible(textwrap.shorten(failure, _MAX_FAILURE_CHARACTERS, placeholder=" …")), style="dim")
+            )
 
     @contextmanager
     def notes_for_warnings(self) -> Iterator[None]:

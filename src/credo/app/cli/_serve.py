@@ -15,17 +15,23 @@ from credo.app.cli._screen import visible
 @click.command(short_help="Answer HTTP requests with the predictions of a model.")
 @click.argument("model", type=existing_file)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 selects a free port.")
 @click.option("--name", help="Name of the model in addresses. [default: that of the file]")
-@click.option("--max-rows", type=click.IntRange(1), default=10_000, show_default=True, help="Most rows of a request.")
 @click.option(
-    "--max-bytes", type=click.IntRange(1), default=10_000_000, show_default=True, help="Most bytes of a request."
+    "--max-rows", type=click.IntRange(1), default=10_000, show_default=True, help="Maximum number of rows in a request."
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1),
+    default=10_000_000,
+    show_default=True,
+    help="Maximum size of a request in bytes.",
 )
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True,
     help="Seconds in which a request must arrive, and in which it must be answered.",
 )  # fmt: skip
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another host name of this server.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Further host name of this server.")
 @click.option(
     "--token", envvar="CREDO_TOKEN", show_envvar=True, help="A secret that every request needs. [default: none]"
 )
@@ -51,7 +57,7 @@ def serve(
         place = f"[{host}]" if ":" in host else host
         address = f"http://{place}:{listener.getsockname()[1]}"
         if host not in {"127.0.0.1", "::1", "localhost"} and token is None:
-            click.echo("Note: everyone who reaches this address can use the model; --token sets a secret.", err=True)
+            click.echo("Note: everyone who can reach this address can use the model; --token sets a secret.", err=True)
 
         def started() -> None:
             click.echo(visible(f"Serving {served.name} at {address} (description: {address}/docs)"))

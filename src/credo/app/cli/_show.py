@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from credo.core.estimator import Description
     from credo.core.frames import Table
 
-# Of more columns or parameters than this, only a selection is shown.
-MANY = 20
+# With more columns or parameters, only a selection is shown.
+MAX_SHOWN = 20
 # The kinds of effects; `credo.core.estimator` is imported only by the command itself.
 COEFFICIENT, INTERCEPT = "coefficient", "intercept"
 
@@ -30,8 +30,8 @@ def show(model: str, everything: bool, as_json: bool) -> None:
     """Show a model file written by `credo fit` or credo.save: type, columns and parameters.
 
     For a Gaussian process: the effect and length scale of each input. For spike and slab: the inclusion probability of
-    each column. Of a long list of parameters only those that are largest relative to their intervals are shown; without
-    intervals, those with the largest effect.
+    each column. If there are many parameters, only those that are largest relative to their intervals are shown;
+    without intervals, those with the largest effect.
     """
     from credo.core.estimator import describe
     from credo.tables import TableModel, load
@@ -53,7 +53,7 @@ def show(model: str, everything: bool, as_json: bool) -> None:
     for name, value in facts.items():
         if value is not None:
             screen.say(f"{name.replace('_', ' '):<16} {_text(name, value)}")
-    screen.say(f"{'columns':<16} {_listed(columns) if everything or len(columns) <= MANY else _counted(columns)}")
+    screen.say(f"{'columns':<16} {_listed(columns) if everything or len(columns) <= MAX_SHOWN else _counted(columns)}")
     # Effects and length scales are the parameters of a Gaussian process in the units of the table.
     for table in (inputs, shown if inputs is None or everything else None):
         if table is not None and len(table):
@@ -79,8 +79,8 @@ def _facts(found: Description) -> dict[str, Any]:
 def _text(name: str, value: Any) -> str:
     """A fact as text."""
     if name == "classes":
-        some = ", ".join(map(str, value[:MANY]))
-        return some if len(value) <= MANY else f"{len(value)}: {some}, …"
+        some = ", ".join(map(str, value[:MAX_SHOWN]))
+        return some if len(value) <= MAX_SHOWN else f"{len(value)}: {some}, …"
     forms = {"log_evidence": "{:.2f}", "log_evidence_error": "± {:.1g}", "noise_sd": "{:.4g}"}
     return forms.get(name, "{}").format(value)
 
@@ -99,7 +99,7 @@ def _inputs(model: Any) -> Table | None:
     rows, targets = found.data
     curve, origins = found.curve, preparation.sources()
     with warnings.catch_warnings():
-        # The rows of the fit come without column names, which gives a warning.
+        # The rows of the fit have no column names, which gives a warning.
         warnings.simplefilter("ignore")
         spread = np.inf if found.classes else float(np.std(targets))
         moved = influence(lambda part: curve.band(part)[0], rows, origins, spread=spread)
@@ -113,7 +113,7 @@ def _inputs(model: Any) -> Table | None:
         what = "class probabilities change" if found.classes else "prediction changes"
         notes = [f"effect: how much the {what} over one standard deviation of the input, or with another value"]
         notes += [
-            f"{', '.join(members[:MANY])} vary together in the data; the effect is that of changing all of them"
+            f"{', '.join(members[:MAX_SHOWN])} vary together in the data; the effect is that of changing all of them"
             for members in moved.together
         ]
     columns["nonlinearity"] = nonlinear.tolist()
@@ -159,9 +159,9 @@ def _parameters(found: Description, steps: Any, *, everything: bool) -> tuple[Ta
         order = [i for i in order if found.effects[i].estimate or found.effects[i].kind == INTERCEPT]
         used = {found.effects[i].name.rpartition(": ")[2] for i in order if found.effects[i].kind == COEFFICIENT}
         notes.insert(0, f"{len(used):,} of {len(steps):,} columns have a nonzero coefficient")
-    elif everything or len(found.effects) <= MANY:
+    elif everything or len(found.effects) <= MAX_SHOWN:
         order = list(range(len(found.effects)))
-    shown = order if everything else order[: MANY + 1]
+    shown = order if everything else order[: MAX_SHOWN + 1]
     more = f"… and {len(order) - len(shown):,} more{why}; --all shows every one"
     parts = ((order if found.selects else range(len(found.effects)), notes), (shown, [more, *notes]))
     whole, some = (

@@ -3,12 +3,12 @@
     credo lab        application(token) -> the web application        run(port, ...) serves it on 127.0.0.1
 
 Contract: everything is served from this package, and no request leaves the machine. The server listens on 127.0.0.1
-only, asks for a token, and refuses other hosts and origins. What a browser sends is a bounded JSON value or a file
-that is parsed in a child process; nothing of it is evaluated, and of a file's name only letters, digits and plain
-punctuation are kept.
+only, requires a token, and rejects other hosts and origins. A browser sends JSON of limited size or a file that is
+parsed in a child process; nothing in it is evaluated, and a file's name keeps only letters, digits and plain
+punctuation.
 
-Members: `server` (the application and its routes), `playground` (points and a model in, what to draw out), `jobs`
-(tables that are analysed by child processes), `static` (pages, style and scripts: plain ES modules and SVG).
+Members: `server` (the application and its routes), `playground` (fits a model to points and returns what to draw),
+`jobs` (tables that are analysed by child processes), `static` (pages, style and scripts: plain ES modules and SVG).
 
 Not here: models and their numbers (`credo.study` and below), commands (`cli`), HTTP guards (`serve`).
 """
@@ -23,7 +23,7 @@ __all__ = ["application", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use: the child processes of `jobs` need nothing of the web application.
+    # Imported on first use, because the child processes of `jobs` don't need the web application.
     if name in __all__:
         return getattr(import_module("credo.app.lab.server"), name)
     raise AttributeError(f"credo.app.lab has no member {name!r}")

@@ -6,7 +6,7 @@ from fastapi import HTTPException
 
 
 class Refused(HTTPException):
-    """A request that can't be answered, with one sentence for the person at the page; FastAPI makes it the answer."""
+    """A request that can't be answered, with a sentence for the user, which FastAPI returns."""
 
     def __init__(self, sentence: str, status: int = 422) -> None:
         super().__init__(status, sentence)

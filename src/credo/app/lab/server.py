@@ -1,4 +1,4 @@
-"""The web application of the lab: pages, scripts and the two interfaces behind them."""
+"""The web application of the lab: pages, scripts and the two APIs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
 LOOPBACK = "127.0.0.1"
 
 
-# Tables are uploaded to these paths; everything else that a page sends is a small JSON value.
+# Tables are uploaded to these paths; all other requests are small JSON values.
 UPLOADS, UPLOAD_SECONDS = re.compile("/api/jobs(/[^/]+/predictions)?"), 600.0
 JSON_BYTES, JSON_SECONDS = 1_000_000, 30.0
 
 
 def application(token: str) -> App:
-    """The lab as an ASGI application that answers requests from this machine with this token only."""
+    """The lab as an ASGI application that answers only requests from this machine with this token."""
     small = BodyLimit(routes(), JSON_BYTES, JSON_SECONDS, exempt=UPLOADS)
     return guarded(small, token=token, max_bytes=UPLOAD_BYTES, body_seconds=UPLOAD_SECONDS)
 
@@ -53,7 +53,7 @@ def routes() -> FastAPI:
 def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
     """Serve the lab on 127.0.0.1 until it is stopped; `ready` gets the address once the port is bound.
 
-    Port 0 takes a free one.
+    Port 0 selects a free one.
     """
     token = secrets.token_urlsafe(24)
     config = configured(application(token), seconds=JSON_SECONDS, shutdown=5)

@@ -1,16 +1,16 @@
-"""Serving over HTTP: what protects a local web server, shared with the lab, and the server of a fitted model.
+"""Serving over HTTP: middleware that protects a local web server, shared with the lab, and the server of a model.
 
     guarded(app, …) -> app                middleware: hosts, origins, token, headers, body, access log
     ServedModel.open(path) -> model       application(model, limits=…) -> app        run(app, listen(host, port), …)
 
-Contract: a refused request is answered with a JSON object that says why, and where it is about rows, in which row and
-column; it never reaches the model. Answers are valid JSON: numbers that aren't finite are null. One thread predicts; a
-request waits for a limited time in a limited queue, and slow clients hold nobody up. Nothing that a client sends is
+Contract: a rejected request is answered with a JSON object that says why and, for rows, in which row and column; it
+never reaches the model. Answers are valid JSON: numbers that aren't finite are null. One thread predicts; a request
+waits for a limited time in a limited queue, and slow clients don't delay others. Nothing that a client sends is
 evaluated or reaches the file system, and no request leaves the machine.
 
-Members: `guard` and `logs` (any ASGI application), `server` (sockets and signals); of the model server `app` (routes),
-`inputs` (rows of JSON to tables), `model`, `worker`, `infer` (Open Inference Protocol), `metrics`, `schema` (OpenAPI),
-`page` (its documentation) and `strict_json`.
+Members: `guard` (middleware, logs and metrics of any ASGI application), `server` (sockets and signals); for the model
+server `app` (routes), `inputs` (strict JSON, and its rows as tables), `model` (predictions in one thread) and
+`protocol` (OpenAPI, the Open Inference Protocol, and the documentation page).
 
 Not here: fitting, the command line, the lab.
 """

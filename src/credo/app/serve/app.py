@@ -1,7 +1,4 @@
-"""What Prometheus reads: requests, their latency, those in flight, and rows predicted.
-
-The routes of the model server.
-"""
+"""The routes of the model server."""
 
 from __future__ import annotations
 
@@ -26,16 +23,14 @@ from credo.app.serve.inputs import Refused, dump, parse, plain
 from credo.app.serve.model import LEVEL, Predictions, ServedModel, Worker
 from credo.app.serve.protocol import InferenceRequest, add_page, check_rows, inference_response, model_metadata
 
-# Orchestrators ask for these without a secret.
+# Orchestrators request these without a token.
 HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")
-# The most problems of a request that an answer names.
-_LISTED = 5
 _TAG = "Open Inference Protocol v2"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may ask for: bytes of its body, rows, and seconds for its body and for its prediction."""
+    """Limits of a request: bytes of its body, rows, and seconds for its body and for its prediction."""
 
     max_bytes: int = 10_000_000
     max_rows: int = 10_000
@@ -205,7 +200,7 @@ _FORMS = (
 
 def predict_answer(model: ServedModel, found: Predictions, level: float) -> dict[str, Any]:
     """The answer of /predict."""
-    # Non-finite numbers become null when they are written as arrays.
+    # Non-finite numbers in arrays become null.
     columns = {str(name): plain(found.frame[name].to_numpy()) for name in found.frame}
     if model.classes is not None:
         names, probabilities = [str(label) for label in model.classes], found.frame.iloc[:, 1 : 1 + len(model.classes)]
@@ -223,8 +218,8 @@ def _json(content: bytes, status: int = 200, headers: dict[str, str] | None = No
 
 
 def problems_of(error: RequestValidationError | ValidationError) -> str:
-    """The first problems of a request in words, without the values: they may be ones that JSON can't have."""
-    return "; ".join(f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()[:_LISTED])
+    """The first five problems of a request, without the values, which JSON may not be able to represent."""
+    return "; ".join(f"{'.'.join(map(str, part['loc']))}: {part['msg']}" for part in error.errors()[:5])
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -1,11 +1,9 @@
-"""Structured logs: one JSON object a line, through `logging`.
-
-ASGI middleware that keeps a local web server private and responsive; used by the model server and by the lab.
+"""ASGI middleware that keeps a local web server private and responsive, with JSON logs and metrics.
 
     guarded(app, host=…, max_bytes=…, body_seconds=…, token=…) = AccessLog(Guard(BodyLimit(app)))
 
-Each class wraps any ASGI application, keeps nothing of a finished request, and answers a refused request itself with a
-JSON object {"error": sentence}. They need no library.
+Each class wraps any ASGI application, keeps nothing of a finished request, and answers a rejected request itself with a
+JSON object {"error": sentence}. Used by the model server and the lab.
 """
 
 from __future__ import annotations
@@ -28,16 +26,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 logger = logging.getLogger("credo.app.serve")
 
-# What a log line shows of a path.
-_LONGEST = 200
 
-
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_BUCKET_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
 
 
 class Metrics:
-    """The metrics of one server, in a registry of their own."""
+    """The metrics of one server, in their own registry."""
 
     def __init__(self) -> None:
         self.known: frozenset[str] = frozenset()
@@ -46,13 +41,13 @@ class Metrics:
             "credo_requests_total", "Requests answered.", ["method", "path", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "credo_request_seconds", "Time to answer.", ["path"], buckets=_BUCKETS, registry=self.registry
+            "credo_request_seconds", "Time to answer.", ["path"], buckets=_BUCKET_SECONDS, registry=self.registry
         )
         self.in_flight = Gauge("credo_requests_in_flight", "Requests not answered yet.", registry=self.registry)
         self.rows = Counter("credo_rows_predicted_total", "Rows predicted.", registry=self.registry)
 
     def text(self) -> bytes:
-        """All of them in the format of Prometheus."""
+        """All metrics in the format of Prometheus."""
         return generate_latest(self.registry)
 
     def begun(self) -> None:
@@ -105,8 +100,8 @@ class AccessLog:
     """Logs every request when it is answered: id, method, path without the query, status, milliseconds, client.
 
     The query is left out because it may contain a token. The id is also the header x-request-id of the answer. An
-    exception of the application is logged with its traceback and answered with 500, without details. `metrics` is told
-    of every request too.
+    exception of the application is logged with its traceback and answered with 500, without details. `metrics` counts
+    every request too.
     """
 
     def __init__(self, app: Callable[..., Awaitable[None]], metrics: Metrics | None = None) -> None:
@@ -134,7 +129,7 @@ class AccessLog:
         except Exception as error:
             failure = error
             if status == 0:
-                body = b'{"error": "internal error; the log of the server says more"}'
+                body = b'{"error": "internal error; see the log of the server"}'
                 length = str(len(body)).encode()
                 headers = [(b"content-type", b"application/json"), (b"content-length", length)]
                 await sending({"type": "http.response.start", "status": 500, "headers": headers})
@@ -146,7 +141,7 @@ class AccessLog:
             fields = {
                 "id": identity,
                 "method": method,
-                "path": scope["path"][:_LONGEST],
+                "path": scope["path"][:200],
                 "status": status,
                 "milliseconds": round(1e3 * seconds, 2),
                 "client": (scope.get("client") or ("",))[0],
@@ -176,7 +171,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
-# How much of a refused body is read and thrown away, so that the client gets to read the answer.
+# A rejected body is read and discarded for this long, so that the client can read the answer.
 _DISCARD_SECONDS = 2.0
 
 
@@ -200,18 +195,18 @@ def header(scope: Scope, name: str) -> str | None:
 
 
 class Guard:
-    """Refuses requests of other hosts and other origins and those without the token, and adds headers for browsers.
+    """Rejects requests from other hosts or origins and those without the token, and adds headers for browsers.
 
     A request whose Host header is none of the names gets 403. Without this, a web page whose name is made to resolve to
-    127.0.0.1 (DNS rebinding) could read this server, because the browser then believes that both have the same origin.
-    So does what a web page of another origin sends, by its Origin header, or by Sec-Fetch-Site without one; a link to a
-    page on this server still works, and programs send neither header.
+    127.0.0.1 (DNS rebinding) could read this server, because the browser would treat both as the same origin. Requests
+    from pages of another origin, by the Origin header or else Sec-Fetch-Site, get 403 too; a link to a page on this
+    server still works, and programs send neither header.
 
     A request without the token gets 401. It is taken from `Authorization: Bearer TOKEN`, from a cookie, or from
-    `?token=TOKEN` in the address; in the last case the answer sets the cookie, so that what the page loads next needs
-    no token in its address. The cookie holds a hash of the token, whose characters need no quoting.
+    `?token=TOKEN` in the address; in the last case the answer sets the cookie, so that further requests of the page
+    need no token in their address. The cookie holds a hash of the token, whose characters need no quoting.
 
-    The headers allow scripts and styles of this server only and none inline, forbid other pages to embed it, and keep
+    The headers allow only scripts and styles from this server and none inline, forbid other pages to embed it, and keep
     answers out of caches and addresses (which may contain a token) out of the Referer header. An answer that sets one
     of them itself keeps it.
 
@@ -219,7 +214,7 @@ class Guard:
     ----------
     app : ASGI application
     host : the address that the server listens on; with a wildcard such as 0.0.0.0, every IP address is allowed as
-        Host: a name server can't redirect these
+        Host, because DNS can't redirect these
     names : further names by which clients may call the server
     token : the secret that every request needs; without one, none is required
     open_paths : paths that need no token, such as health checks
@@ -252,7 +247,7 @@ class Guard:
         if not self._is_known_host(header(scope, "host") or ""):
             await refuse(scope, _with_headers(send, HEADERS), 403, "the Host header names another server")
         elif not _is_same_origin(scope):
-            error = "requests from pages of another origin are refused"
+            error = "requests from pages of another origin are rejected"
             await refuse(scope, _with_headers(send, HEADERS), 403, error)
         elif by_address or self._has_token(scope, cookie):
             await self.app(scope, receive, _with_headers(send, {**HEADERS, **added}))
@@ -300,7 +295,7 @@ def _is_same_origin(scope: Scope) -> bool:
 
 
 def _equal(given: str, secret: str) -> bool:
-    # As bytes: compare_digest takes no text beyond ASCII.
+    # As bytes, because compare_digest accepts only ASCII text.
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())
 
 
@@ -325,10 +320,10 @@ class BodyLimit:
     """Limits the size of a request's body, the time in which it must arrive, and the size of all bodies together.
 
     A body of more than `max_bytes` gets 413, whether its length is declared or not; one that isn't complete after
-    `seconds` gets 408; one for which there is no room beside those of unfinished requests, which together may have
-    `at_once` times as many bytes, gets 503. All close the connection. The time starts when the application asks for
-    the body, so that one that ignores it isn't disturbed, and whatever the application answers after a failure is
-    replaced. Paths that match `exempt` have no limit here.
+    `seconds` gets 408; one that would bring the bodies of all unfinished requests above `at_once` times `max_bytes`
+    gets 503. All close the connection. The time starts when the application asks for the body, so that an application
+    that ignores it isn't affected. After a failure, the application's answer is replaced. Paths that match `exempt`
+    have no limit here.
     """
 
     def __init__(
@@ -400,7 +395,7 @@ class _Body:
         if self.failure is not None:
             raise _BodyFailed
         if self.complete:
-            # Whoever waits for the client to go away may wait.
+            # Waiting for the client to disconnect is allowed.
             return await self._receive()
         if self.deadline is None:
             self.deadline = asyncio.get_running_loop().time() + self.limit.seconds
@@ -429,9 +424,9 @@ class _Body:
         return message
 
     async def discard(self) -> None:
-        """Read and forget some more of a body that is refused.
+        """Read and discard more of a rejected body.
 
-        A connection that is closed while its client still sends is reset, and the client can't read the answer.
+        A connection that is closed while the client is sending is reset, and the client can't read the answer.
         """
         left = 4 * self.limit.max_bytes
         try:
@@ -466,12 +461,12 @@ def guarded(
     metrics: Metrics | None = None,
     **guard: Any,
 ) -> App:
-    """The application behind all of these classes; other arguments are those of `Guard`.
+    """The application wrapped in all of these classes; other arguments are those of `Guard`.
 
     Parameters
     ----------
     app : ASGI application
     max_bytes, body_seconds : limits of a request's body
-    metrics : what counts and times requests, as in `AccessLog`
+    metrics : counts and times requests, as in `AccessLog`
     """
     return AccessLog(Guard(BodyLimit(app, max_bytes, body_seconds), **guard), metrics)

@@ -1,10 +1,8 @@
-"""JSON without ambiguity: what clients send is parsed strictly, and what they get is valid for every parser.
+"""Strict JSON, the columns that a model takes, and rows of JSON values as a table.
 
-The columns that a model takes, and rows of JSON values as a table of them.
-
-Every cell is checked before the model sees it, and a refusal names the rows and columns. Columns that the model doesn't
-know are refused rather than ignored: a misspelt name would otherwise go unnoticed. Null is a missing cell, and is taken
-where the training data had missing cells too; `credo predict` also takes others, and notes how it filled them in.
+Every cell is checked before it reaches the model, and an error names the rows and columns. Unknown columns are rejected
+rather than ignored, because a misspelt name would otherwise go unnoticed. Null is a missing cell, and is accepted if
+the training data had missing cells too; `credo predict` also accepts others, and notes how it filled them in.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from credo.core.wording import plural, quoted
 from credo.tables import Days, Levels, ModelFileError, Numbers, Preparation, TableModel
 from credo.tables.errors import nearest, pandas
 
-# An integer of more digits isn't a finite float.
+# An integer with more digits isn't a finite float.
 _MAX_DIGITS = 310
 
 
@@ -107,13 +105,13 @@ def plain(value: Any) -> Any:
 Kind = Literal["number", "truth", "category", "date", "text", "any"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-# The most characters of a cell.
-MAX_TEXT = 10_000
-# The most problems that an answer lists, and with which the search for more unknown columns ends.
-_LISTED, _COUNTED = 20, 200
+# Limit of a cell.
+MAX_TEXT_CHARACTERS = 10_000
+# Problems that an answer lists, and after which the search for more unknown columns ends.
+_MAX_LISTED, _MAX_COUNTED = 20, 200
 # Longer names are not compared with those of the model.
-_LONGEST_NAME = 100
-# What a cell of each kind may be, in Python and in words.
+_MAX_NAME_CHARACTERS = 100
+# Python types of a cell of each kind, and their description.
 _CELLS: dict[str, tuple[tuple[type, ...], str]] = {
     "number": ((int, float), "a number"),
     "truth": ((bool, str, int), "true, false or a word of the training data"),
@@ -142,7 +140,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All columns of a model; `ignored` are those that its training table had but that it doesn't use.
+    """All columns of a model; `ignored` are columns of its training table that it doesn't use.
 
     `named` says whether the model takes a frame with names, or an array.
     """
@@ -169,7 +167,7 @@ class Inputs:
                 problems.add(i, None, f"a row must be an object by column name; this is {_kind_name(row)}")
             elif row.keys() != expected:
                 self._check_names(list(row), problems, i)
-            if problems.count > _COUNTED:
+            if problems.count > _MAX_COUNTED:
                 break
         problems.refuse()
         return self._table({name: [row[name] for row in rows] for name in self.names})
@@ -183,7 +181,7 @@ class Inputs:
             if not isinstance(row, list):
                 problems.add(i, None, f"a row must be a list; this is {_kind_name(row)}")
             elif len(row) != len(names):
-                problems.add(i, None, f"the row has {plural(len(row), 'cell')}, and there are {len(names)} columns")
+                problems.add(i, None, f"the row has {plural(len(row), 'cell')}, but there are {len(names)} columns")
         problems.refuse()
         place = {name: j for j, name in enumerate(names)}
         return self._table({name: [row[place[name]] for row in rows] for name in self.names})
@@ -211,9 +209,9 @@ class Inputs:
                 problems.add(row, name, "the column is missing")
 
     def _unknown(self, name: str, problems: Problems) -> str:
-        # The search takes long, and a request may have a million names: only for those that the answer lists.
-        wanted = len(name) <= _LONGEST_NAME and len(problems.listed) < _LISTED
-        near = nearest(name, self.names[:_COUNTED], most=1) if wanted else []
+        # The search is slow, and a request may have a million names: only for those that the answer lists.
+        wanted = len(name) <= _MAX_NAME_CHARACTERS and len(problems.listed) < _MAX_LISTED
+        near = nearest(name, self.names[:_MAX_COUNTED], most=1) if wanted else []
         return "the model has no such column" + (f"; did you mean {near[0]!r}?" if near else "")
 
     def _table(self, cells: dict[str, list[Any]]) -> Any:
@@ -225,7 +223,7 @@ class Inputs:
 
 
 class Problems:
-    """Collects what is wrong with the rows of a request."""
+    """Collects the problems with the rows of a request."""
 
     def __init__(self) -> None:
         self.count, self.listed = 0, list[dict[str, Any]]()
@@ -233,7 +231,7 @@ class Problems:
     def add(self, row: int | None, column: str | None, problem: str) -> None:
         """Note a problem; rows count from zero here, and from one in the answer."""
         self.count += 1
-        if len(self.listed) < _LISTED:
+        if len(self.listed) < _MAX_LISTED:
             shown = None if column is None else column[:200]
             self.listed.append({"row": None if row is None else row + 1, "column": shown, "problem": problem})
 
@@ -282,15 +280,15 @@ def checked(column: Input, values: list[Any], problems: Problems) -> Any:
 
 def _problem(column: Input, value: Any) -> str | None:
     """What is wrong with a cell, or None."""
-    # A blank text counts as missing, as in tables; in a text column it is one without words.
+    # Blank text counts as missing, as in tables; in a text column it is a text without words.
     blank = column.kind in {"truth", "category", "date"} and isinstance(value, str) and not value.strip()
     if value is None or blank:
-        return None if column.nullable else "the value is missing, and none was missing in the training data"
+        return None if column.nullable else "the value is missing, but none was missing in the training data"
     allowed, wanted = _CELLS[column.kind]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         return f"{wanted} is needed; this is {_kind_name(value)}"
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        return f"the text has {len(value)} characters; the most are {MAX_TEXT}"
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARACTERS:
+        return f"the text has {len(value)} characters; the maximum is {MAX_TEXT_CHARACTERS}"
     try:
         if isinstance(value, int | float) and not np.isfinite(float(value)):
             return "the number is too large"
@@ -354,7 +352,7 @@ def _preparation(model: Any) -> Preparation | None:
 
 
 def _input(encoder: Any) -> Input:
-    """What an encoder takes."""
+    """The input of an encoder."""
     name = str(encoder.name)
     if isinstance(encoder, Numbers) and encoder.words is not None:
         example = next(iter(encoder.words))
@@ -378,7 +376,7 @@ def _date(encoder: Days) -> str:
 
 
 def first_failure(n_rows: int, works: Callable[[int], bool]) -> int | None:
-    """The first row of which the rows up to it don't work, by bisection; None if all work.
+    """The first row such that the rows up to it fail, by bisection; None if all work.
 
     >>> first_failure(8, lambda n: n <= 5)
     5

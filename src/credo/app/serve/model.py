@@ -1,10 +1,8 @@
-"""One thread that computes predictions, with a bounded queue and a time limit.
+"""A model file that answers requests, in one thread with a bounded queue and a time limit.
 
-One, because a model's predictions are not promised to be safe in several threads at once; answers about health and
-metrics don't wait for it. A thread can't be stopped from outside: a task is given a function to call between its steps,
-which raises an exception when the time is over.
-
-A model file that answers requests: its columns, its outputs, and predictions for checked rows.
+One thread, because a model's predictions are not guaranteed to be thread-safe; answers about health and metrics don't
+wait for it. A thread can't be stopped from outside: a task gets a function to call between its steps, which raises an
+exception when the time is over.
 """
 
 from __future__ import annotations
@@ -39,9 +37,9 @@ class Worker:
     Parameters
     ----------
     seconds : float
-        The time that a task may take, the wait for others included; then it is refused with 504.
+        The time limit of a task, including the wait for others; then it is answered with 504.
     max_waiting : int, default 64
-        With more tasks, the next is refused with 503 and a Retry-After header.
+        With more tasks, the next is answered with 503 and a Retry-After header.
     """
 
     def __init__(self, seconds: float, max_waiting: int = 64) -> None:
@@ -50,7 +48,7 @@ class Worker:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="credo-predict")
 
     async def run(self, task: Callable[[Callable[[], None]], Result]) -> Result:
-        """What the task returns; it is called with the function that checks the time."""
+        """The result of the task, which is called with the function that checks the time."""
         if self.n_tasks > self.max_waiting:
             error = f"{self.n_tasks} requests are waiting; try again later"
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, error, retry_after=1)
@@ -74,29 +72,29 @@ class Worker:
             error = f"no prediction within {self.seconds:g} seconds; send fewer rows"
             raise Refused(HTTPStatus.GATEWAY_TIMEOUT, error) from None
         finally:
-            # After an answer this has no effect; a client that has gone needs none.
+            # No effect after an answer; a client that has disconnected needs none.
             over.set()
 
     def close(self) -> None:
-        """Wait for the task that runs, and forget the others."""
+        """Wait for the running task, and drop the others."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _finished(self, future: asyncio.Future[Result]) -> None:
         self.n_tasks -= 1
         if not future.cancelled():
-            # A task whose time was over has nobody who takes its exception.
+            # Nobody retrieves the exception of a task whose time was over.
             future.exception()
 
 
 LEVEL = 0.95
-# Rows that are predicted at a time; between them, a request whose time is over is given up.
-_CHUNK = 1000
+# Rows that are predicted at a time; in between, the time limit is checked.
+_CHUNK_ROWS = 1000
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What the model says about each row, as `predictions` gives it, and sentences about the rows."""
+    """The predictions of each row, as `predictions` gives them, and sentences about the rows."""
 
     frame: Any
     notes: list[str]
@@ -116,7 +114,7 @@ class ServedModel:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], name: str | None = None) -> Self:
-        """Load a model file, and predict one row with it, which compiles what predictions need.
+        """Load a model file, and predict one row with it, which compiles the code of predictions.
 
         Parameters
         ----------
@@ -127,7 +125,7 @@ class ServedModel:
         Raises
         ------
         ModelFileError
-            If the file is no model file, or its model can't be served.
+            If the file isn't a model file, or its model can't be served.
         """
         if name is not None and _NAME.fullmatch(name) is None:
             raise ValueError(f"the name {name!r} can't be part of an address: use letters, digits, '.', '_' and '-'")
@@ -137,7 +135,7 @@ class ServedModel:
         try:
             served.predict(served.inputs.from_objects([served.example()]))
         except Refused:
-            # A typical row that can't be predicted says nothing about others.
+            # Other rows may work even if the typical row can't be predicted.
             pass
         except TypeError as error:
             raise ModelFileError(f"the model can't be served: {on_one_line(error)}") from None
@@ -172,12 +170,12 @@ class ServedModel:
         Raises
         ------
         Refused
-            With 422, if the model can't take the rows.
+            With 422, if the model can't predict the rows.
         """
         parts, notes = [], dict[str, None]()
-        for start in range(0, len(table), _CHUNK):
+        for start in range(0, len(table), _CHUNK_ROWS):
             check()
-            chunk = table[start : start + _CHUNK]
+            chunk = table[start : start + _CHUNK_ROWS]
             if self.inputs.named:
                 chunk = chunk.reset_index(drop=True)
             try:
@@ -195,7 +193,7 @@ class ServedModel:
         return frame, [str(notice) for notice in notices]
 
     def _refusal(self, rows: Any, start: int, error: ValueError, check: Callable[[], None]) -> Refused:
-        """The refusal that names the first cell that can't be prepared, or else the first row without prediction."""
+        """The error that names the first cell that can't be prepared, or the first row that can't be predicted."""
         preparation = self.estimator.preparation_ if isinstance(self.estimator, TableModel) else None
         problems = Problems()
         for encoder in [] if preparation is None else preparation.encoders_:
@@ -215,7 +213,7 @@ class ServedModel:
 
 
 def _bad_cell(encoder: Any, column: Any) -> tuple[int, str] | None:
-    """The first cell that an encoder can't take, with the reason; None if it takes all."""
+    """The first cell that an encoder rejects, with the reason; None if it accepts all."""
     row = first_failure(len(column), lambda n: _failure(lambda: encoder.matrix(column.iloc[:n])) is None)
     if row is None:
         return None

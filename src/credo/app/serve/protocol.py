@@ -1,11 +1,7 @@
-"""The parts of the OpenAPI description that depend on the model.
+"""The OpenAPI description of a model, the Open Inference Protocol v2, and the documentation page of the server.
 
-The Open Inference Protocol v2: rows as tensors, one for each column, or one matrix of numbers.
-
-https://github.com/kserve/open-inference-protocol, REST part. Not supported: versions of a model, and tensors as binary
-data.
-
-The documentation of the server as one page, made from its OpenAPI description; it loads nothing from elsewhere.
+Rows are tensors, one for each column, or one matrix of numbers (https://github.com/kserve/open-inference-protocol, REST
+part; versions of a model and binary tensors are not supported). The page loads nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt, StrictStr, model_v
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from credo.app.serve.inputs import MAX_TEXT, Input, Refused
+from credo.app.serve.inputs import MAX_TEXT_CHARACTERS, Input, Refused
 from credo.app.serve.model import LEVEL, Predictions, ServedModel
 
 Schema = dict[str, Any]
@@ -85,7 +81,9 @@ def cell(column: Input) -> Schema:
     }  # fmt: skip
     found: Schema = {"type": kinds[column.kind] + ["null"] * column.nullable}
     if "string" in found["type"]:
-        found |= {"maxLength": MAX_TEXT} | ({} if column.kind == "text" or column.nullable else {"pattern": r"\S"})
+        found |= {"maxLength": MAX_TEXT_CHARACTERS} | (
+            {} if column.kind == "text" or column.nullable else {"pattern": r"\S"}
+        )
     described = {
         "truth": f"One of {', '.join(sorted(column.words))}.",
         "category": f"In the training data: {', '.join(column.levels[:30])}." if column.levels else "",
@@ -115,7 +113,7 @@ def predict_answer(model: ServedModel) -> Schema:
     """The answer of /predict."""
     outside: Schema = {
         "type": ["string", "null"],
-        "description": "Values outside the training data, where a prediction is an extrapolation; null without any.",
+        "description": "Values outside the training data, where a prediction is an extrapolation; otherwise null.",
     }
     if model.classes is None:
         parts: Schema = dict.fromkeys(("mean", "std", "lower", "upper"), _NUMBER)
@@ -204,7 +202,7 @@ class Tensor(BaseModel, strict=True):
         _require("binary_data_size" not in self.parameters, "binary data isn't supported; use data")
         self.data = list(_flat(self.data, len(self.shape)))
         count = math.prod(self.shape)
-        _require(len(self.data) == count, f"data has {len(self.data)} elements, and the shape says {count}")
+        _require(len(self.data) == count, f"data has {len(self.data)} elements, but the shape says {count}")
         numbers = (int,) if "INT" in self.datatype else (int, float)
         allowed = {"BOOL": (bool,), "BYTES": (str,)}.get(self.datatype, numbers)
         wrong = next((i for i, x in enumerate(self.data) if x is not None and type(x) not in allowed), None)
@@ -213,13 +211,13 @@ class Tensor(BaseModel, strict=True):
 
 
 class Output(BaseModel, strict=True):
-    """An output that is asked for."""
+    """A requested output."""
 
     name: str
 
 
 class InferenceRequest(BaseModel, strict=True):
-    """The body of an inference request; without outputs, all of them are wanted."""
+    """The body of an inference request; without outputs, all are returned."""
 
     id: str | None = Field(None, max_length=1000)
     parameters: dict[str, Scalar] = {}
@@ -235,7 +233,7 @@ class InferenceRequest(BaseModel, strict=True):
         return float(level)
 
     def wanted(self, model: ServedModel) -> list[str]:
-        """The names of the outputs that are asked for."""
+        """The names of the requested outputs."""
         known = list(outputs_of(model))
         names = list(dict.fromkeys(output.name for output in self.outputs or ())) or known
         _require(set(names) <= set(known), f"the outputs are {', '.join(known)}")
@@ -244,7 +242,7 @@ class InferenceRequest(BaseModel, strict=True):
     def columns(self, model: ServedModel, max_rows: int) -> dict[str, list[Any]]:
         """The cells of each column."""
         limit = len(model.inputs.names) + len(model.inputs.ignored)
-        _require(len(self.inputs) <= limit, f"there are {len(self.inputs)} tensors, and the model has {limit} columns")
+        _require(len(self.inputs) <= limit, f"there are {len(self.inputs)} tensors, but the model has {limit} columns")
         lengths = {tensor.shape[0] for tensor in self.inputs}
         _require(len(lengths) == 1, f"the tensors have different numbers of rows: {sorted(lengths)}")
         _require(max(lengths) > 0, "there are no rows")
@@ -252,7 +250,7 @@ class InferenceRequest(BaseModel, strict=True):
         names, matrix = model.inputs.names, self.inputs[0]
         if len(self.inputs) == 1 and len(matrix.shape) == 2 and (matrix.shape[1] > 1 or matrix.name not in names):
             _require(model.inputs.numeric, "the model has columns that aren't numbers; send one tensor for each column")
-            width = f"the tensor {matrix.name!r} has {matrix.shape[1]} columns, and the model {len(names)}"
+            width = f"the tensor {matrix.name!r} has {matrix.shape[1]} columns, but the model has {len(names)}"
             _require(matrix.shape[1] == len(names), width)
             return {name: matrix.data[j :: len(names)] for j, name in enumerate(names)}
         columns: dict[str, list[Any]] = {}
@@ -283,7 +281,7 @@ def _require(condition: Any, error: str) -> None:
 def check_rows(count: int, most: int) -> None:
     """Raise `Refused` for too many rows."""
     if count > most:
-        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"there are {count} rows; the most are {most}")
+        raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"there are {count} rows; the maximum is {most}")
 
 
 def inference_response(model: ServedModel, request: InferenceRequest, found: Predictions) -> dict[str, Any]:
@@ -323,7 +321,7 @@ def add_page(app: FastAPI) -> None:
 
 
 def add_files(app: FastAPI, folder: Path, names: Mapping[str, str]) -> None:
-    """Answer these paths by files of a folder."""
+    """Serve files of a folder at these paths."""
 
     def answer(name: str) -> Callable[[Request], Awaitable[Response]]:
         async def send(request: Request) -> Response:
@@ -364,7 +362,7 @@ def _example(operation: dict[str, Any]) -> str | None:
 
 
 def _column_rows(operation: dict[str, Any]) -> list[dict[str, str]]:
-    """The columns of a row, where the body is a table."""
+    """The columns of a row, if the body is a table."""
     forms = _body(operation).get("schema", {}).get("anyOf", [{}])
     fields = forms[0].get("items", {}).get("properties", {})
     return [

@@ -16,9 +16,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from credo.app.serve.guard import App, log_to_stderr
 
 _LOGGERS = ("credo.app.serve", "uvicorn", "uvicorn.error", "uvicorn.access", "py.warnings")
-# The longest time in which the headers of a request must arrive.
+# Time limit for the headers of a request.
 _HEADER_SECONDS = 10.0
-# What a shutdown may take beyond the time of a request.
+# Time for a shutdown beyond that of a request.
 _SHUTDOWN_SECONDS = 5.0
 
 
@@ -80,13 +80,14 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there; an OSError that names the address if that is impossible."""
+    """A listening socket; raises an OSError that names the address if that is impossible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise OSError(f"can't listen on {host}:{port}: {error.strerror or error}") from None
-    # Connections inherit this. Without it, the second packet of an answer waits 40 ms for the client's acknowledgement.
+    # TCP_NODELAY, inherited by connections: otherwise the second packet of an answer waits 40 ms for an
+    # acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -100,7 +101,7 @@ def run(app: App, listener: socket.socket, *, seconds: float, started: Callable[
     ----------
     app : ASGI application
     listener : socket, from `listen`
-    seconds : how long a request may take; one that is in flight at the signal has as much time
+    seconds : time limit of a request, also for those in flight at the signal
     started : called before the first request is taken
     """
     log_to_stderr(*_LOGGERS)
@@ -111,7 +112,7 @@ def run(app: App, listener: socket.socket, *, seconds: float, started: Callable[
 
 
 def configured(app: App, *, seconds: float, shutdown: int) -> uvicorn.Config:
-    """HTTP alone, with so many seconds for the headers of a request, and for those in flight when the server stops."""
+    """A configuration for HTTP only, with time limits for the headers of a request and for the shutdown."""
     return uvicorn.Config(
         app,
         http=type("Protocol", (_Protocol,), {"seconds": min(seconds, _HEADER_SECONDS)}),

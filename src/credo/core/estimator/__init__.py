@@ -10,13 +10,13 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 `describe()` says about a fitted model, with `Effect` and `Curve`; `describe`, `in_words`, `evidence_of`,
 `class_scores`, `has_column_names`, `column_names` and `rows_for`, for any model; `effects_of` and `linear_effects`,
 which make effects of kind `COEFFICIENT`, `INTERCEPT`, …; `FittedState`, which declares what `fit` sets and checks it
-in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`; `Absent`, for an inherited method
-that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`, validation of tables; `observed`,
-`with_gaps`, `labels_of` and `codes_of`, validation of targets; `merge_equal_rows`,
-`has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`, validation for
-functions; `named`, `named_by` and `names_for`, feature names beside arrays; `evidence_base`, what an evidence
-conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks of
-arguments and of fitted state.
+in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`; `UnavailableMethod`, for an
+inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`, validation of
+tables; `require_no_missing`, `missing_to_nan`, `check_labels` and `encode_labels`, validation of targets;
+`merge_equal_rows`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
+validation for functions; `named`, `named_by` and `names_for`, feature names for arrays; `evidence_base`, what an
+evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks
+of arguments and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -27,17 +27,17 @@ from credo.core.estimator.base import (
     JEFFREYS,
     MAXIMISED,
     SCALED,
-    Absent,
     ConvergenceWarning,
     Estimator,
     Evidence,
     FitWarning,
     Result,
+    UnavailableMethod,
     evidence_base,
 )
 from credo.core.estimator.checks import (
     FittedState,
-    check_places,
+    check_indices,
     check_positive,
     check_shapes,
     choice,
@@ -47,7 +47,7 @@ from credo.core.estimator.checks import (
     positive,
     positive_integer,
 )
-from credo.core.estimator.classifier import Classifier, LinearClassifier, codes_of, labelled_rows, labels_of
+from credo.core.estimator.classifier import Classifier, LinearClassifier, check_labels, encode_labels, labelled_rows
 from credo.core.estimator.dask import dask_module, example_rows, is_dask, row_partitions
 from credo.core.estimator.description import (
     COEFFICIENT,
@@ -70,10 +70,10 @@ from credo.core.estimator.rows import (
     has_weight,
     is_sparse,
     merge_equal_rows,
+    missing_to_nan,
     numeric,
-    observed,
+    require_no_missing,
     unmasked,
-    with_gaps,
 )
 
 __all__ = [
@@ -84,7 +84,6 @@ __all__ = [
     "JEFFREYS",
     "MAXIMISED",
     "SCALED",
-    "Absent",
     "Classifier",
     "ConvergenceWarning",
     "Curve",
@@ -97,18 +96,20 @@ __all__ = [
     "LinearClassifier",
     "Regressor",
     "Result",
+    "UnavailableMethod",
     "center_and_scale",
+    "check_indices",
+    "check_labels",
     "check_magnitude",
-    "check_places",
     "check_positive",
     "check_shapes",
     "choice",
     "class_scores",
-    "codes_of",
     "column_names",
     "dask_module",
     "describe",
     "effects_of",
+    "encode_labels",
     "evidence_base",
     "evidence_of",
     "example_rows",
@@ -119,21 +120,20 @@ __all__ = [
     "is_dask",
     "is_sparse",
     "labelled_rows",
-    "labels_of",
     "linear_effects",
     "merge_equal_rows",
+    "missing_to_nan",
     "named",
     "named_by",
     "names_for",
     "nonnegative",
     "nonnegative_integer",
     "numeric",
-    "observed",
     "positive",
     "positive_integer",
+    "require_no_missing",
     "row_partitions",
     "rows_for",
     "training_rows",
     "unmasked",
-    "with_gaps",
 ]

@@ -1,7 +1,4 @@
-"""The base of all estimators: validation of rows and weights, feature names, and how a fit ended.
-
-What a log evidence conditions on; only evidences with the same conditions can be compared.
-"""
+"""The base of all estimators: validation of rows and weights, feature names, how a fit ended, and evidences."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from credo.core.estimator.description import (
     words_of,
 )
 from credo.core.estimator.names import column_names, names_of
-from credo.core.estimator.rows import is_sparse, numeric, with_gaps
+from credo.core.estimator.rows import is_sparse, missing_to_nan, numeric
 from credo.core.fields import Axes, Size, Sometimes
 from credo.core.frames import Table
 
@@ -51,7 +48,7 @@ class FitWarning(UserWarning):
 
 
 class ConvergenceWarning(FitWarning, exceptions.ConvergenceWarning):
-    """The fit did not converge. Also scikit-learn's warning of that name, so filters for either of them apply.
+    """The fit did not converge. A subclass of scikit-learn's warning of that name, so filters for either apply.
 
     Examples
     --------
@@ -161,7 +158,7 @@ class Estimator(FittedState, BaseEstimator):
         Parameters
         ----------
         level : float, default 0.95
-            Of the effects' intervals.
+            Level of the intervals.
         """
         check_is_fitted(self)
         inputs, measure = self._importances()
@@ -195,8 +192,8 @@ class Estimator(FittedState, BaseEstimator):
         found = getattr(self, "feature_importances_", ())
         return found, "share of the improvement" if len(found) else ""
 
-    def _forget(self) -> None:
-        """Remove the attributes of an earlier fit, so that none of them is left after the new one."""
+    def _reset(self) -> None:
+        """Remove the attributes of an earlier fit."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
@@ -211,7 +208,7 @@ class Estimator(FittedState, BaseEstimator):
         return self._validated(numeric(X), reset=False)
 
     def _validated(self, X: Any, *, reset: bool = True, **y: Any) -> Any:
-        """X, and y if given, as scikit-learn validates them; takes over feature names kept beside an array."""
+        """X, and y if given, as scikit-learn validates them; takes over feature names stored for an array."""
         if is_sparse(X) and not self._sparse_format():
             size = 8e-6 * X.shape[0] * X.shape[1]
             raise TypeError(
@@ -234,7 +231,7 @@ class Estimator(FittedState, BaseEstimator):
         return checked
 
     def _take_names(self, X: Any) -> None:
-        """Take over names kept beside an array; those of a frame have been set by its validation."""
+        """Take over names stored for an array; scikit-learn's validation sets those of a frame."""
         names = names_of(X)
         if names is not None:
             self.feature_names_in_, self.names_carried_ = names, True
@@ -246,7 +243,7 @@ class Estimator(FittedState, BaseEstimator):
 
     def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
         """The weights as floats: finite, not negative, not all zero, and of a plausible size."""
-        given = with_gaps(sample_weight, name="sample_weight")
+        given = missing_to_nan(sample_weight, name="sample_weight")
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")
@@ -262,14 +259,14 @@ class Estimator(FittedState, BaseEstimator):
         return column_names(self)
 
 
-class Absent:
-    """Stands for an inherited method that a class doesn't have: `hasattr` is False, and a call says why.
+class UnavailableMethod:
+    """Replaces an inherited method that a class doesn't have: `hasattr` is False, and the error says why.
 
     Examples
     --------
-    >>> from credo.core.estimator import Absent
+    >>> from credo.core.estimator import UnavailableMethod
     >>> class Silent:
-    ...     speak = Absent("it has nothing to say")
+    ...     speak = UnavailableMethod("it has nothing to say")
     >>> hasattr(Silent(), "speak")
     False
     """
@@ -314,12 +311,11 @@ def evidence_base(
     hyperparameters: str = "",
     class_weight: Any = None,
 ) -> str:
-    """Everything that keeps a log evidence from being the log density of y under proper priors, in one line.
+    """How a log evidence differs from the log density of y under proper priors, in one line.
 
     An improper prior has an arbitrary constant, a maximum is larger than an average, and a prior that is scaled by the
-    variance of y depends on y. Models of the same base share these, so that differences of their log evidences are log
-    Bayes factors; those of models of different bases aren't. A flat prior on an intercept has density one, and the
-    prior 1/σ² is integrated over dσ²/σ², in all of Credo.
+    variance of y depends on y. Differences of log evidences are log Bayes factors only between models of the same base.
+    A flat prior on an intercept has density one, and the prior 1/σ² is integrated over dσ²/σ², in all of Credo.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Checks of constructor arguments, run at the start of `fit`; each error names the argument and its value.
+"""Checks of constructor arguments at the start of `fit`, and of fitted state that came from a file.
 
-Whether fitted state is there and fits together: a file may hold any, and compiled code reads it unchecked.
+Each error names the argument and its value. A file may hold any state, and compiled code doesn't check it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from credo.core.fields import Axes, NonNegative, Places, Positive
+from credo.core.fields import Axes, Indices, NonNegative, Positive
 
 
 def positive(name: str, value: Any, *, words: Sequence[str] = ()) -> float:
@@ -134,7 +134,7 @@ def _is_real(value: Any) -> bool:
 class FittedState:
     """Attributes that end in an underscore are set by `fit`; a declared one that is missing raises a NotFittedError.
 
-    It is an AttributeError too, so that `hasattr` is False. A file may leave out one attribute of many.
+    It is an AttributeError too, so that `hasattr` is False. A file may lack some of the attributes.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class FittedState:
 
 
 def _declares(kind: type, name: str) -> bool:
-    """Whether the class or a base of it annotates the attribute, as it does for all that `fit` may set."""
+    """Whether the class or one of its bases annotates the attribute, as for all that `fit` may set."""
     return any(name in get_annotations(base) for base in kind.__mro__)
 
 
@@ -197,20 +197,20 @@ def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str)
     return known
 
 
-def check_places(owner: Any, name: str, stop: int) -> None:
+def check_indices(owner: Any, name: str, stop: int) -> None:
     """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> import numpy as np
-    >>> from credo.core.estimator import check_places
-    >>> check_places(SimpleNamespace(group=np.array([0, 2])), "group", 2)
+    >>> from credo.core.estimator import check_indices
+    >>> check_indices(SimpleNamespace(group=np.array([0, 2])), "group", 2)
     Traceback (most recent call last):
     ...
     ValueError: group must contain whole numbers from 0 to 1
     """
-    Places(stop).check(name, getattr(owner, name), {})
+    Indices(stop).check(name, getattr(owner, name), {})
 
 
 def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = False) -> None:

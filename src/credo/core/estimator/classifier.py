@@ -1,7 +1,4 @@
-"""The base class of classifiers: labels, `predict`, `predict_proba` and `predict_dist`.
-
-The base class of linear classifiers: scores, probabilities and the summary table.
-"""
+"""The base classes of classifiers and of linear classifiers: labels, scores, probabilities and the summary table."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ class Classifier(ClassifierMixin, Estimator):
             return np.log(self.predict_proba(X))
 
     def predict_dist(self, X: ArrayLike) -> Bernoulli | Categorical:
-        """The predictive distribution of each row's label: Bernoulli where the labels are 0 and 1, else Categorical."""
+        """The predictive distribution of each row's label: Bernoulli if the labels are 0 and 1, else Categorical."""
         table = self._probabilities(self._predict_rows(X)) if is_dask(X) else self.predict_proba(X)
         if self.classes_.dtype.kind in "biuf" and np.array_equal(self.classes_, [0, 1]):
             return Bernoulli(table[:, 1])
@@ -83,8 +80,8 @@ class Classifier(ClassifierMixin, Estimator):
     ) -> tuple[Any, NDArray[np.intp], Array | None]:
         """X as finite float64 rows, each label's index in `classes_`, and the weights; drops rows of weight zero.
 
-        To every estimator a row of weight k is the same as k copies of the row. `class_weight`
-        ("balanced", or a mapping from label to factor) multiplies the weights.
+        A row of weight k is equivalent to k copies of the row. `class_weight` ("balanced", or a mapping from label to
+        factor) multiplies the weights.
         """
         rows, labels, weight = self._labelled_rows(X, y, sample_weight)
         codes = self._coded(labels)
@@ -104,7 +101,7 @@ class Classifier(ClassifierMixin, Estimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         rows = self._validated(X)
-        labels = labels_of(y)
+        labels = check_labels(y)
         if len(labels) != rows.shape[0]:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {rows.shape[0]} rows and y has "
@@ -158,14 +155,14 @@ def labelled_rows(
     return *estimator._labelled_rows(X, y, sample_weight), estimator._feature_names()
 
 
-def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The place of each label among the sorted classes of a fitted model.
+def encode_labels(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """The index of each label in the sorted classes of a fitted model.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.estimator import codes_of
-    >>> codes_of(["no", "yes", "no"], np.array(["no", "yes"])).tolist()
+    >>> from credo.core.estimator import encode_labels
+    >>> encode_labels(["no", "yes", "no"], np.array(["no", "yes"])).tolist()
     [0, 1, 0]
     """
     labels = np.asarray(y)
@@ -175,15 +172,15 @@ def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.searchsorted(classes, labels)
 
 
-def labels_of(y: ArrayLike) -> NDArray[Any]:
+def check_labels(y: ArrayLike) -> NDArray[Any]:
     """y as an array of labels of one type, none of them missing.
 
     Examples
     --------
-    >>> from credo.core.estimator import labels_of
-    >>> labels_of(["yes", "no", "yes"]).tolist()
+    >>> from credo.core.estimator import check_labels
+    >>> check_labels(["yes", "no", "yes"]).tolist()
     ['yes', 'no', 'yes']
-    >>> labels_of(["yes", None])
+    >>> check_labels(["yes", None])
     Traceback (most recent call last):
     ...
     ValueError: y has no label in row 1: None; leave such rows out
@@ -227,7 +224,7 @@ def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
 class LinearClassifier(Classifier):
     """A classifier by linear scores, s(x) = Wx + b.
 
-    Two classes have one score, which is positive where the second of `classes_` is more probable; more classes have one
+    Two classes have one score, which is positive if the second of `classes_` is more probable; more classes have one
     each. Shapes are scikit-learn's: `coef_` is (1, n_features) or (n_classes, n_features), `intercept_` (1,) or
     (n_classes,).
 
@@ -271,7 +268,7 @@ class LinearClassifier(Classifier):
         return self.classes_[places]
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """The logarithm of `predict_proba`, accurate also where a probability underflows."""
+        """The logarithm of `predict_proba`, accurate even if a probability underflows."""
         return self._log_probabilities(self._predict_rows(X))
 
     def summary(self, *, level: float = 0.95) -> Table:

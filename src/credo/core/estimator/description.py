@@ -17,8 +17,8 @@ from credo.core.frames import Table
 Array = NDArray[np.float64]
 
 COEFFICIENT, INTERCEPT, PARAMETER = "coefficient", "intercept", "parameter"
-# Draws of the function with which two rows are compared: they give the 2.5 % quantile to a quarter of a per cent.
-_DRAWS = 4000
+# Draws for comparing two rows: they give the 2.5 % quantile to a quarter of a per cent.
+_N_DRAWS = 4000
 # Words of class names that keep their capital letter.
 _PROPER = {"Bayesian", "Gaussian", "Lasso"}
 
@@ -75,7 +75,7 @@ class Curve:
     def band(self, rows: Any, level: float = 0.95) -> tuple[Array, Array, Array]:
         """Mean, lower and upper end at each row; for classes with a column for each of them.
 
-        The ends are the mean where a model has no such interval. That of a probability may not contain its mean.
+        Without an interval the ends equal the mean. The interval of a probability may not contain its mean.
         """
         rows = self.prepare(rows)
         if hasattr(self.model, "predict_proba"):
@@ -105,8 +105,8 @@ class Curve:
         """
         rows, tail = self.prepare(rows), (1 - level) / 2
         if hasattr(self.model, "sample_functions"):
-            draws = np.asarray(self.model.sample_functions(rows, _DRAWS, random_state=0))
-            if draws.shape != (_DRAWS, 2):
+            draws = np.asarray(self.model.sample_functions(rows, _N_DRAWS, random_state=0))
+            if draws.shape != (_N_DRAWS, 2):
                 return None
             low, high = np.quantile(draws[:, 1] - draws[:, 0], (tail, 1 - tail)).tolist()
             return low, high
@@ -133,7 +133,7 @@ class Description:
     equation : its form, in plain characters
     settings : the constructor's arguments as pairs of name and text
     columns : the names of the columns that the model was fitted to
-    effects : the fitted numbers, with intervals where the model has them
+    effects : the fitted numbers, with intervals if the model has them
     inputs : how much each column matters by the model's own measure, as pairs of name and value; empty without one
     measure : what that measure is
     noise : the standard deviation of the noise, in units of y, if the model estimates one
@@ -145,7 +145,7 @@ class Description:
     classes : the labels that a classifier predicts
     evidence : the log evidence, if the model has one
     outcome : how the fit ended
-    data : the training rows and their targets (of classes their places in `classes`), if the model keeps them
+    data : the training rows and their targets (for classes the indices in `classes`), if the model stores them
 
     Examples
     --------
@@ -254,7 +254,7 @@ def evidence_of(model: Any) -> Evidence | None:
 
 
 def data_of(model: Any) -> tuple[Array, Array] | None:
-    """The training rows that a model keeps, with their targets or the places of their classes; None without them."""
+    """The training rows that a model stores, with their targets or class indices; None if it stores none."""
     targets = getattr(model, "codes_", getattr(model, "y_train_", None))
     if targets is None or not hasattr(model, "X_train_"):
         return None

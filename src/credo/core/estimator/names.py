@@ -1,7 +1,7 @@
-"""Feature names for arrays and sparse matrices, which have no place for them.
+"""Feature names for arrays and sparse matrices, which can't store them.
 
-A pipeline passes the very object that one step returns to the next step. So the names are stored beside the object as
-long as it lives, and looked up by its identity. Copies and slices are other objects and have no names.
+A pipeline passes the object that one step returns to the next step, so names are looked up by the identity of the
+object and dropped with it. Copies and slices are other objects and have no names.
 """
 
 from __future__ import annotations

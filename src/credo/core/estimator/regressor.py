@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from credo.core.estimator.base import Estimator
 from credo.core.estimator.dask import is_dask, over_partitions
-from credo.core.estimator.rows import check_magnitude, numeric, observed, reads_as_number
+from credo.core.estimator.rows import check_magnitude, numeric, reads_as_number, require_no_missing
 from credo.distributions import Distribution
 
 Array = NDArray[np.float64]
@@ -113,16 +113,16 @@ class Regressor(RegressorMixin, Estimator):
     ) -> tuple[Any, Array, Array | None]:
         """X, y and weights as finite float64 arrays; rows of weight zero are dropped.
 
-        To every estimator a row of weight k is the same as k copies of the row.
+        A row of weight k is equivalent to k copies of the row.
         """
         rows: Any
         target: Any
-        X, y = numeric(X), observed(y)
+        X, y = numeric(X), require_no_missing(y)
         try:
             rows, target = self._validated(X, y=y, reset=reset, y_numeric=True)
             target = np.asarray(target, dtype=np.float64)
         except ValueError:
-            self._refuse_words(y)
+            self._reject_text_targets(y)
             raise
         weight = None if sample_weight is None else self._weights(sample_weight, rows)
         if weight is not None and not (weight > 0).all():
@@ -133,8 +133,8 @@ class Regressor(RegressorMixin, Estimator):
         return rows, target, weight
 
     @staticmethod
-    def _refuse_words(y: Any) -> None:
-        """Raise an error if the targets are text, which names the first and suggests a classifier."""
+    def _reject_text_targets(y: Any) -> None:
+        """Raise an error if the targets are text; it names the first and suggests a classifier."""
         values = np.asarray(y) if np.ndim(y) == 1 else np.empty(0)
         if values.dtype.kind not in "OU":
             return

@@ -161,18 +161,18 @@ def has_weight(sample_weight: Any, n_samples: int) -> NDArray[np.bool_]:
     return weight > 0 if weight.ndim else np.ones(n_samples, dtype=np.bool_)
 
 
-def observed(y: Any) -> Any:
+def require_no_missing(y: Any) -> Any:
     """y as numbers; a missing value raises an error that names its row.
 
     Examples
     --------
-    >>> from credo.core.estimator import observed
-    >>> observed([1.0, None, 3.0])
+    >>> from credo.core.estimator import require_no_missing
+    >>> require_no_missing([1.0, None, 3.0])
     Traceback (most recent call last):
     ...
     ValueError: y has no value in row 1: None; leave such rows out
     """
-    values = with_gaps(y)
+    values = missing_to_nan(y)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         gaps = np.argwhere(np.isnan(values))
         if len(gaps):
@@ -180,15 +180,15 @@ def observed(y: Any) -> Any:
     return values
 
 
-def with_gaps(y: Any, *, name: str = "y") -> Any:
+def missing_to_nan(y: Any, *, name: str = "y") -> Any:
     """y with NaN in place of None, pandas' NA and the like.
 
-    Anything else that isn't a number is returned unchanged, for scikit-learn's validation to say what is wrong.
+    Anything else that isn't a number is returned unchanged; scikit-learn's validation rejects it.
 
     Examples
     --------
-    >>> from credo.core.estimator import with_gaps
-    >>> with_gaps([1.0, None, 3.0])
+    >>> from credo.core.estimator import missing_to_nan
+    >>> missing_to_nan([1.0, None, 3.0])
     array([ 1., nan,  3.])
     """
     y = numeric(y, name=name)
@@ -250,7 +250,7 @@ def _kinds(table: Any) -> Iterator[tuple[str, str | None]]:
     Lists and columns of objects are judged by their first row.
     """
     if nw.dependencies.is_pandas_dataframe(table) and all(map(_is_number, table.dtypes.unique())):
-        # A wide table has thousands of columns, and pandas is slow to access each.
+        # Accessing each of thousands of columns is slow in pandas.
         return
     if nw.dependencies.is_into_dataframe(table):
         for series in nw.from_native(table, eager_only=True).iter_columns():

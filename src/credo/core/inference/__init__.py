@@ -7,8 +7,8 @@ Two things can be chosen independently (`protocols` has the contract between the
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
   points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours.
   `InducingFeatures` sums over rows that needn't be in one place, and `SummaryPosterior` is the process given the sums.
-  `representation(method, X, kernel)` looks it up by the name that estimators know it by, `choose` says which one "auto"
-  is, and `cost_remark` whether another takes much less time.
+  `representation(method, X, kernel)` looks it up by name, `choose` resolves "auto", and `cost_remark` says whether
+  another takes much less time.
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
@@ -36,13 +36,14 @@ from credo.core.inference.protocols import (
     no_basis,
 )
 from credo.core.inference.representations import REPRESENTATIONS, choose, cost_remark, representation
-from credo.core.inference.site_updates import Mixing, ep, laplace, vi
+from credo.core.inference.site_updates import AndersonAcceleration, ep, laplace, vi
 from credo.core.inference.softmax import SoftmaxApproximation, softmax_laplace
 from credo.core.inference.state_space import StateSpace
 from credo.core.inference.vecchia import Vecchia
 
 __all__ = [
     "REPRESENTATIONS",
+    "AndersonAcceleration",
     "Approximation",
     "Basis",
     "Chain",
@@ -54,7 +55,6 @@ __all__ = [
     "InducingSummary",
     "LatentPosterior",
     "LatentPrior",
-    "Mixing",
     "ObservedPosterior",
     "Paths",
     "Representation",

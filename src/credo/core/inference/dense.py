@@ -1,10 +1,7 @@
 """The exact representation: every covariance between the training rows, in one n×n matrix.
 
-Exact conditioning of a Gaussian process on targets with Gaussian noise.
-
-C = K + Σ is filled, factored and inverted in one triangle of one matrix; `flat_mean` has the equations.
-
-A latent Gaussian times one Gaussian site for each row, with dense matrices.
+Given targets with Gaussian noise, C = K + Σ is filled, factored and inverted in one triangle of one matrix;
+`protocols` has the equations. Given one Gaussian site for each row,
 
     q(f) ∝ N(f | 0, K) Πᵢ exp(−½ τᵢ fᵢ² + νᵢ fᵢ) = N(f | μ, Σ)
     Σ = (K⁻¹ + T)⁻¹,    B = I + T^½ K T^½,    R = (K + T⁻¹)⁻¹ = T^½ B⁻¹ T^½,    μ = K a,    a = ν − Tμ
@@ -34,16 +31,16 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# The square of the number of rows has to fit into memory.
-_LARGEST = 40_000
-# Entries of the kernel between new and training rows that are held at a time.
-_BLOCK = 2**23
+# An n×n matrix of this size takes 13 GB.
+_MAX_EXACT_ROWS = 40_000
+# Entries of the kernel between new and training rows held in memory at a time (64 MB).
+_BLOCK_ENTRIES = 2**23
 
 
 class Dense(Representation):
     """All covariances between the rows of X: O(n³) time, and the memory of one n×n matrix.
 
-    Matrices that posteriors no longer need are used again, so that a search doesn't allocate one in each evaluation.
+    Matrices that posteriors no longer need are reused, so that a search doesn't allocate one in each evaluation.
 
     Examples
     --------
@@ -58,10 +55,10 @@ class Dense(Representation):
     pilot_scale = 1
 
     def __init__(self, X: Array) -> None:
-        if len(X) > _LARGEST:
+        if len(X) > _MAX_EXACT_ROWS:
             raise ValueError(
-                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_LARGEST} rows, or "
-                'method="inducing"'
+                f"exact inference needs an n×n matrix, and n = {len(X)} is too large; use at most {_MAX_EXACT_ROWS} "
+                'rows, or method="inducing"'
             )
         self.X = np.ascontiguousarray(X)
         self._unused: list[Workspace] = []
@@ -85,15 +82,15 @@ class Dense(Representation):
         """f ~ N(0, K) at the rows."""
         return DensePrior(self, kernel)
 
-    def lend(self) -> Workspace:
-        """Memory for one matrix, which belongs to the caller until it is given back."""
+    def acquire(self) -> Workspace:
+        """Memory for one matrix, which belongs to the caller until it is released."""
         try:
             return self._unused.pop()
         except IndexError:
             return Workspace(len(self.X))
 
-    def give_back(self, workspace: Workspace) -> None:
-        """Take memory back."""
+    def release(self, workspace: Workspace) -> None:
+        """Return memory that is no longer needed."""
         self._unused.append(workspace)
 
 
@@ -143,25 +140,25 @@ class DensePrior:
 
     def blocks(self, rows: Array) -> Iterator[tuple[slice, Array, Array]]:
         """The kernel with the training rows, and its diagonal, for some new rows at a time."""
-        size = max(1, _BLOCK // len(self.X))
+        size = max(1, _BLOCK_ENTRIES // len(self.X))
         for start in range(0, len(rows), size):
             part = np.ascontiguousarray(rows[start : start + size])
             yield slice(start, start + len(part)), self.cross(part), self.kernel.diagonal(part)
 
 
-# Rows that share one Gram matrix in a derivative by an input, which costs n·64 kernel values instead of n².
-_CHUNK = 64
-# The share of a prior variance that differences of covariances can't tell from zero.
-_ROUNDING = 1e-13
-# A left-out target whose precision is less than this share of what it would be under a known mean has none.
+# Rows that share one Gram matrix in a derivative by an input: n·64 kernel values instead of n².
+_GRADIENT_ROWS = 64
+# Differences of covariances below this share of the prior variance are rounding errors.
+_ROUNDING_SHARE = 1e-13
+# A left-out target isn't determined if its precision is below this share of that under a known mean.
 UNDETERMINED = 1e-9
 
 
 class DensePosterior:
     """f given targets with Gaussian noise; see `ObservedPosterior` for what the methods give.
 
-    C is factored when first needed. `gradient` replaces the factor by the inverse in the same memory; C is
-    factored again if something else is needed afterwards.
+    C is factored when first needed. `gradient` overwrites the factor by the inverse; if something else is needed
+    afterwards, C is factored again.
     """
 
     def __init__(
@@ -181,10 +178,10 @@ class DensePosterior:
     def __del__(self) -> None:
         workspace = getattr(self, "_workspace", None)
         if workspace is not None:
-            self.prior.representation.give_back(workspace)
+            self.prior.representation.release(workspace)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With a copy of the factor, if there is one: its memory will be used again."""
+        """With a copy of the factor, if there is one, because its memory is reused."""
         if self._workspace is None and "_factor" not in vars(self):
             return vars(self)
         factor = Factor(self._factor.L.copy(order="F"), jitter=self.jitter)
@@ -197,7 +194,7 @@ class DensePosterior:
 
     @property
     def variance(self) -> Array:
-        """N − N(C⁻¹ − GGᵀ)N, with less cost than at new rows."""
+        """N − N(C⁻¹ − GGᵀ)N, cheaper than at new rows."""
         noise = self.noise + self.jitter
         return np.maximum(noise - noise**2 * self._diagonals()[1], 0.0)
 
@@ -213,7 +210,7 @@ class DensePosterior:
     @cached_property
     def log_evidence(self) -> float:
         if "_factor" not in vars(self):
-            # Before anything else, so that a fit reaches the factorization directly.
+            # First, so that a fit reaches the factorization directly.
             self._factored()
         return self._mean.log_evidence(self.logdet)
 
@@ -228,7 +225,7 @@ class DensePosterior:
         parallel_rows(outer_minus_triangle, len(V), np.ascontiguousarray(np.hstack(columns)), float(n_targets), V)
         found = Gradient(self.prior.kernel.pullback(self.prior.X, V, triangle=True), np.diagonal(V).copy())
         vars(self).pop("_factor", None)
-        self.prior.representation.give_back(workspace)
+        self.prior.representation.release(workspace)
         return found
 
     def expected(self, rows: Array) -> Array:
@@ -254,7 +251,7 @@ class DensePosterior:
         cov = prior - half.T @ half
         # Variances that are negative by rounding are corrected.
         diagonal = np.einsum("ii->i", cov)
-        np.maximum(diagonal, _ROUNDING * np.diagonal(prior), out=diagonal)
+        np.maximum(diagonal, _ROUNDING_SHARE * np.diagonal(prior), out=diagonal)
         cov += root.T @ root
         return 0.5 * (cov + cov.T)
 
@@ -282,7 +279,7 @@ class DensePosterior:
             solved = solved + self._mean.basis @ uncertain
             by_basis = by_basis + 2 * by_variance * uncertain
         by_cross = by_cross - 2 * by_variance * self._factor.half_solve(solved, transpose=True)
-        # The means on offer are affine in x, so that a difference over one unit is their derivative.
+        # The mean functions are affine in x, so a difference over one unit is their derivative.
         corners = self.basis(np.vstack([row, row + np.eye(len(row))]))
         rows = np.vstack([self.prior.X, other])
         slope = input_gradient(self.prior.kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
@@ -317,7 +314,7 @@ class DensePosterior:
         positive_integer("n", n)
         positive_integer("n_features", n_features)
         prior = prior_paths(self.prior.kernel, self.prior.X, self.basis, n, n_features, rng)
-        # The jitter is noise like any other.
+        # The jitter counts as noise.
         errors = np.sqrt(self.noise + self.jitter)[:, None] * rng.standard_normal((len(self.Y), n))
         misfit = self._factor.half_solve(self.Y[:, :1] - prior(self.prior.X).T - errors)
         mean = FlatMean.of(misfit, self._mean.basis)
@@ -335,24 +332,24 @@ class DensePosterior:
 
     @property
     def _solver(self) -> Workspace | Factor:
-        """What solves with L: a factor that there is, or else the workspace, which is cheaper to make."""
+        """What solves with L: the factor if it exists, or else the workspace, which is cheaper to make."""
         return self._factor if "_factor" in vars(self) else self._factored()
 
     @cached_property
     def _factor(self) -> Factor:
         workspace = self._factored()
-        # Means are solved for first, so that their last digits don't depend on what is asked for first.
+        # Means are solved for first, so that their last digits don't depend on the order of requests.
         assert self.alpha is not None
         return workspace.as_factor()
 
     def _factored(self) -> Workspace:
         """A workspace with the factor of C."""
         if self._workspace is None:
-            workspace = self.prior.representation.lend()
+            workspace = self.prior.representation.acquire()
             try:
                 workspace.factor(self._fill)
             except NotPositiveDefiniteError:
-                self.prior.representation.give_back(workspace)
+                self.prior.representation.release(workspace)
                 raise
             self._workspace = workspace
         return self._workspace
@@ -362,7 +359,7 @@ class DensePosterior:
         np.einsum("ii->i", C)[...] += self.noise
 
     def _roots(self, cross: Array, H: Array) -> tuple[Array, Array]:
-        """L⁻¹k for each new row, and a root of what the mean's coefficients add to the covariance."""
+        """L⁻¹k for each new row, and a root of the covariance due to the mean's coefficients."""
         half = self._factor.half_solve(cross.T)
         return half, self._mean.uncertainty(H, half)
 
@@ -375,17 +372,13 @@ class DensePosterior:
 def input_gradient(kernel: Kernel, row: Array, others: Array, weights: Array, own: float) -> Array:
     """∂/∂x of Σ wⱼ k(x, zⱼ) + own·k(x, x), by pulling back Gram matrices of x and a few other rows at a time."""
     total = np.zeros_like(row)
-    for start in range(0, len(others), _CHUNK):
-        part = weights[start : start + _CHUNK]
+    for start in range(0, len(others), _GRADIENT_ROWS):
+        part = weights[start : start + _GRADIENT_ROWS]
         W = np.zeros((len(part) + 1, len(part) + 1))
         W[0, 1:] = W[1:, 0] = 0.5 * part
         W[0, 0] = own if start == 0 else 0.0
-        total += kernel.pullback_inputs(np.vstack([row[None], others[start : start + _CHUNK]]), W)[0]
+        total += kernel.pullback_inputs(np.vstack([row[None], others[start : start + _GRADIENT_ROWS]]), W)[0]
     return total
-
-
-# Below this share of the prior variance, 1 − (B⁻¹)ᵢᵢ has lost the digits of τΣ.
-_FAINT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,10 +399,11 @@ class DenseSites:
 
     @cached_property
     def variance(self) -> Array:
-        """(1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² where a site's precision is too small for that."""
+        """(1 − (B⁻¹)ᵢᵢ)/τᵢ, or Kᵢᵢ − ‖L⁻¹T^½kᵢ‖² if a site's precision is too small for that."""
         K = self.prior.gram
         prior = np.diagonal(K)
-        faint = self.precision * prior < _FAINT
+        # Below this share of the prior variance, 1 − (B⁻¹)ᵢᵢ has lost the digits of τΣ.
+        faint = self.precision * prior < 1e-6
         shrunk = 1.0 - self._factor.inverse_diagonal()
         variance = shrunk / np.where(faint, 1.0, self.precision)
         if faint.any():
@@ -476,7 +470,7 @@ class DenseSites:
 
     @cached_property
     def _factor(self) -> Factor:
-        """Of B."""
+        """The factor of B."""
         B = self.prior.gram * self._root
         B *= self._root[:, None]
         B.flat[:: len(B) + 1] += 1.0

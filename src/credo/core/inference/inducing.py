@@ -4,33 +4,31 @@ With u = f(Z) at m points Z, K_uu = LLᵀ and the features ψ(x) = L⁻¹k(Z, x)
 
     f(x) = ψ(x)ᵀv + e(x),    v ~ N(0, I),    u = Lv,    var e(x) = k(x, x) − ψ(x)ᵀψ(x)
 
-Given targets, `observe` maximizes Titsias's (2009) bound, in which e is no part of what is learned. `sites` treat the e
-of different training rows as independent (FITC: Snelson & Ghahramani 2006; with EP, Naish-Guzman & Holden 2008), which
-makes f ~ N(0, Q + diag(K − Q)) with Q = ΨᵀΨ a prior like any other for Laplace, EP and VI. With as many points as rows
-both are exact. Time is O(nm²); training rows are visited in chunks, so that memory is O(m²) beside the data.
+Given targets, `observe` maximizes Titsias's (2009) bound, in which e isn't learned. `sites` treat the e of different
+training rows as independent (FITC: Snelson & Ghahramani 2006; with EP, Naish-Guzman & Holden 2008), which makes f ~
+N(0, Q + diag(K − Q)) with Q = ΨᵀΨ a prior like any other for Laplace, EP and VI. With as many points as rows both are
+exact. Time is O(nm²); training rows are visited in chunks, so that memory is O(m²) in addition to the data.
 
-A Gaussian process given targets with Gaussian noise, by Titsias's bound.
+Titsias's bound for targets with Gaussian noise is
 
     F = ln N(y | 0, C) − ½ Σ eᵢ/λᵢ,    C = Q + Λ,    Q = ΨᵀΨ,    eᵢ = k(xᵢ, xᵢ) − ψᵢᵀψᵢ
 
 (Titsias 2009, equation 9.) With B = I + ΨΛ⁻¹Ψᵀ, the posterior of the features' weights is v ~ N(B⁻¹ΨΛ⁻¹y, B⁻¹), and
-C⁻¹ = Λ⁻¹ − Λ⁻¹ΨᵀB⁻¹ΨΛ⁻¹. `flat_mean` has what a mean with flat coefficients adds. Its W = ½(ααᵀ + GGᵀ − C⁻¹) and the
-trace above make
+C⁻¹ = Λ⁻¹ − Λ⁻¹ΨᵀB⁻¹ΨΛ⁻¹. With W = ½(ααᵀ + GGᵀ − C⁻¹) of `protocols`, for a mean with flat coefficients, the
+derivatives are
 
     ∂F/∂K_fu = (αα_uᵀ + GG_uᵀ + Λ⁻¹Ψᵀ(I − B⁻¹))L⁻¹,    α_u = Ψα,    G_u = ΨG
     ∂F/∂K_uu = −½L⁻ᵀ(α_uα_uᵀ + G_uG_uᵀ + ΨΛ⁻¹Ψᵀ − I + B⁻¹)L⁻¹,    ∂F/∂k(xᵢ, xᵢ) = −1/2λᵢ
     ∂F/∂λᵢ = ½(αᵢ² + Gᵢ² − 1/λᵢ + (k(xᵢ, xᵢ) − ψᵢᵀ(I − B⁻¹)ψᵢ)/λᵢ²)
 
-A process with inducing points times one Gaussian site for each training row.
-
-f = ψᵀv + e with independent e ~ N(0, r) at the training rows (see `inducing`). A site exp(−½τf² + νf), integrated over
-e, is one of ψᵀv with precision p = τ/(1 + τr) and location h = ν/(1 + τr). So with B = I + ΨPΨᵀ
+For sites, f = ψᵀv + e with independent e ~ N(0, r) at the training rows. A site exp(−½τf² + νf), integrated over e, is
+one of ψᵀv with precision p = τ/(1 + τr) and location h = ν/(1 + τr). So with B = I + ΨPΨᵀ
 
     v ~ N(B⁻¹Ψh, B⁻¹),    E f = (ψᵀE v + rν)/(1 + τr),    var f = r/(1 + τr) + ψᵀB⁻¹ψ/(1 + τr)²
     a = K⁻¹μ = h − pψᵀE v,    ln|I + KT| = ln|B| + Σ ln(1 + τr)
 
-The derivative of the evidence by K is W of `dense_sites`, a matrix of low rank and a diagonal. Since the prior's
-covariance is Q + diag(K − Q), the diagonal of W multiplies that of ∂K, and W without it ∂Q.
+The derivative of the evidence by K is W of `DenseSites.gradient`, a matrix of low rank and a diagonal. Since the
+prior's covariance is Q + diag(K − Q), the diagonal of W multiplies that of ∂K, and W without it ∂Q.
 """
 
 from __future__ import annotations
@@ -54,20 +52,18 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Points are chosen so that an evaluation costs about n·m² = this, within these limits.
-_COST, _FEWEST_POINTS, _MOST = 1.25e10, 500, 1500
-# Points are chosen among at most this many rows, drawn with this seed.
-_CANDIDATES, _SEED = 10_000, 0
+# The number of points m makes an evaluation cost about n·m² = _TARGET_COST, within these limits.
+_TARGET_COST, _MIN_POINTS, _MAX_POINTS = 1.25e10, 500, 1500
+# Points are chosen among at most this many rows.
+_MAX_CANDIDATES = 10_000
 # Points are enough when they leave at most this share of the prior variance of any candidate.
-_NEGLIGIBLE = 1e-13
-# Subsets of up to this many times as many rows as points are exact, because that costs less.
-_EXACT = 2
-# Numbers of the features of all rows that a prior may hold (256 MB); beyond, they are computed whenever needed.
-_HELD = 2**25
+_NEGLIGIBLE_SHARE = 1e-13
+# The features of all rows are stored up to this many numbers (256 MB), and otherwise computed when needed.
+_MAX_STORED_ENTRIES = 2**25
 
 
 def default_points(n_rows: int) -> int:
-    """The number of inducing points for so many rows.
+    """The number of inducing points for this many rows.
 
     Examples
     --------
@@ -75,15 +71,14 @@ def default_points(n_rows: int) -> int:
     >>> default_points(10_000), default_points(10**7)
     (1118, 500)
     """
-    return int(np.clip(math.sqrt(_COST / max(n_rows, 1)), _FEWEST_POINTS, _MOST))
+    return int(np.clip(math.sqrt(_TARGET_COST / max(n_rows, 1)), _MIN_POINTS, _MAX_POINTS))
 
 
 class Inducing(Representation):
     """Rows X and inducing points Z, which are given or chosen among the rows.
 
     They are chosen under the kernel of a prior by pivoted Cholesky (Burt, Rasmussen & van der Wilk 2020), with random
-    pivots.
-    `adapted` keeps the choice, so that evidences under different kernels are values of one function.
+    pivots. `adapted` keeps the choice, so that evidences under different kernels are values of one function.
 
     Parameters
     ----------
@@ -112,7 +107,8 @@ class Inducing(Representation):
 
     def subset(self, rows: NDArray[np.intp]) -> Representation:
         """The same for some of the rows, exact if they are few."""
-        if len(rows) <= _EXACT * self.n_points:
+        # For fewer than two rows per point, an n×n matrix costs less.
+        if len(rows) <= 2 * self.n_points:
             return Dense(self.X[rows])
         return Inducing(self.X[rows], self.points, self.n_points)
 
@@ -131,17 +127,17 @@ class Inducing(Representation):
     def prior(self, kernel: Kernel) -> InducingPrior:
         """f ~ GP(0, k), known through its values at the points."""
         points = self._chosen(kernel) if self.points is None else self.points
-        return InducingPrior(self, InducingFeatures.of(kernel, points, _NEGLIGIBLE))
+        return InducingPrior(self, InducingFeatures.of(kernel, points, _NEGLIGIBLE_SHARE))
 
     def _chosen(self, kernel: Kernel) -> Array:
-        rows, rng = self.X, np.random.default_rng(_SEED)
-        if len(rows) > _CANDIDATES:
-            rows = rows[np.sort(rng.choice(len(rows), _CANDIDATES, replace=False))]
+        rows, rng = self.X, np.random.default_rng(0)
+        if len(rows) > _MAX_CANDIDATES:
+            rows = rows[np.sort(rng.choice(len(rows), _MAX_CANDIDATES, replace=False))]
         index = random_pivots(
             kernel.diagonal(rows),
             lambda some: kernel.cross(rows[some], rows).T,
             self.n_points,
-            tolerance=_NEGLIGIBLE,
+            tolerance=_NEGLIGIBLE_SHARE,
             rng=rng,
         )
         return rows[index]
@@ -198,8 +194,8 @@ class InducingPrior:
         return np.concatenate([psi @ v for _, psi in self.chunks()])
 
     def chunks(self) -> Iterator[tuple[slice, Array]]:
-        """Some rows at a time, and their features; held, where there is room for those of all rows."""
-        if len(self.X) * self.features.size > _HELD:
+        """Chunks of rows with their features, which are stored if those of all rows fit into memory."""
+        if len(self.X) * self.features.size > _MAX_STORED_ENTRIES:
             yield from self.features.chunks(self.X)
             return
         yield from self._held
@@ -223,7 +219,7 @@ _NO_ROWS = "the rows of a table in parts aren't kept, which this needs: fit the 
 
 
 class SummaryPosterior:
-    """f given the summary of rows that needn't be there any more; see `ObservedPosterior` for what the methods give.
+    """f given a summary of the rows, which aren't needed any more; see `ObservedPosterior` for what the methods give.
 
     Examples
     --------
@@ -335,7 +331,7 @@ class SummaryPosterior:
             by_psi = by_psi - 2 * by_variance * self._basis_weights @ uncertain
             by_basis = by_basis + 2 * by_variance * uncertain
         by_cross = self.features.factor.half_solve(by_psi, transpose=True)
-        # The means on offer are affine in x, so that a difference over one unit is their derivative.
+        # The mean functions are affine in x, so a difference over one unit is their derivative.
         corners = self.basis(np.vstack([row, row + np.eye(len(row))]))
         rows, weights = np.vstack([self.features.points, other]), np.append(by_cross, -2 * by_variance)
         return (corners[1:] - corners[0]) @ by_basis + input_gradient(
@@ -366,7 +362,7 @@ class SummaryPosterior:
 
     @cached_property
     def _factor(self) -> Factor:
-        """Of B."""
+        """The factor of B."""
         B = np.array(self._summary.gram, order="F")
         B += np.tril(B, -1).T
         np.einsum("ii->i", B)[...] += 1.0
@@ -383,14 +379,14 @@ class SummaryPosterior:
 
     @cached_property
     def _mean(self) -> FlatMean:
-        """From vectors that have the products (Y, H)ᵀC⁻¹(Y, H), which are all that it needs."""
+        """From vectors with the products (Y, H)ᵀC⁻¹(Y, H), all that is needed."""
         products = self._summary.square - self._summary.cross.T @ self._solved
         values, axes = np.linalg.eigh(0.5 * (products + products.T))
         white = np.sqrt(np.maximum(values, 0.0))[:, None] * axes.T
         return FlatMean.of(white[:, : self.n_targets], white[:, self.n_targets :])
 
     def _roots(self, psi: Array, H: Array) -> tuple[Array, Array]:
-        """Roots of what v and the mean's coefficients add to the covariance."""
+        """Roots of the covariances due to v and to the mean's coefficients."""
         half = self._factor.half_solve(psi.T)
         if self._mean.factor is None:
             return half, np.zeros((0, len(H)))
@@ -468,7 +464,7 @@ class InducingPosterior(SummaryPosterior):
     def left_out(self) -> tuple[Array, Array]:
         """Rasmussen & Williams 5.10–5.12 for C, with the variance that the inducing points don't explain added.
 
-        The inducing points stay where they are.
+        The inducing points stay the same.
         """
         mean, variance = np.empty(self.Y.shape), np.empty(len(self.Y))
         for part, psi in self.features.chunks(self.prior.X):
@@ -571,7 +567,7 @@ class InducingSites:
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         features, factor, weights = self.prior.features, self._factor, self._weights
-        # Predictions need nothing else of the training rows.
+        # Predictions need nothing else from the training rows.
         self.prior.release()
         mean, variance = np.empty(len(rows)), np.empty(len(rows))
         for part, psi in features.chunks(rows):
@@ -610,7 +606,7 @@ class InducingSites:
 
     @cached_property
     def _factor(self) -> Factor:
-        """Of B."""
+        """The factor of B."""
         size = self.prior.features.size
         B, root = np.eye(size, order="F"), np.sqrt(self.precision / self._growth)
         for part, psi in self.prior.chunks():

@@ -1,7 +1,7 @@
-"""The features of inducing points, and sums over rows that are all a posterior needs of its data.
+"""The features of inducing points, and the sums over rows that a posterior needs.
 
-ψ(x) = L⁻¹k(Z, x) with K_uu = LLᵀ; see `inducing`. The sums are taken over rows in any order and in any parts, so that
-rows needn't fit into memory or be in one place.
+ψ(x) = L⁻¹k(Z, x) with K_uu = LLᵀ; see `inducing`. The sums can be taken over rows in any order and in parts, so that
+rows needn't fit into memory or be on one machine.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# Numbers in the features of the rows that are computed at a time (4 MB, which stay in the cache), and fewest rows.
-_CHUNK, _FEWEST = 2**19, 512
-# Sums are taken in so many groups of chunks, whatever the number of cores: the digits are the same on every machine.
-_GROUPS = 8
-# The ratio of the smallest to the largest pivot of K_uu from which on its inverse is used.
-_WELL_CONDITIONED = 1e-7
+# Features of a chunk of rows, which stay in the cache (4 MB), and the fewest rows of a chunk.
+_CHUNK_ENTRIES, _MIN_CHUNK_ROWS = 2**19, 512
+# Sums are taken in a fixed number of groups of chunks, so that the digits are the same on every machine.
+_N_GROUPS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class InducingSummary:
     """Sums over rows with targets and mean columns b = (y, h), features ψ, residual variances e and noise λ.
 
-    n, Σψψᵀ/λ, Σψbᵀ/λ, Σbbᵀ/λ, Σ ln λ and Σe/λ. Of the matrix Σψψᵀ/λ only the lower triangle is kept.
+    n, Σψψᵀ/λ, Σψbᵀ/λ, Σbbᵀ/λ, Σ ln λ and Σe/λ. Only the lower triangle of Σψψᵀ/λ is stored.
 
     Examples
     --------
@@ -88,7 +86,7 @@ class InducingFeatures:
 
     @classmethod
     def of(cls, kernel: Kernel, points: Array, tolerance: float = 1e-10) -> InducingFeatures:
-        """Without points that the others leave less than this share of the variance, such as repeated ones."""
+        """Without points that the others determine up to this share of the variance, such as repeated ones."""
         index, factor = pivoted_factor(kernel.gram(points), tolerance)
         return cls(kernel, np.ascontiguousarray(points[index]), factor)
 
@@ -100,7 +98,7 @@ class InducingFeatures:
     def is_well_conditioned(self) -> bool:
         """Whether products with K_uu⁻¹ keep eight digits."""
         pivots = np.square(np.diagonal(self.factor.L))
-        return bool(pivots.min() > _WELL_CONDITIONED * pivots.max())
+        return bool(pivots.min() > 1e-7 * pivots.max())
 
     def __call__(self, rows: Array) -> Array:
         """(n_rows, m)."""
@@ -109,7 +107,7 @@ class InducingFeatures:
 
     def slices(self, rows: Array) -> Iterator[slice]:
         """The rows in parts, whose features take a bounded memory."""
-        size = max(_FEWEST, _CHUNK // self.size)
+        size = max(_MIN_CHUNK_ROWS, _CHUNK_ENTRIES // self.size)
         for start in range(0, len(rows), size):
             yield slice(start, min(start + size, len(rows)))
 
@@ -132,8 +130,8 @@ class InducingFeatures:
                 "without noise"
             )
         slices = list(self.slices(rows))
-        groups = [slices[k::_GROUPS] for k in range(min(_GROUPS, len(slices)))]
-        # Each thread has chunks of its own, of which nothing is done by one core while the others wait.
+        groups = [slices[k::_N_GROUPS] for k in range(min(_N_GROUPS, len(slices)))]
+        # Each thread works on its own chunks, so that no core waits for another.
         with one_blas_thread():
             parts = parallel_map(lambda group: self._sums(rows, targets, noise, group), groups)
         gram, cross, residual = parts[0]

@@ -1,10 +1,8 @@
 """The Kalman filter and smoother of a kernel in state-space form, over rows sorted in time.
 
-Rows are taken in chunks. The filter keeps the state before each chunk, and the smoother runs from the last chunk to the
-first, filtering each once more: memory is that of a few numbers per row and of one chunk's states. New rows are rows
-without data among those of their chunk, so that a prediction costs one chunk and not the whole series.
-
-The two passes over all rows of a chain, forward and backward, and predictions between the rows.
+Rows are taken in chunks. The filter stores the state before each chunk, and the smoother runs from the last chunk to
+the first, filtering each chunk again: memory is a few numbers per row and the states of one chunk. New rows are
+inserted into their chunk as rows without data, so that a prediction costs one chunk and not the whole series.
 """
 
 from __future__ import annotations
@@ -23,12 +21,10 @@ from credo.kernels.markov import MarkovForm
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Largest number of rows in a chunk, and of numbers in the covariances that are kept for one.
-_CHUNK, _KEPT = 4096, 2**19
-# Gaps are looked up in a table where at most this share of them is distinct, judged by the first few.
-_DISTINCT, _FIRST = 0.25, 4096
-# States of a single block up to this size are held in registers.
-_SMALL = 3
+# Limits of a chunk: rows, and numbers in the covariances stored for it.
+_MAX_CHUNK_ROWS, _CHUNK_ENTRIES = 4096, 2**19
+# Gaps are looked up in a table if at most this share of them is distinct, judged by the first ones.
+_MAX_DISTINCT_SHARE, _SAMPLED_GAPS = 0.25, 4096
 _NO_ROWS = np.empty(0, dtype=np.intp)
 
 
@@ -43,11 +39,11 @@ class Timeline:
 
     @classmethod
     def of(cls, times: Array) -> Timeline:
-        # The last leads to a row that isn't there.
+        # The last gap leads to a row that doesn't exist.
         gaps = np.diff(times, prepend=times[:1], append=times[-1:])
-        if len(np.unique(gaps[:_FIRST])) <= _DISTINCT * min(len(gaps), _FIRST):
+        if len(np.unique(gaps[:_SAMPLED_GAPS])) <= _MAX_DISTINCT_SHARE * min(len(gaps), _SAMPLED_GAPS):
             distinct, places = np.unique(gaps, return_inverse=True)
-            if len(distinct) <= _DISTINCT * len(gaps):
+            if len(distinct) <= _MAX_DISTINCT_SHARE * len(gaps):
                 return cls(times, gaps, distinct, places.ravel().astype(np.intp))
         return cls(times, gaps)
 
@@ -60,10 +56,10 @@ class Timeline:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class Segment:
     """Rows that follow each other: their transitions, with one more that leads to the row after them.
 
-    A and Q are empty where the filter computes them on the way.
+    A and Q are empty if the filter computes them itself.
     """
 
     form: MarkovForm
@@ -95,11 +91,11 @@ class Chain:
         self.starts = np.concatenate([[0], np.cumsum(form.sizes)]).astype(np.intp)
         self.size = int(self.starts[-1])
         term = form.terms[0]
-        # A single block without a polynomial is held in registers, where it is small.
-        self.small = len(form.terms) == 1 and not term.centers and self.size <= _SMALL
+        # A single block of up to three components without a polynomial is held in registers.
+        self.small = len(form.terms) == 1 and not term.centers and self.size <= 3
         # The filter computes the transitions of a single Matérn process itself.
         self.fused = self.small and [part.order for part in term.components] == [self.size]
-        self.step = int(np.clip(_KEPT // self.size**2, 64, _CHUNK))
+        self.step = int(np.clip(_CHUNK_ENTRIES // self.size**2, 64, _MAX_CHUNK_ROWS))
 
     @property
     def n_chunks(self) -> int:
@@ -117,14 +113,14 @@ class Chain:
         return np.vstack([A, np.zeros_like(A[:1])]), np.vstack([Q, self.form.covariance()])
 
     @cached_property
-    def _whole(self) -> Stretch:
-        """The transitions of all rows, where they are few."""
+    def _whole(self) -> Segment:
+        """The transitions of all rows, if there are few."""
         line = self.timeline
         A, Q = self.form.transitions(line.gaps)
         A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(self.form, line.times, line.gaps, A, Q, begins=True)
+        return Segment(self.form, line.times, line.gaps, A, Q, begins=True)
 
-    def stretch(self, rows: slice) -> Stretch:
+    def segment(self, rows: slice) -> Segment:
         """The transitions of some rows."""
         line = self.timeline
         if self.n_chunks == 1 and line.places is None:
@@ -135,9 +131,9 @@ class Chain:
         which = line.places[rows.start : rows.stop + 1]
         if rows.start == 0:
             which = np.append(len(line.distinct), which[1:])  # type: ignore[arg-type]
-        return Stretch(self.form, line.times[rows], gaps, *self._table, begins=rows.start == 0, places=which)
+        return Segment(self.form, line.times[rows], gaps, *self._table, begins=rows.start == 0, places=which)
 
-    def stretch_with(self, rows: slice, times: Array) -> tuple[Stretch, NDArray[np.bool_], Index]:
+    def segment_with(self, rows: slice, times: Array) -> tuple[Segment, NDArray[np.bool_], Index]:
         """Rows with new times among them; which are new, and the order of both together.
 
         The new times are those from the first row to the one after the last.
@@ -151,31 +147,33 @@ class Chain:
         gaps = np.diff(both, prepend=previous, append=following)
         return self._between(both, gaps, begins=rows.start == 0), order >= rows.stop - rows.start, order
 
-    def _between(self, times: Array, gaps: Array, *, begins: bool) -> Stretch:
+    def _between(self, times: Array, gaps: Array, *, begins: bool) -> Segment:
         if self.fused:
             A = Q = np.empty((0, self.size**2))
         else:
             A, Q = self.form.transitions(gaps)
             if begins:
                 A[0], Q[0] = 0.0, self.form.covariance()
-        return Stretch(self.form, times, gaps, A, Q, begins)
+        return Segment(self.form, times, gaps, A, Q, begins)
 
-    def tabulated(self, rows: slice) -> Stretch:
+    def tabulated(self, rows: slice) -> Segment:
         """The transitions of some rows, for loops that don't compute them."""
-        part = self.stretch(rows)
+        part = self.segment(rows)
         if len(part.A):
             return part
         A, Q = self.form.transitions(part.gaps)
-        return Stretch(self.form, part.times, part.gaps, A, Q, part.begins)
+        return Segment(self.form, part.times, part.gaps, A, Q, part.begins)
 
-    def general(self, part: Stretch) -> tuple[Index, Array, Array]:
+    def general(self, part: Segment) -> tuple[Index, Array, Array]:
         """The first arguments of the loops for any number of blocks."""
         return self.starts, part.g, np.empty((self.size + 3, self.size))
 
-    def filter_rows(self, part: Stretch, data: Data, m: Array, S: Array, before: Before | None = None) -> Kept:
-        """Filter a stretch of rows; m and S are moved to its end.
+    def filter_rows(
+        self, part: Segment, data: Data, m: Array, S: Array, before: ChunkStates | None = None
+    ) -> FilteredRows:
+        """Filter a segment of rows; m and S are moved to its end.
 
-        The states before every few rows are stored in `before`, or all of them are kept.
+        The states before every few rows are stored in `before`, or all of them in the result.
         """
         n, size, count = len(part), self.size, data.Z.shape[1]
         kept_n = n if before is None else 0
@@ -183,7 +181,7 @@ class Chain:
         if computes and before is None:
             A, Q = np.empty((n + 1, size * size)), np.empty((n + 1, size * size))
         if before is None:
-            before = Before.empty(0, size, count)
+            before = ChunkStates.empty(0, size, count)
         E, q = np.empty((n, count)), np.empty(n)
         kept_S, kept_m = np.empty((kept_n, size * size)), np.empty((kept_n, size, count))
         which = _NO_ROWS if computes else part.which
@@ -198,13 +196,13 @@ class Chain:
             for stored, state in zip((before.m, before.S), (m, S), strict=True):
                 stored[:1] = state
             logdet = markov_jit.forward(*self.general(part), *common)
-        return Kept(A, Q, E, q, kept_S, kept_m, logdet)
+        return FilteredRows(A, Q, E, q, kept_S, kept_m, logdet)
 
     def smooth_rows(
-        self, part: Stretch, data: Data, kept: Kept, rho: Array, N: Array, weights: Weights, slopes: Slopes,
+        self, part: Segment, data: Data, kept: FilteredRows, rho: Array, N: Array, weights: Weights, slopes: Slopes,
         *, keep: bool = False,
     ) -> Marginals:  # fmt: skip
-        """Smooth a stretch of rows that was filtered; rho and N are moved to its start, and slopes added to."""
+        """Smooth a segment of rows that was filtered; rho and N are moved to its start, and slopes added to."""
         out = Marginals.empty(len(kept.E), kept.E.shape[1], self.size if keep else 0)
         common = (
             part.which, part.gaps, kept.A, kept.Q, data.a, data.b, kept.E, kept.q, kept.S, kept.m, rho, N,
@@ -218,7 +216,7 @@ class Chain:
 
     @property
     def _zeros(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Tuples of zeros of the size of a state and of its covariance, which tell compiled code the size."""
+        """Tuples of zeros of the size of a state and of its covariance, which give compiled code the size."""
         return (0.0,) * self.size, (0.0,) * self.size**2
 
     def multiply(self, v: Array) -> Array:
@@ -245,7 +243,7 @@ class Data:
     b: Array
 
     def __post_init__(self) -> None:
-        # Compiled loops are made for this layout alone; for read-only arrays they would be compiled once more.
+        # Loops are compiled for this layout only; for read-only arrays they would be compiled again.
         for name in ("Z", "a", "b"):
             object.__setattr__(self, name, np.require(getattr(self, name), requirements=["C", "W"]))
 
@@ -266,20 +264,20 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Before:
+class ChunkStates:
     """The mean and covariance of the state before each chunk."""
 
     m: Array
     S: Array
 
     @classmethod
-    def empty(cls, n: int, size: int, columns: int) -> Before:
+    def empty(cls, n: int, size: int, columns: int) -> ChunkStates:
         return cls(np.empty((n, size, columns)), np.empty((n, size, size)))
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """What the filter gives: e for each row, or e√q where states aren't kept, q, predicted states, and Σ ln q."""
+class FilteredRows:
+    """The filter's output: e for each row, or e√q if states aren't stored, q, predicted states, and Σ ln q."""
 
     A: Array
     Q: Array
@@ -300,7 +298,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """C⁻¹z, the diagonal of C⁻¹, mean and variance of f, and where they are kept the vectors Nk, for each row."""
+    """C⁻¹z, the diagonal of C⁻¹, mean and variance of f, and the vectors Nk if they are stored, for each row."""
 
     alpha: Array
     inverse: Array
@@ -329,7 +327,7 @@ class Slopes:
     @classmethod
     def zero(cls, form: MarkovForm) -> Slopes:
         size = int((form.sizes**2).sum())
-        # Few kernels change P, and for the others nothing is added up.
+        # Few kernels change P; for the others nothing is summed.
         changes = any(True for term in form.terms for _ in term.covariances())
         return cls(np.zeros(size), np.zeros(size), np.zeros(size * changes), np.zeros(len(form.sizes)))
 
@@ -355,12 +353,12 @@ class Filtered:
     white: Array
     q: Array
     logdet: float
-    before: Before
+    before: ChunkStates
 
-    def refiltered(self, chunk: int, transform: Array) -> tuple[Stretch, Data, Kept]:
+    def refiltered(self, chunk: int, transform: Array) -> tuple[Segment, Data, FilteredRows]:
         """A chunk with its states kept, for the columns Z·transform."""
         rows = self.chain.rows(chunk)
-        part, data = self.chain.stretch(rows), self.data.part(rows).transformed(transform)
+        part, data = self.chain.segment(rows), self.data.part(rows).transformed(transform)
         kept = self.chain.filter_rows(part, data, self.before.m[chunk] @ transform, self.before.S[chunk].copy())
         return part, data, kept
 
@@ -447,7 +445,7 @@ class Smoothed:
         for chunk in range(chunks[0], chunks[-1] + 1) if everywhere else np.unique(chunks).tolist():
             places = order[np.searchsorted(chunks, chunk) : np.searchsorted(chunks, chunk, side="right")]
             rows = chain.rows(chunk)
-            part, new, among = chain.stretch_with(rows, times[places])
+            part, new, among = chain.segment_with(rows, times[places])
             data = filtered.data.part(rows).transformed(self.transform).with_new(among)
             m, S = filtered.before.m[chunk] @ self.transform, filtered.before.S[chunk].copy()
             kept = chain.filter_rows(part, data, m, S)
@@ -458,35 +456,35 @@ class Smoothed:
 
 @dataclass(frozen=True, eq=False)
 class _Visit:
-    """A chunk with new rows: which rows are new, and where they are among the times that were asked for."""
+    """A chunk with new rows: which rows are new, and their positions among the requested times."""
 
-    part: Stretch
+    part: Segment
     data: Data
-    kept: Kept
+    kept: FilteredRows
     found: Marginals
     new: NDArray[np.bool_]
     places: Index
 
 
 def filtered(chain: Chain, data: Data) -> Filtered:
-    """The filter over all rows: at once where compiled code does it all, else chunk by chunk."""
+    """The filter over all rows: at once if compiled code can, else chunk by chunk."""
     n, count = data.Z.shape
     m, S = np.zeros((chain.size, count)), np.zeros((chain.size, chain.size))
-    before = Before.empty(chain.n_chunks, chain.size, count)
+    before = ChunkStates.empty(chain.n_chunks, chain.size, count)
     if chain.small:
-        kept = chain.filter_rows(chain.stretch(slice(0, n)), data, m, S, before)
+        kept = chain.filter_rows(chain.segment(slice(0, n)), data, m, S, before)
         return Filtered(chain, data, kept.E, kept.q, kept.logdet, before)
     white, q, logdet = np.empty((n, count)), np.empty(n), 0.0
     for chunk in range(chain.n_chunks):
         rows, own = chain.rows(chunk), slice(chunk, chunk + 1)
-        part = Before(before.m[own], before.S[own])
-        kept = chain.filter_rows(chain.stretch(rows), data.part(rows), m, S, part)
+        part = ChunkStates(before.m[own], before.S[own])
+        kept = chain.filter_rows(chain.segment(rows), data.part(rows), m, S, part)
         white[rows], q[rows], logdet = kept.E, kept.q, logdet + kept.logdet
         check()
     return Filtered(chain, data, white, q, logdet, before)
 
 
-def _gains(chain: Chain, part: Stretch, kept: Kept) -> Array:
+def _gains(chain: Chain, part: Segment, kept: FilteredRows) -> Array:
     """k = Sh for each row."""
     S = kept.S.reshape(-1, chain.size, chain.size)
     return np.einsum("ib,ibp->ip", part.g, S[:, chain.starts[:-1]])
@@ -495,7 +493,7 @@ def _gains(chain: Chain, part: Stretch, kept: Kept) -> Array:
 def _joined(order: Index, gains: Array, rests: Array, phis: Array, n_rows: int | None) -> Array:
     """The covariances from what each time, sorted, has: between all times, or between the first `n_rows` and the rest.
 
-    `order` is where each sorted time is among the times that were asked for.
+    `order` has the position of each sorted time among the requested times.
     """
     n = len(order)
     is_row = np.ones(n, dtype=bool) if n_rows is None else order < n_rows

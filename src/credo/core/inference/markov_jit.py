@@ -20,7 +20,7 @@ _FAST = {"contract", "nsz", "arcp"}
 
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
 def forward(starts, g, work, which, A, Q, a, b, Z, m, S, E, q, kept_S, kept_m):
-    """The filter: q for each row, and E = e√q or, where predicted means and covariances are kept, e. Returns Σ ln q.
+    """The filter: q for each row, and E = e√q or, if predicted means and covariances are stored, e. Returns Σ ln q.
 
     m (d, columns) and S (d, d) are those of the row before, and are replaced by those of the last row.
     """
@@ -79,9 +79,9 @@ def backward(
 
     rho (d, columns) and N (d, d) describe what later rows say of the state that `which[-1]` leads to: the derivative
     of the log evidence by its predicted mean, and minus its second derivative. For each row, `alpha` is C⁻¹z, `inverse`
-    the diagonal of C⁻¹, mean and variance are those of f given all rows, and `halves` are Nk where it has rows.
+    the diagonal of C⁻¹, mean and variance are those of f given all rows, and `halves` are Nk if it has rows.
 
-    Where `count` isn't zero, the derivatives of Σⱼ signsⱼ·(−½zⱼᵀC⁻¹zⱼ) − ½ count ln|C| are added up: with Ψ that by S,
+    If `count` isn't zero, the derivatives of Σⱼ signsⱼ·(−½zⱼᵀC⁻¹zⱼ) − ½ count ln|C| are summed: with Ψ that by S,
     gap·(2ΨS + Σ signsⱼ ρⱼmⱼᵀ) by the generator of A, gap·Ψ by the rate of diffusion, ⟨Ψ, Q⟩ by the log variance, and
     Ψ − AᵀΨA by P at constant A, for Q = P − APAᵀ.
     """

@@ -1,7 +1,7 @@
 """The recursions of `markov_jit` for a single block of up to three components, held in registers.
 
-Tuples have a length that the compiler knows: it unrolls the loops over the state, and nothing is read from memory or
-allocated in a step but the row's own numbers. h is the first unit vector, so that Σh is the first column of Σ.
+Tuples have a length known to the compiler, which unrolls the loops over the state; a step reads only the row's own
+numbers from memory and allocates nothing. h is the first unit vector, so that Σh is the first column of Σ.
 """
 
 import math
@@ -68,10 +68,9 @@ def small_forward(
 ):  # fmt: skip
     """`forward` for one block; `vector` and `matrix` are tuples of d and d² zeros.
 
-    With a rate above zero, the block is a Matérn process of order d, whose transitions are computed on the way from
-    `gaps`, which has one more entry than there are rows: the processor does that while it waits for the recursion.
-    They are written to A and Q where states are kept. The states before every `step` rows go to `before_m` and
-    `before_S`.
+    With a rate above zero, the block is a Matérn process of order d, whose transitions are computed from `gaps`, which
+    has one more entry than there are rows: the processor does that while it waits for the recursion. They are written
+    to A and Q if states are stored. The states before every `step` rows go to `before_m` and `before_S`.
     """
     d, n_columns, keeps = len(vector), Z.shape[1], len(kept_S) > 0
     cov, moved, move, noise = matrix, vector, matrix, matrix

@@ -1,4 +1,4 @@
-"""The compiled loop that puts rows in maximin order, each as far as possible from those before it.
+"""The compiled loop that puts rows in maximin order, each with the largest distance to those before it.
 
 Rows are the leaves of a balanced binary tree. A node has the box around its rows and the largest distance of them to a
 row that is chosen already. Following the largest distance from the root leads to the next row; a box that is no nearer
@@ -20,13 +20,13 @@ def maximin(points, low, high, first, most, distance, order):
     Parameters
     ----------
     points : array of shape (n_leaves·size, n_columns)
-        The rows of one leaf after the other.
+        The rows, leaf by leaf.
     low, high : arrays of shape (2·n_leaves, n_columns)
         The boxes of all nodes: the root at 1, the halves of node i at 2i and 2i + 1.
     first : int
         The position that begins the order.
     most : int
-        No further row is chosen after so many distances were computed. Neither is a copy of a chosen one.
+        The loop stops after this many distances. Copies of chosen rows aren't chosen.
     distance : array of shape (n_leaves·size,)
         ∞, or −1 for a position that doesn't count. On return, the squared distance to the nearest row of the order,
         and −1 for those in it.

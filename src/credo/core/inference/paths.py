@@ -25,7 +25,7 @@ from credo.kernels.spectra import Features
 Array = NDArray[np.float64]
 
 # Numbers in the largest array that an evaluation makes: 8 MB.
-_BLOCK = 1 << 20
+_BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +66,7 @@ class Paths:
         if rows.shape[1] != self.X.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, but the paths were drawn for {self.X.shape[1]}")
         values = np.empty((len(self), len(rows)))
-        step = max(1, _BLOCK // self._n_terms)
+        step = max(1, _BLOCK_ENTRIES // self._n_terms)
         with one_blas_thread():
             for start in range(0, len(rows), step):
                 values[:, start : start + step] = self._values(rows[start : start + step]).T
@@ -97,7 +97,7 @@ class Paths:
         return max(self.features.size, len(self.X))
 
     def _learned(self, rows: Array) -> Array:
-        """What data add to the functions of the prior, beside their mean."""
+        """The correction of the prior's functions by data, apart from the mean."""
         return self.kernel.cross(rows, self.X) @ self.alpha
 
     def corrected(self, alpha: Array, coefficients: Array) -> Paths:

@@ -2,13 +2,11 @@
 
     representation.prior(kernel)  →  prior.observe(Y, noise, basis)  or  prior.sites(precision, location)  →  posterior
 
-A representation knows how the covariance of the training rows is stored and factored. Exact inference, Laplace, EP, VI
-and the samplers use only what is written here, so that a new representation needs no change outside its own module and
-the look-up `REPRESENTATIONS`; `tests/contracts/test_representations.py` then runs over it.
+A representation stores and factors the covariance of the training rows. Exact inference, Laplace, EP, VI and the
+samplers use only what is written here, so that a new representation needs no change outside its own module and the
+look-up `REPRESENTATIONS`; `tests/contracts/test_representations.py` then runs over it.
 
-What Laplace, EP and VI return.
-
-Coefficients of a mean function under a flat prior, integrated out; the same for every representation.
+The coefficients of a mean function have a flat prior and are integrated out in the same way for every representation:
 
     y = Hb + f + ε,    C = cov(f + ε) = LLᵀ,    b flat
 
@@ -92,23 +90,23 @@ class Representation(Protocol):
     X: Array
     # What the log evidence of `observe` is: "exact", a lower bound ("elbo"), or that of an approximate prior.
     evidence_method: str = "exact"
-    # What a model file has to keep beside the rows.
+    # What a model file has to store in addition to the rows.
     points: Array | None = None
-    # How many times the rows of a dense matrix a search may start on.
+    # A search may start on this many times as many rows as with a dense matrix.
     pilot_scale: int = 1
 
     def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """All rows in such an order that the first few, however many, are those for a search to start on."""
+        """All rows, ordered so that a search can start on the first few, whatever their number."""
         return rng.permutation(len(self.X))
 
     def subset(self, rows: NDArray[np.intp]) -> Representation:
-        """The same for some of the rows: searches start on few."""
+        """The same for some of the rows, on which searches start."""
         ...
 
     def adapted(self, kernel: Kernel) -> Self:
         """With everything that depends on the kernel's parameters, such as inducing points, chosen for this kernel.
 
-        It then stays as it is for other kernels, so that a search maximizes one function.
+        The choice is kept for other kernels, so that a search maximizes one function.
         """
         return self
 
@@ -297,7 +295,7 @@ class ObservedPosterior(LatentPosterior, Protocol):
         ...
 
     def by_noise(self) -> Array:
-        """`gradient().by_noise`, at less cost where the kernel's part takes most of the time."""
+        """`gradient().by_noise`, at less cost if the kernel's part takes most of the time."""
         ...
 
     def expected(self, rows: Array) -> Array:
@@ -309,7 +307,7 @@ class ObservedPosterior(LatentPosterior, Protocol):
         ...
 
     def difference_gradient(self, row: Array, origin: Array, *, by_mean: float, by_variance: float) -> Array:
-        """∂/∂x of by_mean·E + by_variance·var of f(x) − f(origin); a ValueError where the kernel has no derivative."""
+        """∂/∂x of by_mean·E + by_variance·var of f(x) − f(origin); a ValueError if the kernel has no derivative."""
         ...
 
     def left_out(self) -> tuple[Array, Array]:
@@ -379,7 +377,7 @@ class FlatMean:
         return cls(coefficients, Y - H @ coefficients, H, factor)
 
     def log_evidence(self, logdet: float, n: int | None = None) -> float:
-        """ln p(Y), from ln|C|; n is the number of rows, where the whitened vectors have another one."""
+        """ln p(Y), from ln|C|; n is the number of rows, if the whitened vectors have another length."""
         n_rows, n_targets = self.residual.shape
         n = n_rows if n is None else n
         logdet += 0.0 if self.factor is None else self.factor.logdet
@@ -392,7 +390,7 @@ class FlatMean:
         return self.basis if self.factor is None else self.factor.half_solve(self.basis.T).T
 
     def uncertainty(self, H: Array, half: Array) -> Array:
-        """A root (q, n_new) of what the unknown b adds to the covariance at new rows.
+        """A root (q, n_new) of the covariance at new rows due to the unknown b.
 
         From their basis H and whitened covariance with the training rows, `half` = L⁻¹k.
         """

@@ -11,14 +11,14 @@ from credo.core.estimator import choice
 from credo.core.inference.dense import Dense
 from credo.core.inference.inducing import Inducing
 from credo.core.inference.protocols import Representation
-from credo.core.inference.state_space import LARGEST_STATE, StateSpace
+from credo.core.inference.state_space import MAX_STATE_SIZE, StateSpace
 from credo.core.inference.vecchia import Vecchia
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
 
-# The name is what an estimator's `method` says.
+# By the names of an estimator's `method`.
 REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
     "exact": Dense,
     "state_space": StateSpace,
@@ -28,29 +28,25 @@ REPRESENTATIONS: dict[str, Callable[[Array], Representation]] = {
 # Seconds on one core for an evaluation of the evidence with its gradient, measured: of a dense matrix once, for each
 # entry and kernel in a sum or product, and for each step of its factorization and inverse; of a state space once, for
 # each row, and for each entry of the state's covariance in each row. Only their ratios matter.
-_DENSE = (1e-4, 1.5e-8, 1e-11)
-_STATES = (2e-4, 1e-7, 2e-8)
-# The starts of a search are scattered by so many e-foldings about the first.
-_SCATTER = (-1.0, 0.0, 1.0)
-# A method that takes so many times as long as another that is exact as well is remarked on.
-_MANY_TIMES = 10.0
-# Beyond this many rows, an n×n matrix takes minutes to fit with.
-_DENSE_ROWS = 5000
-# Columns for which "auto" conditions on neighbours rather than on inducing points.
-_FEW_COLUMNS = 3
+_DENSE_SECONDS = (1e-4, 1.5e-8, 1e-11)
+_STATE_SECONDS = (2e-4, 1e-7, 2e-8)
+# With more rows, fitting with an n×n matrix takes minutes.
+_MAX_DENSE_ROWS = 5000
+# With more columns, "auto" chooses inducing points instead of neighbours.
+_MAX_NEIGHBOR_COLUMNS = 3
 
 
 def choose(
     method: str, X: Array, kernel: Kernel, *, allowed: Sequence[str] = tuple(REPRESENTATIONS), purpose: str = ""
 ) -> tuple[str, str]:
-    """The name of the representation, and why "auto" chose it; empty where it is the usual one.
+    """The name of the representation, and why "auto" chose it; empty if it is the usual one.
 
     Parameters
     ----------
     allowed : names of representations
-        Those that can do what is asked for.
+        The ones to choose from.
     purpose : str
-        What that is, for the error message.
+        What needs one of them, for the error message.
 
     Examples
     --------
@@ -71,15 +67,15 @@ def choose(
     n, n_columns = X.shape
     if "state_space" in allowed and _relative_cost(X, kernel) < 1.0:
         return "state_space", "it is exact in linear time for one column and this kernel"
-    if n > _DENSE_ROWS and 1 < n_columns <= _FEW_COLUMNS and "vecchia" in allowed:
-        return "vecchia", f"{n} rows are more than {_DENSE_ROWS}, and columns are few"
-    if n > _DENSE_ROWS and "inducing" in allowed:
-        return "inducing", f"{n} rows are more than {_DENSE_ROWS}"
+    if n > _MAX_DENSE_ROWS and 1 < n_columns <= _MAX_NEIGHBOR_COLUMNS and "vecchia" in allowed:
+        return "vecchia", f"{n} rows are more than {_MAX_DENSE_ROWS}, and columns are few"
+    if n > _MAX_DENSE_ROWS and "inducing" in allowed:
+        return "inducing", f"{n} rows are more than {_MAX_DENSE_ROWS}"
     return "exact", ""
 
 
 def cost_remark(method: str, X: Array, kernel: Kernel) -> str:
-    """A note where a method takes many times as long as another that is exact as well; empty otherwise.
+    """A note if a method takes many times as long as another exact method; otherwise empty.
 
     Examples
     --------
@@ -94,7 +90,8 @@ def cost_remark(method: str, X: Array, kernel: Kernel) -> str:
         return ""
     cost = _relative_cost(X, kernel)
     ratio = cost if method == "state_space" else 1.0 / cost
-    if not _MANY_TIMES <= ratio < np.inf:
+    # A factor below ten isn't worth a remark.
+    if not 10.0 <= ratio < np.inf:
         return ""
     return (
         f'for {len(X)} rows and this kernel, method="{method}" takes about {ratio:.2g} times as long as '
@@ -105,24 +102,25 @@ def cost_remark(method: str, X: Array, kernel: Kernel) -> str:
 def _relative_cost(X: Array, kernel: Kernel) -> float:
     """How many times as long as a dense matrix a state space takes, on average over the starts of a search.
 
-    Infinite where there is no state-space form.
+    Infinite if there is no state-space form.
     """
     n, n_columns = X.shape
     if n_columns != 1:
         return np.inf
     squares = []
-    for step in _SCATTER:
+    # The starts of a search are scattered by about one e-folding.
+    for step in (-1.0, 0.0, 1.0):
         tree = kernel.tree
         try:
             own = kernel.with_tree(tree.unflatten(tree.flatten() + step)) if step and tree.names else kernel
             squares.append(own.state_space().size ** 2)
         except NotPositiveDefiniteError:
             # Too many harmonics.
-            squares.append(LARGEST_STATE**2)
+            squares.append(MAX_STATE_SIZE**2)
         except (NotImplementedError, ValueError):
             return np.inf
-    states = np.dot(_STATES, (1.0, n, n * float(np.mean(squares))))
-    return float(states / np.dot(_DENSE, (1.0, n**2 * _n_parts(kernel), float(n) ** 3)))
+    states = np.dot(_STATE_SECONDS, (1.0, n, n * float(np.mean(squares))))
+    return float(states / np.dot(_DENSE_SECONDS, (1.0, n**2 * _n_parts(kernel), float(n) ** 3)))
 
 
 def _n_parts(kernel: Kernel) -> int:

@@ -1,27 +1,20 @@
-"""Anderson mixing: acceleration of fixed-point iterations z = g(z) by the last few steps.
+"""Laplace's approximation, expectation propagation and variational inference by Gaussian sites.
 
-With residuals r = g(z) − z and their differences ΔR over the last steps, the next point is the one whose residual would
-vanish were g affine (Walker & Ni, 2011): z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
+Laplace: the mode of ln p(y|f) − ½fᵀK⁻¹f and its curvature there, by Newton's method in a = K⁻¹f with a line search
+(Rasmussen & Williams alg. 3.1); the evidence's gradient includes the derivative of the mode (alg. 5.1).
 
-Newton's method for the mode of ln p(y|f) − ½fᵀK⁻¹f, in a = K⁻¹f and f together, with a line search.
+Expectation propagation: every site matches the moments of its tilted distribution. All sites are updated in parallel,
+damped, with Anderson mixing of the last few updates. A row of weight k has one site, for the likelihood to that power:
+k equal sites would be a coarser approximation and converge more slowly. Log-concave likelihoods keep every site's
+precision positive; a precision that would be negative is set to zero, with a note in the message.
 
-Laplace's approximation: the mode of the posterior, and its curvature there.
+Variational inference with a full normal distribution, by natural-gradient steps in its sites. The bound E_q ln p(y|f) −
+KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper & Archambeau, 2009), and a
+step towards those values is one along the natural gradient (Khan & Lin, 2017).
 
-Newton's method in a = K⁻¹f with a line search (Rasmussen & Williams alg. 3.1), and the evidence with its gradient,
-including the derivative of the mode (alg. 5.1).
-
-Expectation propagation: every site matches the moments of its tilted distribution.
-
-All sites are updated in parallel, damped, with Anderson mixing of the last few updates. A row of weight k has one site,
-for the likelihood to that power: k equal sites would be a coarser approximation and converge more slowly. Log-concave
-likelihoods keep every site's precision positive; a precision that would be negative is set to zero, and the message
-says so.
-
-Variational inference with a full normal distribution, by natural-gradient steps in its sites.
-
-The bound E_q ln p(y|f) − KL[q ‖ N(0, K)] is largest where every site is τ = −2 ∂E/∂var, ν = ∂E/∂mean + τ·mean (Opper &
-Archambeau, 2009), and a step towards those values is one along the natural gradient (Khan & Lin, 2017). Steps are
-accelerated by Anderson mixing.
+Anderson mixing accelerates fixed-point iterations z = g(z) by the last few steps. With residuals r = g(z) − z and their
+differences ΔR, the next point is the one whose residual would vanish if g were affine (Walker & Ni, 2011):
+z + βr − (ΔZ + βΔR)γ with γ = argmin ‖r − ΔRγ‖.
 """
 
 from __future__ import annotations
@@ -38,20 +31,19 @@ from credo.likelihoods import Likelihood, Tempered
 
 Array = NDArray[np.float64]
 
-_DEPTH = 6
-# After a growth of the residual by more than this factor, the history is discarded.
-_GROWTH = 1.5
-_SHORTEST, _SHORTER, _LONGER = 0.1, 0.6, 1.2
+_HISTORY_STEPS = 6
+# The history is discarded if the residual grows by more than this factor.
+_MAX_RESIDUAL_GROWTH = 1.5
 
 
-class Mixing:
-    """The history of one iteration: steps are damped by β, and more so when residuals grow.
+class AndersonAcceleration:
+    """Anderson mixing of one iteration: steps are damped by β, and more so when residuals grow.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.inference import Mixing
-    >>> z, mixing = np.ones(1), Mixing(damping=1.0)
+    >>> from credo.core.inference import AndersonAcceleration
+    >>> z, mixing = np.ones(1), AndersonAcceleration(damping=1.0)
     >>> for _ in range(6):
     ...     z = mixing.step(z, np.cos(z) - z)
     >>> bool(np.abs(np.cos(z) - z).max() < 1e-8)  # z = cos z after six steps
@@ -60,18 +52,18 @@ class Mixing:
 
     def __init__(self, damping: float) -> None:
         self.damping = self._largest = damping
-        self._points: deque[Array] = deque(maxlen=_DEPTH)
-        self._residuals: deque[Array] = deque(maxlen=_DEPTH)
+        self._points: deque[Array] = deque(maxlen=_HISTORY_STEPS)
+        self._residuals: deque[Array] = deque(maxlen=_HISTORY_STEPS)
         self._last = np.inf
 
     def step(self, z: Array, residual: Array) -> Array:
         """The next point."""
         size = float(np.linalg.norm(residual))
-        if size > _GROWTH * self._last:
-            self.forget()
-            self.damping = max(_SHORTEST, _SHORTER * self.damping)
+        if size > _MAX_RESIDUAL_GROWTH * self._last:
+            self.restart()
+            self.damping = max(0.1, 0.6 * self.damping)
         else:
-            self.damping = min(self._largest, _LONGER * self.damping)
+            self.damping = min(self._largest, 1.2 * self.damping)
         self._last = size
         self._points.append(z)
         self._residuals.append(residual)
@@ -83,15 +75,13 @@ class Mixing:
         mix = np.linalg.lstsq(dR, residual, rcond=1e-10)[0]
         return plain - (dZ + self.damping * dR) @ mix
 
-    def forget(self) -> None:
-        """Forget the previous steps."""
+    def restart(self) -> None:
+        """Discard the previous steps."""
         self._points.clear()
         self._residuals.clear()
 
 
 MAX_STEPS = 100
-# At the mode, a full step is less than this share of f.
-_STATIONARY = 1e-4
 NO_MODE = f"the mode was not found within {MAX_STEPS} Newton steps; try a smaller kernel variance or smaller weights"
 
 
@@ -124,7 +114,7 @@ def mode(
     ----------
     log_posterior : callable(f, a) -> float
     newton : callable(f) -> a, f
-        Where a full Newton step from f leads.
+        The end of a full Newton step from f.
     guess : pair of arrays, optional
         a and f, used as the start if their log posterior is higher than that of zero.
     tolerance : float
@@ -145,7 +135,7 @@ def mode(
                 break
             size *= 0.5
         else:
-            # No step increases the log posterior: this is the mode, or rounding errors have spoiled the step.
+            # No step increases the log posterior: this is the mode, or the step is dominated by rounding errors.
             return Mode(a, f, value, n_iter, _is_small(step_f, f))
         a, f, value = a + size * step_a, f + size * step_f, value + gain
         if gain < tolerance:
@@ -154,10 +144,7 @@ def mode(
 
 
 def _is_small(step: Array, f: Array) -> bool:
-    return bool(np.abs(step).max() <= _STATIONARY * (1.0 + np.abs(f).max()))
-
-
-_GAIN = 1e-10
+    return bool(np.abs(step).max() <= 1e-4 * (1.0 + np.abs(f).max()))
 
 
 def laplace(
@@ -167,7 +154,7 @@ def laplace(
     *,
     weight: Array,
     start: Array | None = None,
-    tolerance: float = _GAIN,
+    tolerance: float = 1e-10,
 ) -> Approximation:
     """The normal distribution around the mode.
 
@@ -224,10 +211,8 @@ _MAX_SWEEPS = 200
 # Largest change of a marginal by the next update, relative to its standard deviation and variance, at convergence.
 _TOLERANCE = 1e-8
 _DAMPING, _MIN_DAMPING = 0.9, 0.005
-# A step is too long if the next update would change the marginals this many times as much as the last.
-_LARGEST_GROWTH = 2.0
-# Sites whose next update would change a marginal by this many standard deviations diverge and would soon overflow.
-_DIVERGED = 1e6
+# A step is too long if the next update would change the marginals by more than this factor times the last.
+_MAX_GROWTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -286,19 +271,20 @@ def ep(
         mode = laplace(prior, y, likelihood, weight=np.ones(n)).posterior
         start = mode.precision, mode.location
     here = at(np.concatenate(start))
-    mixing, damping, sweeps = Mixing(_DAMPING), _DAMPING, 0
+    mixing, damping, sweeps = AndersonAcceleration(_DAMPING), _DAMPING, 0
     while here.change > tolerance and sweeps < _MAX_SWEEPS:
         sweeps += 1
         proposal = mixing.step(here.z, here.update)
         ahead = at(proposal) if proposal[:n].min() >= 0.0 else None
-        if ahead is None or not ahead.change <= _LARGEST_GROWTH * here.change:
+        if ahead is None or not ahead.change <= _MAX_GROWTH * here.change:
             # Oscillating sites need shorter steps; the shortest step is accepted in any case.
-            mixing.forget()
+            mixing.restart()
             ahead = at(here.z + damping * here.update)
-            while not ahead.change <= _LARGEST_GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
+            while not ahead.change <= _MAX_GROWTH * here.change and damping > _MIN_DAMPING and sweeps < _MAX_SWEEPS:
                 sweeps, damping = sweeps + 1, 0.4 * damping
                 ahead = at(here.z + damping * here.update)
-            if not ahead.change < max(_DIVERGED, here.change):
+            # Sites diverge if an update changes a marginal by a million standard deviations.
+            if not ahead.change < max(1e6, here.change):
                 break
             damping = min(_DAMPING, 1.5 * damping)
         here = ahead
@@ -350,8 +336,6 @@ def _log_evidence(posterior: SitePosterior, y: Array, likelihood: Likelihood) ->
 
 
 _MAX_STEPS = 200
-_LEAST_GAIN = 1e-9
-_SHORTEST_STEP, _ROUNDING = 1e-6, 1e-11
 
 
 @dataclass(frozen=True)
@@ -371,7 +355,7 @@ def vi(
     *,
     weight: Array,
     start: tuple[Array, Array] | None = None,
-    tolerance: float = _LEAST_GAIN,
+    tolerance: float = 1e-9,
 ) -> Approximation:
     """The normal distribution that maximizes the lower bound on ln p(y).
 
@@ -407,16 +391,16 @@ def vi(
     here = at(np.concatenate(start))
     if here is None:
         raise ValueError("the first sites belong to no distribution")
-    mixing, size, converged, n_steps = Mixing(1.0), 1.0, False, 0
+    mixing, size, converged, n_steps = AndersonAcceleration(1.0), 1.0, False, 0
     while n_steps < _MAX_STEPS and not converged:
         n_steps += 1
         step = here.target - here.z
         ahead = at(mixing.step(here.z, step))
         if ahead is None or ahead.bound <= here.bound:
-            mixing.forget()
-            while size > _SHORTEST_STEP:
+            mixing.restart()
+            while size > 1e-6:
                 ahead = at(here.z + size * step)
-                if ahead is not None and ahead.bound >= here.bound - _ROUNDING * abs(here.bound):
+                if ahead is not None and ahead.bound >= here.bound - 1e-11 * abs(here.bound):
                     break
                 size *= 0.5
             else:

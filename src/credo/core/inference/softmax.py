@@ -6,7 +6,7 @@ Newton's method with the blocks of Rasmussen & Williams alg. 3.3. With D = diag(
 E_c = D_c^½(I + D_c^½KD_c^½)⁻¹D_c^½, the curvature is W = D − Dw⁻¹D across classes, (W⁻¹ + K)⁻¹ = E − E M⁻¹ E across
 classes, and by the determinant lemma ln|I + KW| = Σ_c ln|I + D_c^½KD_c^½| + ln|M| − Σ ln w.
 
-The blocks are dense matrices: of the representations, only `Dense` has them.
+The blocks are dense matrices, so only the representation `Dense` is supported.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from credo.core.inference.site_updates import mode
 from credo.core.linalg import Factor, factorize
 
 Array = NDArray[np.float64]
-
-_GAIN = 1e-10
 
 
 @dataclass(frozen=True)
@@ -151,14 +149,14 @@ def softmax_laplace(
     *,
     weight: Array,
     start: Array | None = None,
-    tolerance: float = _GAIN,
+    tolerance: float = 1e-10,
 ) -> SoftmaxApproximation:
     """The normal distribution around the mode of all classes' latent functions.
 
     Parameters
     ----------
     prior : DensePrior
-        Of each class's latent function. Other representations raise an error.
+        The prior of each class's latent function. Other representations raise an error.
     codes : array of shape (n,)
         The class of each row.
     start : array of shape (n_classes, n), optional

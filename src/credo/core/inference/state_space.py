@@ -1,16 +1,11 @@
 """The representation of one column of times by the states of a stochastic process: exact, in linear time.
 
-`kernels.markov` has the kernels, `markov` the recursions.
+`kernels.markov` has the kernels, `markov` the recursions. Given targets with Gaussian noise, the filter gives the
+whitened targets and basis, and `FlatMean` the coefficients of the mean. One smoothing pass over the residuals Y − Hb̂
+and the orthonormal basis HA^(−½) then gives everything else: the gradient, means and variances, and the parts of C⁻¹
+that leave-one-out needs.
 
-Exact conditioning of a process in state-space form on targets with Gaussian noise.
-
-The filter gives the whitened targets and basis, and `flat_mean` the coefficients of the mean. One smoothing pass over
-the residuals Y − Hb̂ and the orthonormal basis HA^(−½) then gives everything else: the gradient, means and variances,
-and C⁻¹ as far as leave-one-out needs it.
-
-A process in state-space form times one Gaussian site for each row.
-
-The sites are data of the same filter: q = 1 + τ·(the predicted variance of f), so that a precision may be zero.
+Gaussian sites are data of the same filter: q = 1 + τ·(the predicted variance of f), so that a precision may be zero.
 """
 
 from __future__ import annotations
@@ -33,8 +28,8 @@ from credo.kernels.markov import MarkovForm
 
 Array = NDArray[np.float64]
 
-# Components of a state, whose covariance is kept for some rows at a time.
-LARGEST_STATE = 400
+# Limit on the components of a state, whose covariance is stored for some rows at a time.
+MAX_STATE_SIZE = 400
 
 
 class StateSpace(Representation):
@@ -71,7 +66,7 @@ class StateSpace(Representation):
 
     @cached_property
     def order(self) -> NDArray[np.intp] | None:
-        """The rows in the order of time; None where they are in order already."""
+        """The rows in the order of time; None if they already are."""
         times = self.X[:, 0]
         return None if (times[1:] >= times[:-1]).all() else np.argsort(times, kind="stable")
 
@@ -93,13 +88,13 @@ class StateSpace(Representation):
         return out
 
     def basis(self, basis: Basis) -> Array:
-        """The basis at the rows in the order of time; that of the last call is kept."""
+        """The basis at the rows in the order of time; the last result is cached."""
         if self._basis[0] is not basis:
             self._basis = basis, self.sorted(basis(self.X))
         return self._basis[1]
 
     def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """By turns a row next to those before it and one at random: short scales need neighbours, long ones a range."""
+        """Alternately neighbours of earlier rows and random rows: short scales need neighbours, long ones a range."""
         n = len(self.X)
         near = self.sorted(np.arange(n))[np.argsort(np.abs(np.arange(n) - rng.integers(n)), kind="stable")]
         both = np.stack([near, rng.permutation(n)], axis=1).ravel()
@@ -132,14 +127,14 @@ class StateSpacePrior:
 
     @cached_property
     def form(self) -> MarkovForm:
-        """The kernel as a stochastic process; a ValueError where it is none."""
+        """The kernel as a stochastic process; raises a ValueError if it isn't one."""
         try:
             form = self.kernel.state_space()
         except NotImplementedError as error:
             raise ValueError(f'method="state_space": {error}') from None
-        if form.size > LARGEST_STATE:
+        if form.size > MAX_STATE_SIZE:
             raise NotPositiveDefiniteError(
-                f"{self.kernel!r} has a state of {form.size} components, more than {LARGEST_STATE}; use longer length "
+                f"{self.kernel!r} has a state of {form.size} components, more than {MAX_STATE_SIZE}; use longer length "
                 'scales of periodic kernels, fewer products, or method="exact"'
             )
         return form
@@ -181,9 +176,9 @@ class StateSpacePrior:
         return root, root.gains()
 
 
-# Shares of the prior variance that are added to the noise where a pivot isn't positive.
+# Shares of the prior variance that are added to the noise if a pivot isn't positive.
 _JITTERS = (0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
-# A pivot below this share of the prior variance is a rounding error, where a state has several blocks.
+# With several blocks in a state, a pivot below this share of the prior variance is a rounding error.
 _ROUNDING = 1e-14
 
 
@@ -202,7 +197,7 @@ def pivoted(chain: Chain, Z: Array, noise: Array) -> tuple[Filtered, float]:
 
 
 def _prior_variances(chain: Chain) -> Array:
-    """Of each term, at the times between which all others are."""
+    """The prior variance of each term, at the first and the last time."""
     ends = chain.timeline.times[[0, -1]]
     return chain.form.observation(ends) ** 2 * [term.variance for term in chain.form.terms]
 
@@ -270,7 +265,7 @@ class StateSpacePosterior:
             uncertain = self._mean.factor.solve(step - self.prior.representation.basis(self.basis).T @ solved)
             by_cross -= 2 * by_variance * self._solve(self.prior.representation.basis(self.basis) @ uncertain)
             by_basis = by_basis + 2 * by_variance * uncertain
-        # The means on offer are affine in x, so that a difference over one unit is their derivative.
+        # The mean functions are affine in x, so a difference over one unit is their derivative.
         corners = self.basis(np.vstack([row, row + np.eye(len(row))]))
         rows = np.vstack([sorted_X, other])
         slope = input_gradient(kernel, row, rows, np.append(by_cross, -2 * by_variance), by_variance)
@@ -324,7 +319,7 @@ class StateSpacePosterior:
 
     @cached_property
     def _smoothed(self) -> Smoothed:
-        """Of the residuals Y − Hb̂ and of HA^(−½)."""
+        """The smoother of the residuals Y − Hb̂ and of HA^(−½)."""
         n_targets, n_coefficients = self.Y.shape[1], self._mean.basis.shape[1]
         transform = np.eye(n_targets + n_coefficients)
         if self._mean.factor is not None:
@@ -353,7 +348,7 @@ class StateSpacePosterior:
         return whole, variance
 
     def _uncertainty(self, rows: Array) -> Array:
-        """A root of what the unknown b adds to the covariance: (n_rows, q)."""
+        """A root of the covariance due to the unknown b: (n_rows, q)."""
         if self._mean.factor is None:
             return np.zeros((len(rows), 0))
         return self.basis(rows) @ self._root - self._smoothed.at(rows[:, 0])[0][:, self.Y.shape[1] :]

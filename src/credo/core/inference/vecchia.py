@@ -1,6 +1,4 @@
-"""An order of rows, and for each row its nearest neighbours among those before it.
-
-Vecchia's approximation: each row given its nearest neighbours among the rows before it.
+"""Vecchia's approximation: each row given its nearest neighbours among the rows before it.
 
     ln p(y) = Σᵢ ln p(yᵢ | y_N(i)),    N(i) the m nearest of the rows before i
 
@@ -34,23 +32,21 @@ from credo.kernels import Kernel
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Rows in a leaf of the tree that finds the order.
-_LEAF = 8
-# The order is by maximin distance until so many distances for each row were computed, as in many columns they are.
-_MOST = 1000
-# Trees of the first rows grow by this factor, so that at least the inverse share of what one finds is early enough.
-_GROWTH = 1.4
+# With many columns, the maximin order stops after this many distances for each row; the other rows are shuffled.
+_MAX_DISTANCES_PER_ROW = 1000
+# Each tree has this many times the rows of the one before, so at least the inverse share of what it finds is earlier.
+_TREE_GROWTH = 1.4
 
 
 def ordered(Z: Array) -> Index:
-    """Row numbers in maximin order (Guinness 2018): each as far as possible from those before it.
+    """Row numbers in maximin order (Guinness 2018): each has the largest distance to those before it.
 
-    Coarse rows come first, so that later ones have neighbours on all sides. Copies of earlier rows come last. In many
-    columns, where an order of all rows would take too long, the rows after some thousands are in random order.
+    Coarse rows come first, so that later ones have neighbours on all sides. Copies of earlier rows come last. With many
+    columns, ordering all rows would take too long, so only the first few thousand are ordered.
     """
     n = len(Z)
-    n_leaves = 2 ** max(0, int(np.ceil(np.log2(n / _LEAF))))
-    # Leaves have equal sizes; positions that are left over repeat a row and don't count.
+    # Leaves of at most 8 rows, of equal sizes; positions that are left over repeat a row and don't count.
+    n_leaves = 2 ** max(0, int(np.ceil(np.log2(n / 8))))
     rows = np.append(np.arange(n), np.zeros(-n % n_leaves, dtype=np.intp))
     distance = np.where(np.arange(len(rows)) < n, np.inf, -1.0)
     low, high = np.empty((2, 2 * n_leaves, Z.shape[1]))
@@ -70,7 +66,7 @@ def ordered(Z: Array) -> Index:
         n_nodes *= 2
     central = np.argmin(np.where(distance < 0, np.inf, ((Z[rows] - Z.mean(axis=0)) ** 2).sum(axis=1)))
     order = np.empty(n, dtype=np.intp)
-    count = maximin(np.ascontiguousarray(Z[rows]), low, high, central, _MOST * n, distance, order)
+    count = maximin(np.ascontiguousarray(Z[rows]), low, high, central, _MAX_DISTANCES_PER_ROW * n, distance, order)
     rest = np.random.default_rng(0).permutation(np.flatnonzero(distance >= 0.0))
     return rows[np.concatenate([order[:count], rest])]
 
@@ -93,7 +89,7 @@ def earlier_neighbors(Z: Array, order: Index, m: int) -> tuple[Index, Index]:
         places[i, m - i : m] = np.arange(i)
     start = m + 1
     while start < n:
-        stop = min(n, max(start + 1, int(_GROWTH * start)))
+        stop = min(n, max(start + 1, int(_TREE_GROWTH * start)))
         places[start:stop, :m] = _earlier(KDTree(sorted_rows[:stop]), sorted_rows, np.arange(start, stop), m)
         start = stop
     return order[places], unused
@@ -102,7 +98,7 @@ def earlier_neighbors(Z: Array, order: Index, m: int) -> tuple[Index, Index]:
 def _earlier(tree: KDTree, rows: Array, positions: Index, m: int) -> Index:
     """The m nearest rows of the tree that come before each of these positions."""
     found = np.empty((len(positions), m), dtype=np.intp)
-    waiting, wanted = np.arange(len(positions)), min(int(_GROWTH * m + 4 * np.sqrt(m)) + 1, tree.n)
+    waiting, wanted = np.arange(len(positions)), min(int(_TREE_GROWTH * m + 4 * np.sqrt(m)) + 1, tree.n)
     while len(waiting):
         near = np.atleast_2d(tree.query(rows[positions[waiting]], k=wanted, workers=-1)[1])
         before = near < positions[waiting, None]
@@ -115,17 +111,13 @@ def _earlier(tree: KDTree, rows: Array, positions: Index, m: int) -> Index:
 
 
 N_NEIGHBORS = 30
-# Predictions condition on so many times the neighbours.
-_MORE = 2
-# The change of a parameter, on its unconstrained scale, that gives the derivatives of covariances.
-_STEP = 1e-6
-# Covariances that are held at a time.
-_ENTRIES = 2**21
-# Joint covariances of new rows condition on all their neighbours, which can't be more than this.
-_LARGEST_UNION = 5000
-# Rows whose random features are held at a time.
-_PART = 1000
-# A left-out target whose precision is less than this share of what it would be under a known mean has none.
+# Step of the finite differences of covariances, on the unconstrained scale of the parameters.
+_DIFFERENCE_STEP = 1e-6
+# Covariances held in memory at a time.
+_BLOCK_ENTRIES = 2**21
+# Joint covariances of new rows condition on all their neighbours, at most this many.
+_MAX_JOINT_NEIGHBORS = 5000
+# A left-out target isn't determined if its precision is below this share of that under a known mean.
 _UNDETERMINED = 1e-9
 
 
@@ -173,7 +165,7 @@ class Vecchia(Representation):
 
     @cached_property
     def neighbors(self) -> tuple[Index, Index]:
-        """The rows of each block, the last of which is the row itself; and how many of the first ones don't count."""
+        """The rows of each block, the last of which is the row itself; and how many of the first don't count."""
         Z = self.X / self.scales
         return earlier_neighbors(Z, ordered(Z), self.n_neighbors)
 
@@ -183,7 +175,8 @@ class Vecchia(Representation):
 
     def nearest(self, rows: Array) -> Index:
         """The training rows that predictions at new rows condition on."""
-        k = min(_MORE * self.n_neighbors, len(self.X))
+        # Twice as many neighbours as in training.
+        k = min(2 * self.n_neighbors, len(self.X))
         return np.reshape(self._tree.query(rows / self.scales, k=k, workers=-1)[1], (len(rows), k))
 
 
@@ -258,7 +251,7 @@ class VecchiaPosterior:
         kernel, (places, unused) = self.prior.kernel, self._rows.neighbors
         tree, p = kernel.tree, len(kernel.names)
         vector, total = tree.flatten(), np.zeros((p + 1, p + 1))
-        moved = [kernel.with_tree(tree.unflatten(vector + step)) for step in _STEP * np.eye(p)]
+        moved = [kernel.with_tree(tree.unflatten(vector + step)) for step in _DIFFERENCE_STEP * np.eye(p)]
         for block in _chunks(places, p + 1):
             K = kernel.blocks(self._rows.X, places[block])
             ahead = np.empty((p, *K.shape))
@@ -266,7 +259,7 @@ class VecchiaPosterior:
                 own[:] = near.blocks(self._rows.X, places[block])
             arguments = K, ahead, self.noise, by_noise, places[block], unused[block]
             total += np.sum(parallel_rows(information, len(K), *arguments), axis=0)
-        changes = np.append(_STEP * tree.derivative(vector), 1.0)
+        changes = np.append(_DIFFERENCE_STEP * tree.derivative(vector), 1.0)
         return self.Y.shape[1] * total / np.outer(changes, changes)
 
     def by_noise(self) -> Array:
@@ -326,10 +319,11 @@ class VecchiaPosterior:
         return VecchiaPosterior(prior, np.vstack([self.Y, Y]), np.append(self.noise, noise), self.basis)
 
     def paths(self, n: int, rng: np.random.Generator, *, n_features: int = 2048) -> Paths:
-        """By Matheron's rule, where the misfit is predicted from the nearest rows; for the first target."""
+        """By Matheron's rule, with the misfit predicted from the nearest rows; for the first target."""
         prior = prior_paths(self.prior.kernel, self._rows.X, self.basis, n, n_features, rng)
         errors = np.sqrt(self.noise)[:, None] * rng.standard_normal((len(self.Y), n))
-        parts = np.array_split(self._rows.X, -(-len(self.Y) // _PART))
+        # The random features of 1000 rows at a time.
+        parts = np.array_split(self._rows.X, -(-len(self.Y) // 1000))
         misfit = self.Y[:, :1] - np.vstack([prior.features(part) @ prior.weights for part in parts]) - errors
         white = _solve(self.prior.kernel, self._rows.X, self.noise, self._rows.neighbors, misfit).white
         b = FlatMean.of(white, self._mean.basis).coefficients
@@ -368,10 +362,10 @@ class VecchiaPosterior:
     def _local(self, rows: Array) -> DensePosterior:
         """The exact posterior given the neighbours of some rows."""
         near = np.unique(self._rows.nearest(rows))
-        if len(near) > _LARGEST_UNION:
+        if len(near) > _MAX_JOINT_NEIGHBORS:
             raise ValueError(
                 f"the joint distribution of these {len(rows)} rows needs {len(near)} training rows, and at most "
-                f"{_LARGEST_UNION} are possible; use fewer rows at a time, or rows that are closer together"
+                f"{_MAX_JOINT_NEIGHBORS} are possible; use fewer rows at a time, or rows that are closer together"
             )
         prior = Dense(self._rows.X[near]).prior(self.prior.kernel)
         return prior.observe(self.Y[near], self.noise[near], self.basis)
@@ -404,7 +398,7 @@ class Conditionals:
 def _solve(
     kernel: Kernel, X: Array, noise: Array, neighbors: tuple[Index, Index], B: Array, *, solved: bool = False
 ) -> Conditionals:
-    """The conditional distributions of all blocks, some at a time; `solved` for what derivatives need as well."""
+    """The conditional distributions of all blocks, some at a time; `solved` adds what derivatives need."""
     places, unused = neighbors
     (n, size), k = places.shape, B.shape[1]
     n_solved = n if solved else 0
@@ -418,7 +412,7 @@ def _solve(
 
 
 def _chunks(places: Index, n_arrays: int = 1) -> Iterator[slice]:
-    """Parts of the blocks, whose covariances in so many arrays are held at a time."""
+    """Slices of the blocks, such that `n_arrays` arrays of their covariances fit into `_BLOCK_ENTRIES`."""
     size = places.shape[1]
-    step = max(1, 2 * _ENTRIES // (n_arrays * size * (size + 1)))
+    step = max(1, 2 * _BLOCK_ENTRIES // (n_arrays * size * (size + 1)))
     return (slice(start, min(start + step, len(places))) for start in range(0, len(places), step))

@@ -3,14 +3,14 @@
     θ̂ = argmax ln p(y | θ) + ln p(θ),    or    θ⁽ˢ⁾ ~ p(θ | y)
 
 Functions here take numbers and an ``objective(vector) -> value, gradient``, a log density on the unconstrained scale
-that is −∞ where it can't be evaluated; never a model.
+that is −∞ if it can't be evaluated; never a model.
 
 - `maximize_precisions` finds the prior and noise precision of a Gaussian linear model at the global maximum of the
   evidence (`Precisions`), from its `EvidenceTerms`. `log_evidence`, `log_evidence_gradient`, `gamma_posterior` and the
   `Gamma` prior belong to it.
 - `integrate_precisions` integrates them out instead: a `PrecisionMixture` of a few values of their ratio.
-- `highest` finds the global maximum of a function of one variable from its derivative, by a scan and root finding: a
-  `Peak`.
+- `maximize_scalar` finds the global maximum of a function of one variable from its derivative, by a scan and root
+  finding: a `Peak`.
 - `ascent` maximizes an objective from one starting point, by L-BFGS or by Fisher scoring, and `hyperparameters` from
   several, first on a few rows, then on all.
 - `sample` draws from an objective by NUTS (extra ``mcmc``), from the overdispersed starting points of `scatter`, and
@@ -26,7 +26,7 @@ Optimizers (`scipy.optimize`) are used here and in `inference` only. What does n
 parameter means (params, kernels), and approximations of the posterior of latent functions (inference).
 """
 
-from credo.core.learning.ascent import Peak, highest
+from credo.core.learning.ascent import Peak, maximize_scalar
 from credo.core.learning.integration import Integral, integrate
 from credo.core.learning.linear_posterior import Penalty as Penalty
 from credo.core.learning.linear_posterior import Posterior as Posterior
@@ -49,7 +49,23 @@ from credo.core.learning.spectrum import spectrum as spectrum
 from credo.core.learning.stacking import stacking_weights
 
 __all__ = [
-    "Draws", "EvidenceTerms", "Gamma", "Integral", "Peak", "PrecisionMixture", "Precisions", "gamma_posterior",
-    "highest", "integrate", "integrate_precisions", "log_evidence", "log_evidence_gradient", "maximize_precisions",
-    "penalties", "residual_noise", "sample", "scatter", "stacking_weights",
+    "Draws",
+    "EvidenceTerms",
+    "Gamma",
+    "Integral",
+    "Peak",
+    "PrecisionMixture",
+    "Precisions",
+    "gamma_posterior",
+    "integrate",
+    "integrate_precisions",
+    "log_evidence",
+    "log_evidence_gradient",
+    "maximize_precisions",
+    "maximize_scalar",
+    "penalties",
+    "residual_noise",
+    "sample",
+    "scatter",
+    "stacking_weights",
 ]  # fmt: skip

@@ -1,8 +1,7 @@
-"""The global maximum of a function of one variable with a known derivative.
+"""Maximization: of a function of one variable, and of an objective by one run of L-BFGS or of Fisher scoring.
 
-A scan finds every local maximum that is wider than the grid spacing, root finding of the derivative refines it.
-
-One run of an optimizer: L-BFGS, or Fisher scoring where the objective knows its information.
+In one variable, a scan finds every local maximum that is wider than the grid spacing, and root finding of the
+derivative refines it.
 
 Fisher scoring is Newton's method with the Fisher information in place of the second derivatives (Guinness 2021 for
 Vecchia's approximation). The information at the start is enough: from there on, each step corrects the inverse by what
@@ -36,10 +35,10 @@ class Peak:
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.learning import highest
-    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).kind
+    >>> from credo.core.learning import maximize_scalar
+    >>> maximize_scalar(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).kind
     'inner'
-    >>> highest(np.sin, np.cos, np.linspace(0.0, 9.0, 12)).kind
+    >>> maximize_scalar(np.sin, np.cos, np.linspace(0.0, 9.0, 12)).kind
     'several'
     """
 
@@ -48,7 +47,7 @@ class Peak:
     kind: str
 
 
-def highest(
+def maximize_scalar(
     value: Callable[[Array], Array], slope: Callable[[float], float], grid: Array, *, precision: float = 1e-14
 ) -> Peak:  # fmt: skip
     """The maximum between the ends of an increasing grid.
@@ -64,8 +63,8 @@ def highest(
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.learning import highest
-    >>> highest(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
+    >>> from credo.core.learning import maximize_scalar
+    >>> maximize_scalar(np.sin, np.cos, np.linspace(0.0, 7.0, 12)).place  # π/2
     1.5707963267948966
     """
     if grid[-1] <= grid[0]:
@@ -102,16 +101,16 @@ def refined_maximum(grid: Array, heights: Array) -> float:
     return float(grid[i] + shift * (grid[1] - grid[0]))
 
 
-# value and gradient at a vector; value −inf where the model can't be evaluated
+# Value and gradient at a vector; the value is −inf if the model can't be evaluated.
 Objective = Callable[[Array], tuple[float, Array]]
 
-# A run of L-BFGS that failed is restarted where it ended, as long as each restart gains so many nats.
+# A failed run of L-BFGS is restarted where it ended, as long as each restart gains this many nats.
 RESTART_GAIN = 1.0
 
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where a search ended, the gradient that was left there, and whether the limit on evaluations ended it.
+    """Where a search ended, the gradient there, and whether the limit on evaluations ended it.
 
     `inverse` is that of the curvature there, after Fisher scoring.
     """
@@ -143,13 +142,13 @@ def refine(
     metric: Array | None = None,
     inverse: Array | None = None,
 ) -> Maximum:
-    """The maximum near a start: by Fisher scoring where it is possible, and by `maximize` where it isn't or fails.
+    """The maximum near a start, by Fisher scoring if possible, otherwise or if that fails by `maximize`.
 
     `metric` is that of `maximize`, and `inverse` the one of an earlier run of Fisher scoring that ended at the start.
     """
     lbfgs = partial(maximize, objective, tolerance=tolerance, metric=metric)
     if inverse is None:
-        # The Fisher information, a positive definite stand-in for the curvature, where the objective knows it.
+        # The Fisher information, a positive definite approximation of the curvature, if the objective has it.
         of = getattr(objective, "information", None)
         information = None if of is None else of(start)
         if information is None:
@@ -167,14 +166,14 @@ def refine(
 def fisher_scoring(
     objective: Objective, start: Array, inverse: Array, *, tolerance: float, max_evaluations: int
 ) -> Maximum:
-    """The maximum that Newton steps reach from a start, halved as long as they don't gain.
+    """The maximum that Newton steps reach from a start; steps that gain nothing are halved.
 
     Parameters
     ----------
     inverse : array of shape (n, n)
         The inverse of the Fisher information at the start.
     tolerance : float
-        The search ends where a step is expected to gain less than this share of the value.
+        The search ends when a step is expected to gain less than this share of the value.
     max_evaluations : int
         After this many evaluations the search ends with ``limited=True``.
     """
@@ -197,13 +196,13 @@ def fisher_scoring(
             length *= 0.5
         else:
             break
-        moved, bend = length * step, slope - by_ahead
+        moved, gradient_change = length * step, slope - by_ahead
         vector, value, slope = vector + moved, ahead, by_ahead
         trace.append(vector)
-        if moved @ bend > 0.0:
+        if moved @ gradient_change > 0.0:
             # Nocedal & Wright 6.17: the nearest inverse that explains this change of the gradient.
-            turn = np.eye(len(start)) - np.outer(moved, bend) / (moved @ bend)
-            inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ bend)
+            turn = np.eye(len(start)) - np.outer(moved, gradient_change) / (moved @ gradient_change)
+            inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ gradient_change)
     return Maximum(vector, value, n_evaluations, False, tuple(trace), slope, n_evaluations >= max_evaluations)
 
 
@@ -217,12 +216,12 @@ def maximize(
 ) -> Maximum:
     """The maximum that L-BFGS reaches from a start.
 
-    Where its line search fails away from a maximum, as rounding errors may make it, it is restarted there.
+    If the line search fails away from a maximum, for example by rounding errors, it is restarted there.
 
     Parameters
     ----------
     tolerance : float
-        Relative change of the value at which the search ends; a gradient of 10⁵ times it ends it as well.
+        Relative change of the value at which the search ends; a gradient below 10⁵ times this value also ends it.
     max_evaluations : int
         After this many evaluations the search ends with ``limited=True``.
     metric : array of shape (n, n), optional
@@ -285,7 +284,7 @@ class _Cost:
         self._mark, self._since = -np.inf, 0
 
     def __call__(self, u: Array) -> tuple[float, Array]:
-        # Twelve evaluations in a row gained next to nothing.
+        # Twelve evaluations in a row gained almost nothing.
         if np.isfinite(self._mark) and self._n_evaluations - self._since >= 12:
             raise _Stalled
         if self._cancelled is not None and self._cancelled.is_set():
@@ -310,7 +309,7 @@ class _Cost:
 
     def maximum(self, status: int) -> Maximum:
         """Where the search ended with this status of L-BFGS."""
-        # Where the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
+        # If the line search fails or gains nothing and the gradient is zero up to rounding, this is the maximum.
         # In nats for an e-folding of a parameter, or as a share of the value.
         level = bool(np.abs(self._slope).max(initial=0.0) < max(0.01, 1e-6 * abs(self._value)))
         converged, limited = status == 0 or (status == 2 and level), status == 1
@@ -339,9 +338,9 @@ def curvature_at(objective: Objective, vector: Array, step: float = 1e-3) -> Arr
 
 
 def inverse_root(curvature: Array, growth: float) -> Array:
-    """A root of the inverse of growth·curvature; the unit matrix where the curvature isn't finite."""
+    """A root of the inverse of growth·curvature; the identity if the curvature isn't finite."""
     if not np.isfinite(curvature).all():
         return np.eye(len(curvature))
     values, axes = np.linalg.eigh(growth * 0.5 * (curvature + curvature.T))
-    # A flat direction is given one unit of curvature, which lets it move by a few e-foldings at once.
+    # A flat direction gets one unit of curvature, so that it can move by a few e-foldings at once.
     return axes / np.sqrt(np.maximum(np.abs(values), 1.0))

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class Iterate(Protocol):
-    """Where EM is: all that the next iteration needs, and the objective there."""
+    """The state of EM: what the next iteration needs, and the objective."""
 
     @property
     def value(self) -> float: ...
@@ -34,7 +34,7 @@ class Ascent(Generic[State]):
     converged: bool = False
 
     def continued(self, step: Callable[[State], State], *, max_iter: int, goal: float) -> Ascent[State]:
-        """Iterate until a step adds no more than `goal` to the objective, or lowers it, and then isn't taken."""
+        """Iterate until a step adds at most `goal` to the objective; a step that lowers it isn't taken."""
         path = self
         for _ in range(max_iter):
             check()
@@ -84,7 +84,7 @@ def squared_distances(X: Array, centers: Array) -> Array:
 
 
 def smallest_bic(candidates: Iterable[tuple[Candidate, float]]) -> tuple[Candidate, list[float]]:
-    """The candidate with the smallest BIC, of models that grow, and the BIC of all that were tried."""
+    """The candidate with the smallest BIC among growing models, and the BIC of all that were tried."""
     best, bics, worse = None, [], 0
     for candidate, bic in candidates:
         bics.append(bic)

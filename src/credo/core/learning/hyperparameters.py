@@ -29,21 +29,21 @@ from credo.core.learning.ascent import (
 from credo.core.linalg import one_blas_thread, parallel_map
 
 Array = NDArray[np.float64]
-# Makes the objective of one run of the optimizer from where it starts. It may keep warm starts between evaluations.
+# Makes the objective of one run of the optimizer from its start. It may keep warm starts between evaluations.
 ObjectiveFactory = Callable[[Array], Objective]
 
 # With many starts each is first run for this many evaluations, and only the best share of them continues. It is also
 # the limit of every subset but the first.
 _TRIAL_EVALUATIONS, _CONTINUED_SHARE = 30, 1 / 3
-# Parameters further than this many e-foldings from their start may be on a plateau, and are moved back to there.
+# Parameters farther than this many e-foldings from their start may be on a plateau, and are moved back.
 _PLATEAU_DISTANCE = 2.5
 
 
 @dataclass(frozen=True)
 class Search:
-    """The best maximum, and how far below it the other local maxima are that were found.
+    """The best maximum, and how far below it the other local maxima are.
 
-    `curvature` approximates the second derivatives of −objective there, where the search needed them.
+    `curvature` approximates the second derivatives of −objective there, if the search needed them.
     """
 
     best: Maximum
@@ -67,12 +67,12 @@ def search(
     Parameters
     ----------
     objective : callable(start) -> (callable(vector) -> value, gradient)
-        Makes the objective of one run of L-BFGS from its start. Several run at once, each in a thread of its own.
+        Makes the objective of one run of L-BFGS from its start. Several run at once, each in its own thread.
     starts : sequence of vectors
     subsets : sequence of (callable, float)
         The same on subsets of the rows, from the smallest to the largest, with the ratio of all rows to theirs.
         All starts are tried on the first. The best result is refined on the others and then on all rows, in the metric
-        of the curvature that the first has there.
+        of the first one's curvature there.
     tolerance : float
         Relative change of the value at which the search on the objective ends.
     max_evaluations : int
@@ -83,8 +83,8 @@ def search(
     ends : sequence of Maximum
         Where the starts ended on the first subset, or on all rows if there is none, as `try_starts` found them.
     rounds : int
-        Where the objective on all rows depends on the start, such as by inducing points that are chosen for it, the
-        search is repeated from its end up to so many times in all, as long as it gains.
+        If the objective on all rows depends on the start, for example by inducing points chosen for it, the search is
+        repeated from its end, up to this many runs in all, as long as it gains.
     """
     if not subsets:
         if not ends:
@@ -105,7 +105,7 @@ def search(
         )
         begin, trace = end.vector, trace + end.trace
     if len(subsets) > 1:
-        begin = _beyond_valley(part, end, starts[0])
+        begin = _retry_at_origin(part, end, starts[0])
     metric = inverse_root(curvature, growth)
     run = partial(refine, objective(begin), tolerance=tolerance, metric=metric)
     best = run(begin, max_evaluations=max_evaluations)
@@ -126,7 +126,7 @@ def try_starts(
 ) -> list[list[Maximum]]:
     """The results of the starts of several objectives, each objective's highest first.
 
-    Of many starts, only the best after a short run are continued, and the best of each objective.
+    With many starts, only the best after a short run are continued, and the best of each objective.
     """
     cancelled = Event()
     tasks = [(of, start) for of, (_, starts) in enumerate(problems) for start in starts]
@@ -158,7 +158,7 @@ def _repeated(
     rounds: int,
     metric: Array | None = None,
 ) -> Maximum:
-    """The result of further runs, each with the objective that is made where the last one ended."""
+    """The result of further runs, each with the objective made at the end of the last."""
     for _ in range(rounds):
         left = max_evaluations - best.n_evaluations
         if left <= 0:
@@ -175,7 +175,7 @@ def _repeated(
 
 
 def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
-    """The result of a run, with parameters on a plateau moved back to where the gradient exceeds rounding errors.
+    """The result of a run, with parameters on a plateau moved back until the gradient exceeds rounding errors.
 
     On a few rows a length scale of a thousand times the spread of its column costs nothing, and the gradient on all
     rows that would bring it back is lost in the last digits there.
@@ -184,14 +184,14 @@ def _off_plateau(objective: Objective, end: Maximum, origin: Array) -> Array:
     for i in np.flatnonzero(np.abs(vector - origin) > _PLATEAU_DISTANCE):
         back = vector.copy()
         back[i] = origin[i] + np.clip(vector[i] - origin[i], -_PLATEAU_DISTANCE, _PLATEAU_DISTANCE)
-        # Where moving back costs less than 0.2 nats.
+        # If moving back costs less than 0.2 nats.
         if objective(back)[0] > end.value - 0.2:
             vector = back
     return vector
 
 
-def _beyond_valley(objective: Objective, end: Maximum, origin: Array) -> Array:
-    """The result of a run, with each parameter on a plateau moved back to the origin where that is higher.
+def _retry_at_origin(objective: Objective, end: Maximum, origin: Array) -> Array:
+    """The result of a run, with each parameter on a plateau moved back to the origin if that is higher.
 
     A column that the first subset found irrelevant may be worth hundreds of nats on more rows, but between its plateau
     and that maximum the objective can be lower than on both.
@@ -207,7 +207,7 @@ def _beyond_valley(objective: Objective, end: Maximum, origin: Array) -> Array:
 
 
 def _resumed_from(end: Maximum, origin: Array) -> Array | None:
-    """The result with parameters on a plateau moved back, to resume the search from; None where there are none.
+    """The result with parameters on a plateau moved back, to resume the search from; None if there are none.
 
     On a plateau the value differs from its limit by a multiple of 1/ℓ². So the gradient, however small, gives the gain
     nearer to the origin: half of it, times e² for each e-folding.

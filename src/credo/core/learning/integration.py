@@ -46,7 +46,7 @@ def integrate(
     Parameters
     ----------
     log_density : callable(vector) -> float
-        −inf where it can't be evaluated.
+        −inf if it can't be evaluated.
     curvature : array of shape (p, p)
         The matrix of second derivatives of −log_density at the mode.
     n : int
@@ -67,7 +67,7 @@ def integrate(
     """
     p = len(mode)
     values, axes = np.linalg.eigh(0.5 * (curvature + curvature.T))
-    # A direction of less curvature is nearly flat: the points go at most so far, in e-foldings.
+    # With less curvature a direction is nearly flat; this bounds the distance of the points, in e-foldings.
     std = 1.0 / np.sqrt(np.maximum(values, 0.3))
     below, above = _sides(log_density, mode, axes * std) if skewed else (np.ones(p), np.ones(p))
     u = np.clip(Sobol(p, rng=0).random(n), 1e-6, 1 - 1e-6)
@@ -92,7 +92,7 @@ def integrate(
 
 
 def few_points(values: Array, weights: Array, most: int, tolerance: float) -> tuple[NDArray[np.intp], Array]:
-    """At most so many of the points, the first among them, with weights that give nearly the same average.
+    """At most `most` of the points, including the first, with weights that give nearly the same average.
 
     Points are added one at a time, each the one that brings the average closest, until half the squared distance is
     below the tolerance. Weights are nonnegative and sum to one; that of the first may be zero.
@@ -123,7 +123,7 @@ def gauss_nodes(points: Array, weights: Array, n: int) -> tuple[Array, Array]:
     """The n-point Gauss rule of a distribution on many points: it has the same moments up to order 2n − 1.
 
     By Lanczos' iteration, whose tridiagonal matrix has the nodes as eigenvalues (Golub & Welsch 1969). Fewer than n
-    points are their own rule. Tables have a distribution in each row; some nodes may then have no weight.
+    points are their own rule. In a table each row is a distribution; some nodes may then have no weight.
     """
     center = (weights * points).sum(axis=-1, keepdims=True)
     spread = np.sqrt((weights * (points - center) ** 2).sum(axis=-1, keepdims=True))
@@ -151,7 +151,7 @@ def gauss_nodes(points: Array, weights: Array, n: int) -> tuple[Array, Array]:
 def _sides(log_density: Callable[[Array], float], mode: Array, roots: Array) -> tuple[Array, Array]:
     """Factors of the standard deviations below and above the mode along each axis, the columns of `roots`.
 
-    They are those of the normal density that decreases as much as the density does within so many of them.
+    At two of these standard deviations, the normal density has decreased as much as the density.
     """
     top = log_density(mode)
     factors, reach = np.empty((2, len(mode))), 2.0

@@ -104,7 +104,7 @@ def residual_noise(shrinkage: Array, q: Array, *, free: float, rss: float = 0.0)
     """σ² = RSS/(ν − γ) and its degrees of freedom, for residuals `shrinkage`·q along the directions of the data.
 
     `free` observations beyond the number of directions have residuals of sum of squares `rss`. The estimate is unbiased
-    where the prior holds (Bishop 3.95); its degrees of freedom are Satterthwaite's for the weighted sum of squares that
+    if the prior holds (Bishop 3.95); its degrees of freedom are Satterthwaite's for the weighted sum of squares that
     the residuals are.
 
     Examples
@@ -328,7 +328,7 @@ class Posterior:
         return self.coef + shift, self.intercept + level - shift @ self.spectrum.x_mean
 
     def _components(self, X: Any) -> tuple[Array, Array]:
-        """Of f at each row, in each component: its location less that of the mixture, and its squared scale."""
+        """Location of f, less that of the mixture, and squared scale at each row, in each component."""
         inside, outside = self.spectrum.components(X)
         square = self.variances @ (inside * inside).T + self.level_variances[:, None]
         return self.shifts @ inside.T, square + self.null_variances[:, None] * outside
@@ -344,7 +344,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The predictions of left-out targets, and ln p of what was left out, up to a constant of all ratios."""
+    """The predictions of left-out targets, and ln p of what was left out, up to a constant shared by all ratios."""
 
     dist: Distribution
     log_density: Array
@@ -356,10 +356,10 @@ def left_out(
     """The prediction of each training target from all the others; None if one of them isn't determined by the others.
 
     A row of weight k stands for k observations, of which one is left out; a row of weight below 1 is left out as a
-    whole. With h the variance of f at the row for unit noise (`leverage`) and a = min(k, 1) what leaves, the error of
-    the prediction is (y − mean)/(1 − ah), and its variance is that of f, h/(1 − ah), plus the noise. With finite `df`,
-    the noise variance is an estimate that loses the row's part as well: a (y − mean)²/(1 − ah) of its sum of squares
-    and a of its degrees of freedom. The ratio of the precisions is that of all rows.
+    whole. With h the variance of f at the row for unit noise (`leverage`) and a = min(k, 1) the weight left out, the
+    error of the prediction is (y − mean)/(1 − ah), and its variance is that of f, h/(1 − ah), plus the noise. With
+    finite `df`, the noise variance is an estimate that loses the row's part as well: a (y − mean)²/(1 − ah) of its sum
+    of squares and a of its degrees of freedom. The ratio of the precisions is that of all rows.
     """
     gone = np.ones_like(y) if weight is None else np.minimum(weight, 1.0)
     rest = 1.0 - gone * leverage
@@ -371,7 +371,7 @@ def left_out(
         log_density = 0.5 * (np.log(rest) - gone * np.log(noise_variance) - lost / noise_variance)
         return LeftOut(Normal(y - error, np.sqrt(noise_variance * square)), log_density)
     total = df * noise_variance
-    # What is left is known to the rounding error of the difference.
+    # The difference is known up to rounding error.
     left = np.maximum(total - lost, EPS * total)
     log_density = 0.5 * (np.log(rest) - df * np.log(total) + (df - gone) * np.log(left))
     return LeftOut(StudentT(df - gone, y - error, np.sqrt(left / (df - gone) * square)), log_density)

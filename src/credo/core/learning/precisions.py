@@ -1,18 +1,16 @@
-"""The evidence of a Gaussian linear model and the precisions that maximize it.
+"""The evidence of a Gaussian linear model: its precisions at the maximum, or integrated out.
 
 With w ~ N(0, α⁻¹I), noise N(0, β⁻¹) and centred data with eigenvalues λᵢ = sᵢ², projections qᵢ and residual
 sum of squares rss (Bishop 3.77–3.86, rotated to the singular basis),
 
     ln p(y|α,β) = ½ν ln(β/2π) − ½ Σ ln(1 + βλᵢ/α) − ½β [rss + Σ qᵢ²/(1 + βλᵢ/α)] − ½ ln n
 
-with ν = n − 1 where a flat intercept was integrated out and ν = n (and no last term) where there is none. In terms of
-the ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so that maximizing over both
-precisions is a one-dimensional search, solved to rounding error by `highest`.
+with ν = n − 1 if a flat intercept is integrated out, and ν = n and no last term without an intercept. In terms of the
+ratio ρ = α/β the bracket is D(ρ) = rss + Σ qᵢ² ρ/(ρ + λᵢ) and the best β is ν/D(ρ), so that maximizing over both
+precisions is a one-dimensional search, solved to rounding error by `maximize_scalar`.
 
-Integrating the precisions of a Gaussian linear model out instead of maximizing the evidence over them.
-
-Given the ratio ρ = α/β of prior and noise precision, the noise precision has a gamma posterior, and everything else is
-Student-t in closed form. What remains is one integral over u = ln ρ,
+Instead, the precisions can be integrated out. Given the ratio ρ = α/β of prior and noise precision, the noise precision
+has a gamma posterior, and everything else is Student-t in closed form. What remains is one integral over u = ln ρ,
 
     p(y) = ∫ p(y | ρ) p(u) du,    p(f | y) = Σ_k π_k p(f | y, ρ_k)
 
@@ -21,7 +19,7 @@ c is the mean square of a centred row (summed over columns): R² is uniform betw
 standard logistic distribution. It is proper, whatever the table, and doesn't depend on its units.
 
 With α given, the variance of y apart from its mean is σ² + c/α, and has the prior 1/(σ² + c/α): the usual 1/σ² unless
-the noise is small beside the coefficients' part, where it is bounded.
+the noise is small compared to the coefficients' part, where it is bounded.
 """
 
 from __future__ import annotations
@@ -34,16 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from credo.core.learning.ascent import highest
+from credo.core.learning.ascent import maximize_scalar
 from credo.core.learning.integration import gauss_nodes
 
 Array = NDArray[np.float64]
 
-# How far the scan extends beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest, all weights are
+# How far the grid extends beyond the eigenvalues, in natural logs. Above e^23 ≈ 1e10 times the largest, all weights are
 # zero for practical purposes; targets that are exact linear functions of the inputs have ratios near 1e-31.
-_REACH_UP = 23.0
-_REACH_DOWN = 72.0
-_SCAN = 160
+_LOG_MARGIN_ABOVE = 23.0
+_LOG_MARGIN_BELOW = 72.0
+_GRID_POINTS = 160
 
 _PRIOR_MESSAGES = {
     "inner": "converged; the precisions maximize the evidence",
@@ -225,7 +223,7 @@ def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: flo
     """
     if prior is not None and noise is None:
         given = prior
-        top = highest(
+        top = maximize_scalar(
             lambda v: _log_evidences(terms, None, math.log(given) - v, prior=given),
             lambda v: log_evidence_gradient(terms, prior=given, noise=math.exp(v))[1],
             _noise_grid(terms),
@@ -243,7 +241,7 @@ def maximize_precisions(terms: EvidenceTerms, *, prior: float | None, noise: flo
         ratio = prior if isinstance(noise, Gamma) else math.nan
         n_iter, kind, message = 0, "given", "converged; the precisions were given"
     else:
-        top = highest(lambda u: _log_evidences(terms, unknown, u), slope, _ratio_grid(terms))
+        top = maximize_scalar(lambda u: _log_evidences(terms, unknown, u), slope, _ratio_grid(terms))
         n_iter, kind = top.n_iter, top.kind
         ratio, message = math.exp(top.place), _PRIOR_MESSAGES[kind]
     unbounded = noise is None or (isinstance(noise, Gamma) and noise.is_improper)
@@ -290,7 +288,7 @@ def _ratio_grid(terms: EvidenceTerms) -> Array:
     if not len(terms.eigenvalues):
         return np.zeros(1)
     low, high = math.log(float(terms.eigenvalues.min())), math.log(float(terms.eigenvalues.max()))
-    return np.linspace(low - _REACH_DOWN, high + _REACH_UP, _SCAN)
+    return np.linspace(low - _LOG_MARGIN_BELOW, high + _LOG_MARGIN_ABOVE, _GRID_POINTS)
 
 
 def _noise_grid(terms: EvidenceTerms) -> Array:
@@ -298,7 +296,7 @@ def _noise_grid(terms: EvidenceTerms) -> Array:
     total = terms.rss + float(terms.projections.sum())
     smallest = max(terms.rss, total * 1e-20, np.finfo(float).tiny)
     low, high = math.log(terms.dof / max(total, smallest)), math.log(terms.dof / smallest)
-    return np.linspace(low - _REACH_UP, high + _REACH_UP, _SCAN)
+    return np.linspace(low - _LOG_MARGIN_ABOVE, high + _LOG_MARGIN_ABOVE, _GRID_POINTS)
 
 
 @dataclass(frozen=True)
@@ -343,7 +341,7 @@ def integrate_precisions(
     row_square : float
         c above: the mean over the rows of the squared length of x − x̄.
     prior, noise : float, Gamma or None
-        What is known of α and β. (None, Gamma) integrates both out, (None, number) α, (number, None) β.
+        What is known about α and β. (None, Gamma) integrates both out, (None, number) α, (number, None) β.
     null_space : bool
         Whether predictions depend on directions outside the span of the rows, where the prior remains.
 
@@ -369,7 +367,7 @@ def integrate_precisions(
     if len(terms.eigenvalues) or prior is not None:
         u, mass, log_value = _mass(log_density, given.grid(), given.curvature())
     else:
-        # No column varies, and the ratio means nothing.
+        # No column varies, so the ratio has no effect.
         u, mass = np.zeros(1), np.ones(1)
         log_value = float(_log_evidences(terms, noise, u, prior=prior)[0])
     variances, df = given.noise_variances(u)
@@ -387,7 +385,7 @@ def integrate_precisions(
 
 @dataclass(frozen=True)
 class _Given:
-    """What is known of α and β, as in `integrate_precisions`."""
+    """What is known about α and β, as in `integrate_precisions`."""
 
     terms: EvidenceTerms
     prior: float | None
@@ -413,7 +411,7 @@ class _Given:
         return np.linspace(min(ends), max(ends), 2 * len(by_noise))
 
     def curvature(self) -> float:
-        """A bound of the second derivative of the log density, where it isn't negligible."""
+        """A bound on the second derivative of the log density, where the density isn't negligible."""
         terms = self.terms
         total = terms.rss + float(terms.projections.sum())
         given = self.noise * total if isinstance(self.noise, float) else 0.0
@@ -453,12 +451,12 @@ def _mass(log_density: Callable[[Array], Array], grid: Array, curvature: float) 
     """Points, their probabilities and ln ∫ exp(log density), by the trapezoidal rule on ever finer grids.
 
     The rule converges exponentially for analytic densities. Between two points the density can be larger than at
-    both by a factor of exp(curvature · spacing²/8) at most: nothing that could matter is left out.
+    both by a factor of exp(curvature · spacing²/8) at most, so nothing that could matter is left out.
     """
     u, f, spacing = grid, log_density(grid), float(grid[1] - grid[0])
     coarse = math.nan
     for _ in range(20):
-        # Where the density is less than e⁻³² of the largest, it is left out.
+        # A density below e⁻³² of the largest is left out.
         used = np.flatnonzero(f > f.max() - 32.0 - curvature * spacing**2 / 8)
         ends = slice(max(used[0] - 1, 0), used[-1] + 2)
         u, f = u[ends], f[ends]

@@ -1,8 +1,4 @@
-"""Optional libraries of this package, imported when first needed.
-
-Posterior draws of hyperparameters, with convergence diagnostics.
-
-Sampling hyperparameters from their posterior by NUTS, from overdispersed starting points.
+"""Posterior draws of hyperparameters by NUTS, from overdispersed starting points, with convergence diagnostics.
 
 The objective is the one that `hyperparameters` maximizes: a log density of the flat, unconstrained vector, and its
 gradient. nutpie, an optional extra, runs the chains; ArviZ's formulas compare them.
@@ -29,7 +25,7 @@ from credo.core.seeds import generator
 def extra(module: str, purpose: str) -> Any:
     """A module of an optional library; `purpose` is what can't be done without it."""
     try:
-        # ArviZ announces its next version to everyone who imports it.
+        # Importing ArviZ warns about its next version.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return import_module(module)
@@ -117,7 +113,7 @@ class Draws:
         )
 
     def thinned(self, n: int) -> Array:
-        """n draws evenly spaced over all chains, or all if there are no more: shape (n, n_parameters)."""
+        """n draws evenly spaced over all chains, or all if there are fewer: shape (n, n_parameters)."""
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n!r}")
         flat = self.values.reshape(-1, self.values.shape[2])
@@ -289,8 +285,8 @@ def sample(
     settings = {"draws": n_draws, "tune": n_tune, "target_accept": target_accept, "maxdepth": 8}
     seeds = generator(random_state).integers(2**63, size=len(points)).tolist()
     chains = [_Chain(objective, point, root) for point in points]
-    # Even one job is a thread: in the main thread, nutpie would take an interrupt from the keyboard as the wish to keep
-    # what there is.
+    # Even a single job runs in a thread: in the main thread, nutpie would handle a keyboard interrupt by returning the
+    # draws so far.
     with ThreadPoolExecutor(n_jobs, thread_name_prefix="credo-chains") as pool:
         try:
             list(pool.map(lambda chain, seed: chain.run(nutpie, seed=seed, **settings), chains, seeds))
@@ -342,7 +338,7 @@ class _Chain:
             return -math.inf, np.zeros_like(u)
         slope = self.root.T @ gradient
         if not u.any():
-            # nutpie takes its first scales from the gradient at the start, where a zero would make one infinite.
+            # nutpie takes its first scales from the gradient at the start; a zero would make one infinite.
             slope = np.copysign(np.maximum(np.abs(slope), 0.1), slope)
         return value, slope
 

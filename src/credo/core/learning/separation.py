@@ -20,9 +20,8 @@ from scipy.optimize import linprog
 Array = NDArray[np.float64]
 
 # Values of aᵢᵀd below this, with aᵢ of unit length, are zero to the precision of the solver.
-_ZERO = 1e-7
-# Constraints added at once, and the most rounds.
-_N_ADDED, _MAX_ROUNDS = 200, 60
+_ZERO_MARGIN = 1e-7
+_CONSTRAINTS_PER_ROUND, _MAX_ROUNDS = 200, 60
 
 
 def separation(
@@ -44,11 +43,11 @@ def separation(
     held = np.empty(0, dtype=np.intp)
     for _ in range(_MAX_ROUNDS):
         values = margins(direction)
-        if values.min(initial=0.0) >= -_ZERO:
+        if values.min(initial=0.0) >= -_ZERO_MARGIN:
             # If all are zero, the direction has no effect on any row.
-            return direction if values.max(initial=0.0) > _ZERO else None
-        worst = np.argpartition(values, min(_N_ADDED, len(values) - 1))[:_N_ADDED]
-        new = np.setdiff1d(worst[values[worst] < -_ZERO], held)
+            return direction if values.max(initial=0.0) > _ZERO_MARGIN else None
+        worst = np.argpartition(values, min(_CONSTRAINTS_PER_ROUND, len(values) - 1))[:_CONSTRAINTS_PER_ROUND]
+        new = np.setdiff1d(worst[values[worst] < -_ZERO_MARGIN], held)
         if not len(new):
             return None
         held = np.union1d(held, new)
@@ -56,7 +55,7 @@ def separation(
         found = linprog(-unit, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1.0, 1.0), method="highs")
         if found.status != 0 or found.x is None:
             return None
-        if float(unit @ found.x) <= _ZERO * np.abs(unit).sum():
+        if float(unit @ found.x) <= _ZERO_MARGIN * np.abs(unit).sum():
             return None
         direction = found.x
     return None
@@ -76,15 +75,15 @@ def margin(
     """
     values, held = margins(direction), np.empty(0, dtype=np.intp)
     for _ in range(_MAX_ROUNDS):
-        worst = np.argpartition(values, min(_N_ADDED, len(values) - 1))[:_N_ADDED]
+        worst = np.argpartition(values, min(_CONSTRAINTS_PER_ROUND, len(values) - 1))[:_CONSTRAINTS_PER_ROUND]
         held = np.union1d(held, worst)
         A = constraints(held)
         goal = np.append(np.zeros(A.shape[1]), -1.0)
         table = np.column_stack([-A, np.ones(len(A))])
         found = linprog(goal, A_ub=table, b_ub=np.zeros(len(A)), bounds=[(-1.0, 1.0)] * A.shape[1] + [(0.0, 1.0)])
-        if found.status != 0 or found.x is None or found.x[-1] <= _ZERO:
+        if found.status != 0 or found.x is None or found.x[-1] <= _ZERO_MARGIN:
             return 0.0
         values = margins(found.x[:-1])
-        if values.min() >= found.x[-1] - _ZERO:
+        if values.min() >= found.x[-1] - _ZERO_MARGIN:
             return float(found.x[-1])
     return 0.0

@@ -42,7 +42,7 @@ class Spectrum:
     centered: bool
 
     def _check_state(self) -> None:
-        # Parts of the targets: their sum of squares is no smaller.
+        # These are parts of the targets, so their sum of squares is not larger.
         parts = [*np.abs(self.q), self.rss**0.5, abs(self.y_mean) * self.weight**0.5]
         if max(parts) > 1.001 * (self.weight * self.y_square) ** 0.5 + 1e-150:
             raise ValueError("q, rss and y_mean must be smaller than the targets")
@@ -125,7 +125,7 @@ _Parts = tuple[Array, Array, Array, float]
 
 
 def _decomposed(rows: Array, target: Array, *, n_rows: int, rank: int) -> _Parts:
-    """V, s, q and rss of a factor, by the smaller Gram matrix, or by the SVD where that loses digits.
+    """V, s, q and rss of a factor, by the smaller Gram matrix, or by the SVD if that loses digits.
 
     `rank` is the largest possible one: the other eigenvalues of the n×n Gram matrix are known to be zero.
     """
@@ -140,7 +140,7 @@ def _decomposed(rows: Array, target: Array, *, n_rows: int, rank: int) -> _Parts
     q = U.T @ target
     residual = target - U @ q
     rss = float(residual @ residual)
-    # A Gram matrix blurs directions of small eigenvalues, and residuals that are small beside the target.
+    # A Gram matrix blurs directions of small eigenvalues, and residuals that are small compared to the target.
     if not trusted or (k > n_features and rss <= 1e-6 * float(target @ target)):
         return _svd(rows, target, order=n_rows)
     return V if k > n_features else (rows.T @ U) / s, s, q, rss

@@ -68,5 +68,5 @@ def _uphill(A: Array, share: Array, p: Array) -> Array:
             if share @ np.log(A @ trial) > value:
                 return trial
         length /= 2.0
-    # EM (Dempster, Laird & Rubin 1977) never goes down.
+    # EM (Dempster, Laird & Rubin 1977) never lowers the objective.
     return p * (A.T @ (share / density))

@@ -6,7 +6,7 @@
 is bᵀA⁻¹b), `logdet`, `inverse_diagonal`, and the factor of a bigger matrix that begins with A (`extend`), in O(n²) for
 few new rows.
 
-Members: `factorize` (with increasing jitter where needed), `Factor`, `Workspace` (the same in place, for optimizers
+Members: `factorize` (with increasing jitter if needed), `Factor`, `Workspace` (the same in place, for optimizers
 that factor thousands of times), `pivoted_factor` and `random_pivots` (the rows that explain the others), and
 `NotPositiveDefiniteError`, whose message says what is wrong with the matrix and what to do about it; `one_blas_thread`,
 `one_openmp_thread` and `n_threads` control threads; `parallel_map` and `parallel_rows` use them.

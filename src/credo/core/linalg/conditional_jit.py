@@ -2,7 +2,7 @@
 
 With C = LLᵀ the covariance of a block, the last entry of L⁻¹b is what b has beyond its prediction from the others, in
 units of the conditional standard deviation L_qq. Several blocks are factored at once, one in each lane of the vector
-instructions, since rows of thirty numbers are too short for them.
+instructions, because rows of thirty numbers are too short for these.
 """
 
 import math
@@ -14,9 +14,9 @@ from credo.core.numba import njit
 # Blocks that are factored at once.
 LANES = 8
 # A conditional variance is at least this share of the variance.
-_FLOOR = 1e-12
+_MIN_VARIANCE_SHARE = 1e-12
 _FAST = {"contract", "nsz"}
-# Where sums may be taken in any order.
+# Sums may be taken in any order.
 _SUMS = {"contract", "nsz", "reassoc"}
 
 
@@ -177,7 +177,7 @@ def _factor(L):
                     L[a, c, lane] = total[lane] / L[c, c, lane]
             else:
                 for lane in range(LANES):
-                    L[a, a, lane] = math.sqrt(max(total[lane], _FLOOR * L[a, a, lane]))
+                    L[a, a, lane] = math.sqrt(max(total[lane], _MIN_VARIANCE_SHARE * L[a, a, lane]))
 
 
 @njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")

@@ -1,7 +1,4 @@
-"""The Cholesky factor of a symmetric positive definite matrix.
-
-Cholesky factorization with increasing jitter.
-"""
+"""The Cholesky factor of a symmetric positive definite matrix, with increasing jitter if needed."""
 
 from __future__ import annotations
 
@@ -217,7 +214,7 @@ def factorize(
         raise NotPositiveDefiniteError(diagnosis(matrix))
     if not assume_symmetric and asymmetric(matrix):
         raise NotPositiveDefiniteError(diagnosis(matrix))
-    # A conversion from another type has made a copy already, which may be spent.
+    # A conversion from another type has already made a copy, which may be overwritten.
     converted = isinstance(A, np.ndarray) and not np.may_share_memory(matrix, A)
     work = _workspace(matrix, overwrite=overwrite or converted)
     diagonal = np.diagonal(work).copy()

@@ -1,6 +1,6 @@
-"""The two triangles of a symmetric matrix: whether they agree, and copying or clearing one in place.
+"""Symmetric matrices in place: comparing, copying and clearing triangles, and checked calls of BLAS and LAPACK.
 
-Checked calls of BLAS and LAPACK on lower triangles in Fortran order, with no n×n copy to spare.
+Lower triangles are in Fortran order; no n×n copy is made.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import blas, lapack
 
-# In units of √(aᵢᵢaⱼⱼ), the bound of |aᵢⱼ|: larger differences between aᵢⱼ and aⱼᵢ are no rounding errors.
+# In units of √(aᵢᵢaⱼⱼ), the bound of |aᵢⱼ|: larger differences between aᵢⱼ and aⱼᵢ are not rounding errors.
 SYMMETRY_TOLERANCE = 1e-8
 # Rows at a time: a strip and its transpose stay in the cache, and temporaries stay far below n×n.
 _STRIP = 128
@@ -82,7 +82,7 @@ def resolved(L: Array, diagonal: Array, *, n: int) -> NDArray[np.bool_]:
 
     A pivot L_jj² is a_jj less what the rows before explain, with an error of about n·eps·a_jj at most (Higham
     2002, theorem 10.5). Whether the pivot of a singular matrix comes out as 10⁻¹⁶ or as −10⁻¹⁶ is chance, and
-    neither has a correct digit. NaN, which some LAPACK libraries let pass, is no pivot either.
+    neither has a correct digit. NaN, which some LAPACK libraries accept, is not a pivot either.
     """
     return np.square(np.diagonal(L)) > n * np.finfo(np.float64).eps * diagonal
 

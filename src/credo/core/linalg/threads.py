@@ -1,6 +1,4 @@
-"""The number of threads to use, and limits on those of BLAS and OpenMP.
-
-Work in parallel threads: items of a list, or rows for a compiled loop.
+"""Parallel work on items of a list or rows of a compiled loop, and limits on the threads of BLAS and OpenMP.
 
 Python threads that sleep between calls replace numba's own pool, whose waiting threads would compete with those of
 BLAS; no global setting or environment variable is needed.
@@ -23,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def n_threads() -> int:
-    """Cores that this process may use, or fewer where OMP_NUM_THREADS says so.
+    """The number of cores that this process may use, or OMP_NUM_THREADS if that is less.
 
     Examples
     --------
@@ -39,8 +37,8 @@ def n_threads() -> int:
 class _Limit:
     """One limit for the process, shared by all callers inside: the last one to leave removes it.
 
-    A fork waits until nobody is changing the limit, so that the child doesn't inherit a lock that is never released.
-    Of the holders only the thread that forked lives on in the child.
+    A fork waits until no thread is changing the limit, so that the child doesn't inherit a lock that is never released.
+    In the child, only the thread that forked still holds the limit.
     """
 
     def __init__(self) -> None:
@@ -70,7 +68,7 @@ class _Limit:
     def _drop(self, holders: dict[int, int]) -> None:
         if not holders:
             return
-        # Counts of zero go, too.
+        # Drops counts of zero as well.
         self._holders -= Counter(holders)
         if not self._holders:
             _set_threads(self._before)
@@ -125,7 +123,7 @@ def one_openmp_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _blas() -> list[Any]:
-    """Looking for the loaded libraries takes milliseconds, so that it is done once."""
+    """Cached, because looking for the loaded libraries takes milliseconds."""
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
@@ -141,14 +139,14 @@ def _set_threads(numbers: list[int]) -> None:
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-# Parts are handed out one by one, so that a thread which the system holds up does fewer. Their number is fixed: sums
-# over parts have the same digits on every machine.
+# Parts are handed out one by one, so that a delayed thread gets fewer. Their number is fixed, so that sums over parts
+# have the same digits on every machine.
 _N_PARTS = 32
 
-# Whether all cores are at work on the items of a `parallel_map`, of which the calling thread has one.
+# Whether this thread runs an item of a `parallel_map` that uses all cores.
 _busy: ContextVar[bool] = ContextVar("busy", default=False)
 _pool: ThreadPoolExecutor | None = None
-# Where the system has it: the number of the core that the calling thread is on.
+# The number of the core that the calling thread is on, if the system has this function.
 _core = getattr(ctypes.CDLL(None), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
 
 
@@ -163,7 +161,7 @@ def parallel_map(
 
     Deadlines and collected warnings of the calling thread (its context variables) hold in the threads as well. After
     an error or an interrupt, items that haven't begun are dropped, and `cancel` is called, which may end the others.
-    Where items take all cores, `parallel_rows` stays in their threads.
+    If the items use all cores, `parallel_rows` stays in their threads.
 
     Examples
     --------
@@ -231,14 +229,14 @@ def parallel_rows(loop: Callable[..., Any], n_rows: int, *arguments: Any) -> lis
     others = [_executor().submit(work, elsewhere) for _ in range(n_threads() - 1)]
     work()
     for other in others:
-        # One that hasn't begun has nothing left to do.
+        # A thread that hasn't started has nothing left to do.
         if not other.cancel():
             other.result()
     return results
 
 
 def _other_cores() -> set[int]:
-    """The cores this thread may use, but for the one it is on; empty where the system doesn't say."""
+    """The cores this thread may use, except the one it is on; empty if the system doesn't tell."""
     return os.sched_getaffinity(0) - {_core()} if _core is not None else set()
 
 
@@ -249,11 +247,11 @@ def _executor() -> ThreadPoolExecutor:
     return _pool
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     """Threads don't survive a fork; the child makes its own."""
     global _pool
     _pool = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)

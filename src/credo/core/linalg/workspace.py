@@ -1,7 +1,4 @@
-"""One n×n matrix in place: filled, factored, inverted, and filled again.
-
-Cholesky factors with pivoting: the rows of a positive semidefinite matrix that explain the others best.
-"""
+"""A reusable n×n matrix that is filled, factored and inverted in place; and Cholesky factors with pivoting."""
 
 from __future__ import annotations
 
@@ -18,16 +15,15 @@ from credo.core.linalg.lapack import cholesky_in_place, clear_upper, triangular_
 
 Array = NDArray[np.float64]
 
-# Right-hand sides that are solved for one by one.
-_FEW_COLUMNS = 8
+# Up to this many right-hand sides are solved one by one.
+_MAX_SEPARATE_COLUMNS = 8
 
 
 class Workspace:
     """Memory for a symmetric matrix that is factored many times, never copied.
 
-    The matrix lives in the triangle i ≤ j of `A`, in C order, which LAPACK knows as the lower triangle in Fortran
-    order. `factor` overwrites it with its Cholesky factor, `invert` that with the inverse; the other triangle is
-    never read.
+    The matrix is stored in the triangle i ≤ j of `A`, in C order, which is LAPACK's lower triangle in Fortran order.
+    `factor` overwrites it with its Cholesky factor, `invert` that with the inverse; the other triangle is never read.
 
     Examples
     --------
@@ -74,18 +70,18 @@ class Workspace:
         L, columns = self.A.T, np.asarray(b, dtype=np.float64)
         if columns.size == 0:
             return columns.copy()
-        if columns.ndim == 2 and columns.shape[1] > _FEW_COLUMNS:
+        if columns.ndim == 2 and columns.shape[1] > _MAX_SEPARATE_COLUMNS:
             solution, _ = lapack.dpotrs(L, columns, lower=1)
             return solution
-        # dpotrs would first copy the whole factor into an order that pays for many columns only.
+        # dpotrs would first copy the whole factor, which is worthwhile for many columns only.
         solved = [dtrsv(L, dtrsv(L, column, lower=1), lower=1, trans=1) for column in np.atleast_2d(columns.T)]
         return np.column_stack(solved).reshape(columns.shape)
 
     def half_solve(self, b: Array, *, transpose: bool = False) -> Array:
         """L⁻¹b, or L⁻ᵀb, from the factor A = LLᵀ, for a vector or the columns of a matrix."""
-        if b.ndim == 1 or b.shape[1] > _FEW_COLUMNS or not b.size:
+        if b.ndim == 1 or b.shape[1] > _MAX_SEPARATE_COLUMNS or not b.size:
             return triangular_solve(self.A.T, b, transpose=transpose)
-        # dtrsm would first copy the whole factor into an order that pays for many columns only.
+        # dtrsm would first copy the whole factor, which is worthwhile for many columns only.
         return np.column_stack([dtrsv(self.A.T, column, lower=1, trans=int(transpose)) for column in b.T])
 
     def as_factor(self) -> Factor:

@@ -15,10 +15,10 @@ from scipy.special import expit, log_expit
 
 Array = NDArray[np.float64]
 
-# Where positive values saturate: short of float64's own limits, so that products have some room left.
-_SMALLEST, _LARGEST = 1e-299, 1e299
-_LARGEST_LOG = float(np.log(_LARGEST))
-_POSITIVE = f"positive (between {_SMALLEST:g} and {_LARGEST:g})"
+# Positive values saturate short of float64's limits, which leaves some room for products.
+_MIN_POSITIVE, _MAX_POSITIVE = 1e-299, 1e299
+_LOG_MAX_POSITIVE = float(np.log(_MAX_POSITIVE))
+_POSITIVE = f"positive (between {_MIN_POSITIVE:g} and {_MAX_POSITIVE:g})"
 
 
 class Bijector(ABC):
@@ -55,7 +55,7 @@ class Bijector(ABC):
 
     def derivative(self, u: ArrayLike) -> Array:
         """dx/du."""
-        return np.exp(np.minimum(self.log_derivative(u), _LARGEST_LOG))
+        return np.exp(np.minimum(self.log_derivative(u), _LOG_MAX_POSITIVE))
 
     @abstractmethod
     def _forward(self, u: Array) -> Array:
@@ -116,15 +116,15 @@ class Positive(Bijector):
     0.0
     """
 
-    lower = _SMALLEST
-    upper = _LARGEST
+    lower = _MIN_POSITIVE
+    upper = _MAX_POSITIVE
 
     @property
     def domain(self) -> str:
         return _POSITIVE
 
     def _forward(self, u: Array) -> Array:
-        return np.exp(np.minimum(u, _LARGEST_LOG))
+        return np.exp(np.minimum(u, _LOG_MAX_POSITIVE))
 
     def inverse(self, x: ArrayLike) -> Array:
         return np.log(np.asarray(x, dtype=np.float64))

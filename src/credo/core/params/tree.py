@@ -1,7 +1,4 @@
-"""One named quantity: its value in natural units, its domain, its prior.
-
-Trees of named parameters, and their flat vector for optimizers.
-"""
+"""Parameters (value, domain, prior), trees of named parameters, and their flat vector for optimizers."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ class Parameter:
 
     @property
     def entries(self) -> NDArray[np.float64]:
-        """The value as a vector, also when it is a number."""
+        """The value as a vector, even if it is a number."""
         return np.atleast_1d(self.value)
 
     @property
@@ -410,7 +407,7 @@ def _unknown(path: str, known: Iterable[str]) -> UnknownParameterError:
         whole = path.partition("[")[0]
         return UnknownParameterError(f"{path!r} is one entry of {whole!r}; use the whole parameter, {whole!r}")
     nearest = get_close_matches(path, names, n=1, cutoff=0.5)
-    # A bare leaf name is the commonest slip in a nested tree.
+    # The most common mistake in a nested tree is a name without its path.
     nearest = nearest or [name for name in names if name.rpartition(".")[2] == path][:1]
     hint = f"; did you mean {nearest[0]!r}?" if nearest else "."
     there = ", ".join(names) if names else "none"

@@ -1,9 +1,4 @@
-"""Partitions of Dask arrays and frames: a task for each and a tree of merges, which Dask schedules and repeats.
-
-Which arguments of `fit` are a table in parts.
-
-Predictive distributions for Dask arrays and frames, one partition at a time.
-"""
+"""Fits to Dask arrays and frames, by a task for each partition and a tree of merges; and predictions for them."""
 
 from __future__ import annotations
 
@@ -18,13 +13,11 @@ from credo.core.estimator import dask_module, example_rows, interval_level, is_d
 from credo.core.notices import on_one_line
 from credo.core.parts.parts import Chunk, LocalParts, Mapped, PartError, Parts, joined
 
-# Partitions that are computed at a time to find one that fails.
-_GROUP = 32
 _TASK = "credo-partition"
 
 
 class DaskParts(Parts):
-    """Partitions of Dask collections, computed where the current client says, or else by Dask's own threads.
+    """Partitions of Dask collections, computed by the current client, or else by Dask's threads.
 
     Examples
     --------
@@ -93,11 +86,12 @@ def _groups(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 
 def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn:
-    """Raise an error that names the partition which fails: the one that the error names, or else by computing them."""
+    """Raise an error that names the failing partition, from the error itself or by computing the partitions."""
     known = re.search(rf"{_TASK}-(\d+)-", str(error))
     if known:
         raise PartError(f"partition {known[1]}: {on_one_line(error)}") from error
-    for first, group in zip(range(0, len(leaves), _GROUP), _groups(leaves, _GROUP), strict=True):
+    # 32 partitions at a time, until one fails.
+    for first, group in zip(range(0, len(leaves), 32), _groups(leaves, 32), strict=True):
         try:
             dask.compute(*group)
         except Exception:
@@ -112,7 +106,7 @@ def _raise_named(dask: Any, leaves: Sequence[Any], error: Exception) -> NoReturn
 
 
 def _aligned(values: Any, X: Any, name: str) -> list[Any]:
-    """The partitions of the values, as those of X as far as sizes are known before the computation."""
+    """The partitions of the values, split like those of X if sizes are known before the computation."""
     sizes: tuple[float, ...] = (np.nan,) if hasattr(X, "columns") else X.chunks[0]
     known = not np.isnan(sizes).any()
     if not is_dask(values):
@@ -148,14 +142,14 @@ def in_parts(X: Any, y: Any) -> bool:
     return callable(X) or (isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "__array__"))
 
 
-def refuse_parts(model: Any, X: Any, y: Any) -> None:
+def reject_parts(model: Any, X: Any, y: Any) -> None:
     """Raise an error for a table in parts, for a model that would read the rows dozens of times.
 
     Examples
     --------
     >>> from credo import GPClassifier
-    >>> from credo.core.parts import refuse_parts
-    >>> refuse_parts(GPClassifier(), [[0.0], [1.0]], ["a", "b"])
+    >>> from credo.core.parts import reject_parts
+    >>> reject_parts(GPClassifier(), [[0.0], [1.0]], ["a", "b"])
     """
     if in_parts(X, y):
         raise ValueError(
@@ -185,7 +179,7 @@ def parts_of(X: Any, y: Any = None, sample_weight: Any = None) -> Parts:
 def predict(model: Any, X: Any, *, level: float = 0.95) -> Any:
     """Means, standard deviations and intervals for the rows of a Dask array or frame.
 
-    Nothing is computed until the result is, as by `to_parquet`; then each partition is predicted where it is.
+    Computation is lazy, until for example `to_parquet`; each partition is then predicted where it is stored.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LabelSurvey:
-    """What must be known of labelled rows before the first step: the weight of each label, and a sample.
+    """What must be known about labelled rows before the first step: the weight of each label, and a sample.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class Labels:
         return cls(caller, classes[used], factors[used], (totals * factors)[used], model._accepts_sparse)
 
     def read(self, chunk: Chunk) -> tuple[Any, NDArray[np.intp], Array]:
-        """The rows of a chunk, the places of their labels among the classes, and their weights."""
+        """The rows of a chunk, the class indices of their labels, and their weights."""
         rows, labels, weight, _ = labelled_rows(self.caller, chunk.X, chunk.y, chunk.weight, sparse=self.sparse)
         return self._coded(rows, labels, weight)
 

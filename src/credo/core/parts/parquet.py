@@ -1,4 +1,4 @@
-"""Parquet files as chunks of rows, of which one is in memory at a time."""
+"""Parquet files as chunks of rows, with one chunk in memory at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from credo.core.estimator import named, names_for
 
 # Numbers in a chunk, 32 MB.
-_ENTRIES = 4_000_000
+_CHUNK_ENTRIES = 4_000_000
 
 # So that pyarrow reads a row group page by page.
 READING = {"pre_buffer": False, "buffer_size": 2**20}
@@ -50,7 +50,7 @@ class ParquetChunks:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         pq = _pyarrow()
         needed = list(dict.fromkeys([*self.columns, self.target, *([self.weight] if self.weight else [])]))
-        step = max(1024, _ENTRIES // len(needed))
+        step = max(1024, _CHUNK_ENTRIES // len(needed))
         for file in self.files:
             with pq.ParquetFile(file, **READING) as opened:
                 yield from map(self._chunk, record_batches(opened, step, needed))
@@ -112,7 +112,7 @@ def read_parquet(
 
 
 def record_batches(opened: Any, n_rows: int, columns: Sequence[str]) -> Iterator[Any]:
-    """Batches of at most so many rows from an open file; of one row group at a time, because pyarrow keeps them all.
+    """Batches of at most `n_rows` rows from an open file, one row group at a time, because pyarrow keeps them all.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _files(path: Source | Sequence[Source]) -> list[Path]:
 
 
 def _numbers(column: Any, name: str) -> NDArray[np.float64]:
-    """A column of a batch as floats, NaN where a value is missing."""
+    """A column of a batch as floats, NaN for missing values."""
     try:
         return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False))
     except Exception:

@@ -1,7 +1,4 @@
-"""Tables that come in parts: chunks of an iterable, or partitions of Dask collections, behind one `map_reduce`.
-
-A random sample of the rows of a table in parts, in one pass.
-"""
+"""Tables in parts, chunks of an iterable or partitions of Dask collections, with one `map_reduce`; and row samples."""
 
 from __future__ import annotations
 
@@ -197,8 +194,8 @@ class LocalParts(Parts):
 
 Array = NDArray[np.float64]
 
-# The rows of a sample: at most so many, and in a wide table at least so many.
-_MOST_ROWS, _LEAST_ROWS = 20_000, 1000
+# The rows of a sample; a wide table has fewer, but at least the second number.
+_MAX_SAMPLE_ROWS, _MIN_SAMPLE_ROWS = 20_000, 1000
 
 
 @dataclass(frozen=True)
@@ -252,7 +249,7 @@ class RowSample:
         return RowSample(rows, extra, keys, self.n_rows + other.n_rows, names)._smallest()
 
     def _smallest(self) -> RowSample:
-        most = max(_LEAST_ROWS, min(_MOST_ROWS, 4_000_000 // self.rows.shape[1]))
+        most = max(_MIN_SAMPLE_ROWS, min(_MAX_SAMPLE_ROWS, 4_000_000 // self.rows.shape[1]))
         if len(self.keys) <= most:
             return self
         chosen = np.argpartition(self.keys, most)[:most]

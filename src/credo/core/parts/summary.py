@@ -1,6 +1,4 @@
-"""Centred, weighted rows and their triangular factor, √w [X − x̄, y − ȳ] = Q R, computed block by block.
-
-A table reduced to what linear regression needs of it, in a form that can be merged.
+"""A table reduced to what linear regression needs: means and a triangular factor, computed block by block.
 
     √w (Z − 1 z̄ᵀ) = Q R,    Z = [X, y]
 
@@ -31,8 +29,8 @@ Array = NDArray[np.float64]
 BLOCK_ENTRIES = 400_000
 
 
-def means_and_rest(X: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Weighted means of the columns, and what rounding has taken from them.
+def compensated_mean(X: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Weighted means of the columns, and the rounding error to add to them.
 
     The error of a single pass, up to n·eps of an offset, would make a constant column vary; a second pass averages the
     differences from the first mean.
@@ -40,9 +38,9 @@ def means_and_rest(X: Array, weight: Array | None) -> tuple[Array, Array]:
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.parts import means_and_rest
-    >>> mean, rest = means_and_rest(np.array([[1.0, 4.0], [3.0, 6.0]]), np.array([1.0, 3.0]))
-    >>> mean, rest
+    >>> from credo.core.parts import compensated_mean
+    >>> mean, correction = compensated_mean(np.array([[1.0, 4.0], [3.0, 6.0]]), np.array([1.0, 3.0]))
+    >>> mean, correction
     (array([2.5, 5.5]), array([0., 0.]))
     """
     first = np.average(X, axis=0, weights=weight)
@@ -50,8 +48,8 @@ def means_and_rest(X: Array, weight: Array | None) -> tuple[Array, Array]:
     left = np.zeros_like(first)
     for start in range(0, len(X), step):
         part = slice(start, start + step)
-        rest = X[part] - first
-        left += rest.sum(axis=0) if weight is None else weight[part] @ rest
+        deviation = X[part] - first
+        left += deviation.sum(axis=0) if weight is None else weight[part] @ deviation
     left /= len(X) if weight is None else weight.sum()
     return two_sum(first, left)
 
@@ -84,14 +82,14 @@ def centred(
     return rows, target
 
 
-def triangle(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
+def r_factor(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
     """R of the centred, weighted [X, y], of order n_features + 1; Q is never formed.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.core.parts import triangle
-    >>> R = triangle(np.array([[1.0], [3.0]]), np.array([5.0, 9.0]), None, x_mean=np.array([2.0]), y_mean=7.0)
+    >>> from credo.core.parts import r_factor
+    >>> R = r_factor(np.array([[1.0], [3.0]]), np.array([5.0, 9.0]), None, x_mean=np.array([2.0]), y_mean=7.0)
     >>> (R.T @ R).round(6).tolist()
     [[2.0, 4.0], [4.0, 8.0]]
     """
@@ -116,7 +114,7 @@ def qr_factor(A: Array) -> Array:
 
 @dataclass(frozen=True)
 class RowSummary:
-    """What linear regression, ridge regression, the lasso or a choice of columns needs to know of a table.
+    """What linear regression, ridge regression, the lasso and selection of columns need to know about a table.
 
     Made by `credo.summarize`, joined by `merge`, and fitted by the `fit_summary` method of `LinearRegression`, `Ridge`,
     `BayesianLinearRegression`, `Lasso`, `ElasticNet` and `SpikeSlabRegressor`.
@@ -127,13 +125,13 @@ class RowSummary:
         R with RᵀR = Σ w (z − z̄)(z − z̄)ᵀ, where z = (x, y): upper triangular, or any k ≤ n_features rows.
     mean : array of shape (n_features + 1,)
         z̄, the mean row.
-    mean_rest : array of shape (n_features + 1,)
-        What rounding has taken from the mean, so that merging costs no digits where columns have a large offset.
+    mean_correction : array of shape (n_features + 1,)
+        The rounding error of the mean, so that merging loses no digits if columns have a large offset.
     weight : float
         Sum of the sample weights, that is, the number of observations.
     n_rows : int
     centered : bool
-        False where R is that of the rows themselves, not of their differences from the mean.
+        False if R is that of the rows themselves, not of their differences from the mean.
     feature_names : tuple of str or None
 
     Examples
@@ -148,7 +146,7 @@ class RowSummary:
 
     factor: Array
     mean: Array
-    mean_rest: Array
+    mean_correction: Array
     weight: float
     n_rows: int
     centered: bool = True
@@ -182,15 +180,15 @@ class RowSummary:
             return self.for_intercept(False).merge(other.for_intercept(False))
         weight = self.weight + other.weight
         share = other.weight / weight
-        difference = (other.mean - self.mean) + (other.mean_rest - self.mean_rest)
-        mean, rest = two_sum(self.mean, self.mean_rest + share * difference)
+        difference = (other.mean - self.mean) + (other.mean_correction - self.mean_correction)
+        mean, correction = two_sum(self.mean, self.mean_correction + share * difference)
         parts = [self.factor, other.factor]
         if self.centered:
             parts.append(np.sqrt(self.weight * share) * difference[None, :])
         return RowSummary(
             factor=reduced(np.vstack(parts)),
             mean=mean,
-            mean_rest=rest,
+            mean_correction=correction,
             weight=weight,
             n_rows=self.n_rows + other.n_rows,
             centered=self.centered,
@@ -205,11 +203,11 @@ class RowSummary:
             return self
         factor = reduced(np.vstack([self.factor, np.sqrt(self.weight) * self.mean[None, :]]))
         zero = np.zeros_like(self.mean)
-        return replace(self, factor=factor, mean=zero, mean_rest=zero, centered=False)
+        return replace(self, factor=factor, mean=zero, mean_correction=zero, centered=False)
 
 
 def summarize(X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RowSummary:
-    """Reduce a table to what `LinearRegression`, `Ridge`, `Lasso` and other linear models need to know of it.
+    """Reduce a table to what `LinearRegression`, `Ridge`, `Lasso` and other linear models need to know about it.
 
     Summaries of parts of a table, wherever they were computed, can be merged; `fit_summary` of each of these models
     then gives the fit to all rows. So one pass over a table that doesn't fit into memory serves several models.
@@ -265,7 +263,7 @@ def take_summary(model: Estimator, summary: RowSummary) -> None:
     """
     if not isinstance(summary, RowSummary) or not summary.weight:
         raise ValueError(f"a summary of at least one row is needed, made by summarize(X, y); got {summary!r:.100}")
-    model._forget()
+    model._reset()
     model.n_features_in_ = summary.n_features
     if summary.feature_names is not None:
         model.feature_names_in_, model.names_carried_ = np.array(summary.feature_names, dtype=object), True
@@ -291,17 +289,17 @@ def row_summary(X: Any, y: Array, weight: Array | None) -> RowSummary:
         return RowSummary(*found, total, n_samples)
     if is_sparse(X):
         return _in_blocks(X, y, weight)
-    mean, rest = map(np.append, means_and_rest(X, weight), means_and_rest(y[:, None], weight))
+    mean, correction = map(np.append, compensated_mean(X, weight), compensated_mean(y[:, None], weight))
     x_mean, y_mean = mean[:-1], float(mean[-1])
     if n_samples > n_features:
-        factor = triangle(X, y, weight, x_mean=x_mean, y_mean=y_mean)
+        factor = r_factor(X, y, weight, x_mean=x_mean, y_mean=y_mean)
     else:
         factor = np.column_stack(centred(X, y, weight, x_mean=x_mean, y_mean=y_mean))
-    return RowSummary(factor, mean, rest, total, n_samples)
+    return RowSummary(factor, mean, correction, total, n_samples)
 
 
 def _in_blocks(X: Any, y: Array, weight: Array | None) -> RowSummary:
-    """The summary of sparse rows, of which some are made dense at a time."""
+    """The summary of sparse rows, made dense a block at a time."""
     n_samples, n_features = X.shape
     step = max(4 * n_features, BLOCK_ENTRIES // n_features)
     blocks = [slice(start, start + step) for start in range(0, n_samples, step)]
@@ -312,7 +310,7 @@ def _in_blocks(X: Any, y: Array, weight: Array | None) -> RowSummary:
 
 
 def reduced(factor: Array) -> Array:
-    """The factor, triangular where it has more rows than there are features.
+    """The factor, triangular if it has more rows than there are features.
 
     Examples
     --------
@@ -326,9 +324,9 @@ def reduced(factor: Array) -> Array:
 
 
 def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Array] | None:
-    """R as the Cholesky factor of the Gram matrix, the mean row and its rest; None where that would cost digits."""
+    """R by a Cholesky factor of the Gram matrix, the mean row and its correction; None if that would lose digits."""
     with np.errstate(over="ignore", invalid="ignore"):
-        gram, mean, rest = (_sparse_moments if is_sparse(X) else _moments)(X, y, weight)
+        gram, mean, correction = (_sparse_moments if is_sparse(X) else _moments)(X, y, weight)
         scale = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
         total = len(y) if weight is None else weight.sum()
         # Sparse columns are not shifted before they are centred.
@@ -346,11 +344,11 @@ def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Arra
     # Ten digits are certain otherwise.
     if rcond < 1e-3 or L[-1, -1] ** 2 < 1e-6:
         return None
-    return L.T * scale, mean, rest
+    return L.T * scale, mean, correction
 
 
 def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array]:
-    """The centred Gram matrix of [X, y], the mean row and its rest, in one pass over the rows.
+    """The centred Gram matrix of [X, y], the mean row and its correction, in one pass over the rows.
 
     Rows are shifted by the mean of a sample first, so that the correction for the exact mean,
     Σ(z−c)(z−c)ᵀ − n(z̄−c)(z̄−c)ᵀ, subtracts something small.
@@ -377,11 +375,11 @@ def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Ar
 def _sparse_moments(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Array]:
     """The same for CSR rows, which stay sparse."""
     root = np.ones(len(y)) if weight is None else np.sqrt(weight)
-    total, (y_mean, y_rest) = float(root @ root), means_and_rest(y[:, None], weight)
+    total, (y_mean, y_correction) = float(root @ root), compensated_mean(y[:, None], weight)
     rows, target = sp.diags_array(root) @ X, root * (y - y_mean[0])
     x_mean = (rows.T @ root) / total
     gram = np.empty((len(x_mean) + 1, len(x_mean) + 1))
     gram[:-1, :-1] = (rows.T @ rows).toarray() - total * np.outer(x_mean, x_mean)
     gram[-1, :-1] = gram[:-1, -1] = rows.T @ target - x_mean * float(root @ target)
     gram[-1, -1] = target @ target
-    return gram, np.append(x_mean, y_mean), np.append(np.zeros_like(x_mean), y_rest)
+    return gram, np.append(x_mean, y_mean), np.append(np.zeros_like(x_mean), y_correction)

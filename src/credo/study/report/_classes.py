@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from credo import plots
 from credo.core.wording import about, capital, count, number, percent, plural
 from credo.metrics import forecast
-from credo.metrics.calibration import FEW, SMALL, Calibration, Confidence, class_calibration
+from credo.metrics.calibration import (
+    MIN_CALIBRATION_ROWS,
+    NEGLIGIBLE_ERROR,
+    Calibration,
+    Confidence,
+    class_calibration,
+)
 from credo.plots import shorten
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
@@ -73,7 +79,7 @@ _VERDICTS = {f"{way}confident": f"the model is {way}confident" for way in ("over
 
 def reliability_sentence(fact: Calibration) -> str:
     """What the reliability diagram shows."""
-    if fact.confidence.n < FEW:
+    if fact.confidence.n < MIN_CALIBRATION_ROWS:
         return f"{plural(fact.confidence.n, 'row')} are too few to judge calibration."
     text = capital(_error(fact))
     if not fact.verdict:
@@ -88,7 +94,7 @@ def _error(fact: Calibration) -> str:
 
 
 def _close(fact: Calibration) -> str:
-    return ", too little to matter for most uses" if fact.error < SMALL else ""
+    return ", too little to matter for most uses" if fact.error < NEGLIGIBLE_ERROR else ""
 
 
 def auc_sentence(value: float, error: float, *, first: str, second: str) -> str:

@@ -15,7 +15,7 @@ from credo import plots
 from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
 from credo.metrics import pit, point
 from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
-from credo.metrics.sensitivity import TREND_ROWS, ResidualTrend, residual_trend
+from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.style import MUTED
 from credo.selection import Gap, HeldOut, gap
@@ -184,8 +184,8 @@ def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, use
     half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
     trend = residual_trend(mean, residual)
     if trend is None:
-        few = f"{plural(len(y), 'row')} are too few" if len(y) < TREND_ROWS else "The distinct predictions are too few"
-        return f"{few} to show a pattern. {half}"
+        what = plural(len(y), "row") if len(y) < MIN_TREND_ROWS else "The distinct predictions"
+        return f"{what} are too few to show a pattern. {half}"
     signs = _mean_signs(trend, useful=useful)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = size / std

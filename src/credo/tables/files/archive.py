@@ -1,6 +1,4 @@
-"""Writing a file completely or not at all.
-
-The zip around a model: written member by member, read only within bounds.
+"""The zip file of a model: written completely or not at all, and read only within bounds.
 
 Members are never extracted to disk, are stored uncompressed, and their number and size are checked before any of them
 is read.
@@ -24,7 +22,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from credo.core.wording import plural
 from credo.tables.errors import ModelFileError
 
-# A temporary file that was not written to for a day is left from a process that was killed.
+# A temporary file not written to for this long was left by a process that was killed.
 _ABANDONED_SECONDS = 86_400.0
 
 
@@ -33,8 +31,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary handle whose content replaces the file when the block ends without an error.
 
     The bytes are written to a temporary file in the same folder, synced to disk, and then renamed in one step.
-    After an error or Ctrl-C the old file is unchanged, and the temporary one is removed; what a killed process left
-    of the same name is removed a day later. A device or a pipe, such as /dev/null, is written to and never replaced.
+    After an error or Ctrl-C the old file is unchanged, and the temporary one is removed; files left by a killed
+    process are removed after a day. A device or a pipe, such as /dev/null, is written to and never replaced.
 
     Examples
     --------
@@ -47,17 +45,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     (Path(folder) / "note.txt").read_text()
     'whole'
     """
-    # Before links are resolved: what /dev/stdout points to may have no name.
+    # Before links are resolved, because the target of /dev/stdout may have no name.
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
         with open(path, "wb") as handle:
             yield handle
         return
-    # A link stays a link: what it points to is replaced.
+    # A link stays a link; its target is replaced.
     final = Path(os.path.realpath(path))
     if final.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; name a file in it")
     if not final.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {str(final.parent)!r} to write {final.name!r} into; make it first")
+        raise FileNotFoundError(
+            f"there is no folder {str(final.parent)!r} to write {final.name!r} into; create it first"
+        )
     _remove_abandoned(final)
     part = final.with_name(f".{final.name[:100]}.{token_hex(8)}.part")
     # O_EXCL never follows an existing link; mode 0666 leaves the permissions to the umask.
@@ -92,11 +92,11 @@ MAX_JSON_BYTES, MAX_JSON_VALUES = 64 * 2**20, 2**22
 _MEMBER = re.compile(r"manifest\.json|state\.json|arrays/[0-9]{1,6}\.npy")
 
 # The end records of a zip (APPNOTE 4.3.14 to 4.3.16): zip64 record, its locator, and the plain record.
-_ZIP64, _LOCATOR, _END = 56, 20, 22
+_ZIP64_BYTES, _LOCATOR_BYTES, _END_BYTES = 56, 20, 22
 
 
 class ArchiveWriter:
-    """Members into an open handle, with their digests."""
+    """Writes members into an open handle, and keeps their digests."""
 
     def __init__(self, handle: BinaryIO) -> None:
         self._zip = ZipFile(handle, "w", ZIP_STORED)
@@ -165,7 +165,7 @@ def to_bytes(tree: Any) -> bytes:
 
 
 def n_values(payload: bytes) -> int:
-    """No fewer than the values that a JSON text holds, known before any of them is made."""
+    """An upper bound on the number of values in a JSON text, without parsing it."""
     return 1 + sum(map(payload.count, (b",", b"[", b"{")))
 
 
@@ -182,27 +182,27 @@ def from_bytes(payload: bytes, *, name: str) -> Any:
 
 
 def _check_ends(handle: BinaryIO, *, max_bytes: int) -> None:
-    """Raise an error for what isn't a zip, or declares too large a directory, before parsing it."""
+    """Raise an error, before parsing, if this isn't a zip or declares too large a directory."""
     size = handle.seek(0, os.SEEK_END)
     if size == 0:
         raise ModelFileError("it is empty")
     handle.seek(0)
     if handle.read(4) != b"PK\x03\x04":
-        raise ModelFileError("it is not a Credo model: it doesn't begin like one")
-    handle.seek(max(0, size - _END - _LOCATOR - _ZIP64))
+        raise ModelFileError("it is not a Credo model file")
+    handle.seek(max(0, size - _END_BYTES - _LOCATOR_BYTES - _ZIP64_BYTES))
     tail = handle.read()
-    end = tail[-_END:]
-    if len(end) < _END or not end.startswith(b"PK\x05\x06"):
+    end = tail[-_END_BYTES:]
+    if len(end) < _END_BYTES or not end.startswith(b"PK\x05\x06"):
         raise ModelFileError("it is truncated or has bytes appended: its end is missing")
     count, directory = struct.unpack("<HI", end[10:16])
-    if tail[-_END - _LOCATOR :].startswith(b"PK\x06\x07"):
-        # A zip64 record overrules the plain one; it must be the one that stands here.
-        (position,) = struct.unpack("<Q", tail[-_END - _LOCATOR + 8 : -_END - _LOCATOR + 16])
+    if tail[-_END_BYTES - _LOCATOR_BYTES :].startswith(b"PK\x06\x07"):
+        # A zip64 record overrides the plain one; it must be the one here.
+        (position,) = struct.unpack("<Q", tail[-_END_BYTES - _LOCATOR_BYTES + 8 : -_END_BYTES - _LOCATOR_BYTES + 16])
         if not tail.startswith(b"PK\x06\x06") or position != size - len(tail):
             raise ModelFileError("it is damaged: its end records contradict each other")
         count, directory = struct.unpack("<QQ", tail[32:48])
     if count > MAX_MEMBERS or directory > 200 * MAX_MEMBERS:
-        raise ModelFileError(f"it declares {count:,} members, and a model has at most {MAX_MEMBERS:,}")
+        raise ModelFileError(f"it declares {count:,} members, but a model has at most {MAX_MEMBERS:,}")
     _check_total(size - 400 * MAX_MEMBERS, max_bytes)
 
 

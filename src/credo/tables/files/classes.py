@@ -1,8 +1,8 @@
 """Which classes a model file may name, and how a name becomes a class.
 
 A name is `credo.<package>.<Class>`, looked up in the namespace of that package, or one of the scikit-learn classes
-listed below. Nothing else is ever imported because of a file. Names don't contain the modules inside a package, so
-that these may move while old files stay readable.
+listed below. Nothing else is ever imported because of a file. Names don't contain modules inside a package, so that
+these may move while old files stay readable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from credo.tables.errors import ModelFileError
 
-# Packages that hold values and estimators; those that act when imported or called (app, study) are left out.
+# Packages of values and estimators; those with side effects (app, study) are left out.
 _PACKAGES = frozenset(
     ("core.estimator", "core.frames", "core.inference", "core.learning", "core.linalg", "core.params", "core.parts",
      "distributions", "ensemble", "features", "gp", "kernel_machines", "kernels", "likelihoods", "linear", "metrics",
@@ -56,7 +56,7 @@ _SKLEARN: dict[str, tuple[str, ...]] = {
     "sklearn.preprocessing.StandardScaler": (),
 }  # fmt: skip
 
-# Where scikit-learn keeps what the user set with `set_output`.
+# Where scikit-learn keeps the setting of `set_output`.
 _OUTPUT_CONFIG = "_sklearn_output_config"
 
 
@@ -113,14 +113,14 @@ def class_named(name: str) -> type:
 
 
 def fitted_state(model: BaseEstimator, *, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The attributes that a model file holds beside the constructor's parameters."""
+    """The attributes that a model file holds besides the constructor's parameters."""
     private = private_state(type(model))
     held = vars(model).items()
     return {k: v for k, v in held if k not in parameters and (is_state_name(k) or k in private)}
 
 
 def is_state_name(name: str) -> bool:
-    """Whether an attribute of that name is fitted state: it ends in an underscore and starts with none."""
+    """Whether an attribute of that name is fitted state: it ends, but doesn't start, with an underscore."""
     return name.isidentifier() and name.endswith("_") and not name.startswith("_")
 
 

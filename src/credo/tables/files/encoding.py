@@ -1,9 +1,7 @@
-"""A fitted model as a tree of JSON, with its arrays beside it.
+"""A fitted model as a tree of JSON with separate arrays, and back.
 
 JSON's null, true, false, strings, small whole numbers, finite numbers and lists stand for themselves;
-everything else is an object with one key, its tag. `credo.tables.files.encoding` reads the same tags.
-
-A tree of JSON back into a model; anything but the tags of `credo.tables.files.encoding` raises an error.
+everything else is an object with one key, its tag. An unknown tag raises an error.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from credo.tables.files.classes import Serializable, class_name, class_named, fi
 
 # Deeper than any model, and far from Python's own limit.
 MAX_DEPTH = 100
-# Kinds of array that .npy holds without pickle: bool, int, unsigned, float, text, dates, spans of time.
+# Kinds of array that .npy holds without pickle: bool, int, unsigned, float, text, dates, durations.
 ARRAY_KINDS = "biufUMm"
 SPARSE = ("csr_array", "csc_array", "csr_matrix", "csc_matrix")
 # Types that appear as values, as in `dtype=float`.
@@ -36,7 +34,7 @@ TYPES: dict[str, type] = {
     "numpy.bool": np.bool_, "numpy.int32": np.int32, "numpy.int64": np.int64, "numpy.uint8": np.uint8,
     "numpy.float32": np.float32, "numpy.float64": np.float64,
 }  # fmt: skip
-_SAFE_INTEGER = 2**53
+_MAX_JSON_INTEGER = 2**53
 
 
 class _Unsavable(Exception):
@@ -52,7 +50,7 @@ class Encoder:
         self._depth = 0
 
     def encode(self, value: Any, *, where: str) -> Any:
-        """The JSON node of a value; `where` is how error messages call it."""
+        """The JSON node of a value; `where` is its name in error messages."""
         try:
             return self._node(value, where)
         except _Unsavable as error:
@@ -63,13 +61,13 @@ class Encoder:
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
-            return value if abs(value) < _SAFE_INTEGER else {"int": f"{value:x}"}
+            return value if abs(value) < _MAX_JSON_INTEGER else {"int": f"{value:x}"}
         if kind is float:
             return value if np.isfinite(value) else {"float": struct.pack(">d", value).hex()}
         if kind is np.str_:
             return {"text": str(value)}
         if isinstance(value, np.generic):
-            # Byte by byte, so that NaNs keep their payload.
+            # As bytes, so that NaNs keep their payload.
             dtype = _plain(value.dtype, _Unsavable).newbyteorder("<")
             return {"scalar": [dtype.str, np.asarray(value, dtype=dtype).tobytes().hex()]}
         if kind is np.ndarray or kind is np.memmap:
@@ -120,7 +118,7 @@ class Encoder:
     def _estimator(self, value: BaseEstimator, where: str) -> Any:
         name, parameters = _class_name(value), value.get_params(deep=False)
         if parameters.get("memory") is not None:
-            raise _Unsavable("its memory is a cache, which belongs to one machine")
+            raise _Unsavable("its memory is a cache on this machine")
         state = fitted_state(value, parameters=parameters)
         node = {"estimator": [name, self._members(parameters, where), self._members(state, where)]}
         if state:
@@ -139,7 +137,7 @@ class Encoder:
                     raise _Unsavable(f"one of its items is a {type(item).__name__}; {allowed}")
             return {"objects": [list(value.shape), [self._node(item, "") for item in items]]}
         _plain(value.dtype, _Unsavable)
-        # The list keeps every array alive, so that an id stays the name of one array.
+        # The list keeps every array alive, so that ids stay unique.
         number = self._numbers.setdefault(id(value), len(self.arrays))
         if number == len(self.arrays):
             self.arrays.append(value)
@@ -147,7 +145,7 @@ class Encoder:
 
 
 def _check(value: Any) -> None:
-    """Raise an error for a state that `load` would refuse."""
+    """Raise an error for a state that `load` would reject."""
     try:
         check(value)
     except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -177,10 +175,10 @@ def npy(array: NDArray[Any]) -> bytes:
 def _reason(value: Any) -> str:
     """The reason why a value can't be saved."""
     if isinstance(value, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
-        return "it is a random generator, whose state moves with every draw; give a whole number as random_state"
+        return "it is a random generator, whose state changes with every draw; give a whole number as random_state"
     if callable(value) and not hasattr(value, "get_params"):
         name = getattr(value, "__qualname__", type(value).__name__)
-        return f"it is the function {name}, and model files hold data only, never code"
+        return f"it is the function {name}, but model files hold only data, never code"
     return f"it is a {type(value).__module__}.{type(value).__qualname__}"
 
 
@@ -191,7 +189,7 @@ class Decoder:
         self._member = member
         self._arrays: dict[int, NDArray[Any]] = {}
         self._depth = 0
-        # Whether a class of scikit-learn's was met, whose attributes may change their meaning with its version.
+        # Whether there is a scikit-learn class, whose attributes may change meaning between versions.
         self.met_sklearn = False
 
     def decode(self, node: Any) -> Any:
@@ -338,7 +336,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
         raise ModelFileError(f"its member {name} is not an array ({str(error)[:100]})") from None
     _plain(dtype)
     offset, count = stream.tell(), prod(shape)
-    # Values of no size would let a short file declare an array that fills the memory.
+    # With items of size zero, a short file could declare an array that fills the memory.
     sized = count == 0 or dtype.itemsize > 0
     if count < 0 or not sized or count * dtype.itemsize != len(payload) - offset:
         raise ModelFileError(f"its member {name} doesn't hold as many numbers as it says")
@@ -353,7 +351,7 @@ def from_npy(payload: bytes, *, name: str) -> NDArray[Any]:
 
 
 def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
-    """The value with these fields; one that came to the class after the file was written takes its default."""
+    """The value with these fields; a field added after the file was written takes its default."""
     known = {field.name: field for field in fields(kind)}
     unknown = sorted(values.keys() - known.keys())
     if unknown:
@@ -370,7 +368,7 @@ def _dataclass(kind: Any, values: dict[str, Any], *, name: str) -> Any:
 
 
 def _check_inner(name: str, parameters: dict[str, Any]) -> None:
-    """Raise an error where an estimator is made of something else; its own checks need the tags of what it holds."""
+    """Raise an error if an inner estimator isn't one; the outer one's checks use its tags."""
     given = [(key, parameters[key]) for key in ("estimator", "expert") if parameters.get(key) is not None]
     pairs = parameters.get("estimators") or ()
     given += [("estimators", value) for _, value in (pairs.items() if isinstance(pairs, dict) else pairs)]
@@ -397,7 +395,7 @@ def _plain(dtype: np.dtype[Any], error: type[Exception] = ModelFileError) -> np.
 
 def _shape(node: Any) -> tuple[int, ...]:
     if not isinstance(node, list) or not all(type(length) is int and 0 <= length < 2**62 for length in node):
-        raise ModelFileError("its state is damaged (a shape is no list of lengths)")
+        raise ModelFileError("its state is damaged (a shape is not a list of lengths)")
     return tuple(node)
 
 

@@ -38,7 +38,7 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class Manifest:
-    """What `describe` returns about a model file without loading the model.
+    """The manifest of a model file, which `describe` returns without loading the model.
 
     `members` gives each member's SHA-256 and size in bytes.
 
@@ -78,14 +78,14 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        One of Credo's, or a pipeline of Credo's and scikit-learn's plain transformers. Saved are its
-        constructor's parameters and the attributes that end in an underscore.
+        A Credo estimator, or a pipeline of those and scikit-learn's plain transformers. Its constructor's parameters
+        and the attributes that end in an underscore are saved.
     path : path of the file; the usual suffix is `.credo`
 
     Raises
     ------
     ModelFileError
-        When a part can't be saved (a function, a random generator, a foreign class); the message names it.
+        If a part can't be saved (a function, a random generator, a foreign class); the message names it.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     Raises
     ------
     ModelFileError
-        When the file is truncated, changed, too large, written by a newer Credo, or not a model.
+        If the file is truncated, changed, too large, written by a newer Credo, or not a model.
 
     Examples
     --------

@@ -17,8 +17,8 @@ from credo.core.notices import on_one_line
 from credo.core.wording import plural
 from credo.study.catalogue import memory
 
-# What a child may print, and the longest line of it.
-_MOST_PRINTED, _LONGEST_LINE = 50 * 2**20, 2**20
+# Limits on what a child prints, and on one line of it.
+_MAX_PRINTED_BYTES, _MAX_LINE_BYTES = 50 * 2**20, 2**20
 
 
 class ChildFailed(Exception):
@@ -27,7 +27,7 @@ class ChildFailed(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most bytes of memory, and of each file that is written."""
+    """Limits in bytes on memory and on each file that is written."""
 
     memory: int = field(default_factory=lambda: memory() or 8 * 2**30)
     file: int = 4 * 2**30
@@ -36,8 +36,8 @@ class Bounds:
 class Child:
     """A Python module that runs with arguments in a folder; `result` waits for it.
 
-    No shell is involved, and the folder isn't searched for modules. Ctrl-C in the terminal doesn't reach the child: it
-    is for the server, which then ends its children.
+    No shell is involved, and the folder isn't searched for modules. Ctrl-C in the terminal doesn't reach the child:
+    the server handles it, and ends its children.
     """
 
     def __init__(self, arguments: Sequence[str], folder: Path, bounds: Bounds) -> None:
@@ -58,7 +58,7 @@ class Child:
         _limit(self._process.pid, bounds)
 
     def interrupt(self) -> None:
-        """Ask the child to end with what it has, as Ctrl-C does."""
+        """Ask the child to finish with what it has, as Ctrl-C does."""
         with suppress(OSError, ValueError):
             self._process.send_signal(signal.SIGINT)
 
@@ -73,15 +73,15 @@ class Child:
         Raises
         ------
         ChildFailed
-            When it failed, or was ended by a limit or by a signal.
+            If it failed, or was ended by a limit or a signal.
         """
         late = f"It took more than {plural(round(seconds), 'second')} and was stopped."
         clock = threading.Timer(seconds, self.kill, [late])
         clock.start()
-        said, left = list[str](), _MOST_PRINTED
+        said, left = list[str](), _MAX_PRINTED_BYTES
         try:
             stream: Any = self._process.stderr
-            while left > 0 and (line := stream.readline(_LONGEST_LINE)):
+            while left > 0 and (line := stream.readline(_MAX_LINE_BYTES)):
                 left -= len(line)
                 text = line.decode("utf-8", "replace").rstrip("\n")
                 hear(text)
@@ -90,7 +90,7 @@ class Child:
                 self.kill("It printed too much and was stopped.")
             code = self._process.wait()
             self._printed.seek(0)
-            found = self._printed.read(_MOST_PRINTED)
+            found = self._printed.read(_MAX_PRINTED_BYTES)
         finally:
             clock.cancel()
             self._process.kill()
@@ -111,7 +111,7 @@ def _reason(code: int, said: str) -> str:
 
 
 def _limit(pid: int, bounds: Bounds) -> None:
-    """Bound the address space and the files of a process, where the system can do that."""
+    """Limit the address space and the file sizes of a process, if the system supports it."""
     with suppress(ImportError, AttributeError, OSError, ValueError):
         import resource  # noqa: PLC0415
 

@@ -25,17 +25,17 @@ from credo.selection.measures import CLASSIFICATION, REGRESSION
 from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
 PREDICTIONS = "predictions.csv"
-# What can be downloaded, by its name in the address; no other name reaches the file system.
+# Files that can be downloaded, by their name in the address; no other name reaches the file system.
 FILES = {
     "model": MODEL, "leaderboard": LEADERBOARD, "held_out": HELD_OUT, "inclusions": INCLUSIONS, "report": REPORT,
     "predictions": PREDICTIONS,
 }  # fmt: skip
 BUSY = ("reading", "waiting", "running", "stopping")
-# Kinds of the page as `credo fit --kind` names them.
+# The page's kinds of columns, by their names in `credo fit --kind`.
 KINDS = {
     "number": "numeric", "category": "categorical", "text": "text", "date": "date", "leave out": "identifier",
 }  # fmt: skip
-# Notes of `credo fit` in the words of the page, which has no options.
+# Replacements in notes of `credo fit`, because the page has no options.
 _ADVICE = (
     (r"task='(\w+)' \(--task \w+\)", r"the task \1"),
     (r"time_order=False \(--shuffle\) holds out rows at random instead", "“Ignore the time order” holds out rows at "
@@ -45,20 +45,20 @@ _ADVICE = (
     (r" \(--[a-z][^)]*\)", ""),
 )  # fmt: skip
 _HELD_OUT = (*REGRESSION.measures, *CLASSIFICATION.measures)
-_LONGEST_NAME = 60
-# Rows of predictions that the page gets.
-_SHOWN = 100
+_MAX_NAME_CHARACTERS = 60
+# Rows of predictions that the page shows.
+_MAX_SHOWN_ROWS = 100
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How many jobs are kept and may wait, seconds for reading and predicting, and bounds of a process."""
+    """Numbers of jobs that are kept and may wait, seconds for reading and predicting, and bounds of a process."""
 
     jobs: int = 20
     waiting: int = 8
     read_seconds: float = 120.0
     predict_seconds: float = 60.0
-    # A run has its own time budget; this is for one that doesn't keep to it.
+    # A run has its own time budget; this limit ends one that exceeds it.
     run_seconds: float = 900.0
     bounds: Bounds = field(default_factory=Bounds)
 
@@ -86,7 +86,7 @@ class Job:
 
     @property
     def upload(self) -> Path:
-        """The uploaded file, in a folder without others, so that no name can be that of an output."""
+        """The uploaded file, in its own folder, so that its name can't be that of an output."""
         return self.folder / "table" / file_name(self.name)
 
     @property
@@ -115,7 +115,7 @@ class Job:
         }
 
     def record(self, *, with_table: bool = True) -> dict[str, Any]:
-        """Everything that the page shows of the job."""
+        """Everything that the page shows about the job."""
         return (
             self.summary()
             | ({"table": self.table} if with_table else {})
@@ -139,7 +139,7 @@ class Jobs:
         self.folder = Path(tempfile.mkdtemp(prefix="credo-lab-"))
         self._jobs: dict[str, Job] = {}
         self._lock = threading.RLock()
-        # One run at a time, and beside it one table that is read or predicted.
+        # One run at a time, and at the same time one table that is read or predicted.
         self._tables, self._runs = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
 
     def __getitem__(self, key: str) -> Job:
@@ -152,12 +152,12 @@ class Jobs:
             return [job.summary() for job in reversed(self._jobs.values())]
 
     def new(self, name: str) -> Job:
-        """A job for a file that is about to arrive; the oldest finished job makes room for it."""
+        """A job for a file that is about to arrive; the oldest finished job is removed if necessary."""
         with self._lock:
             while len(self._jobs) >= self.limits.jobs:
                 old = next((job for job in self._jobs.values() if not job.is_busy), None)
                 if old is None:
-                    raise Refused(f"There are already {self.limits.jobs} jobs at work. Stop one of them first.", 409)
+                    raise Refused(f"There are already {self.limits.jobs} jobs running. Stop one of them first.", 409)
                 self.remove(old)
             key = token_urlsafe(12)
             job = Job(key, shown_name(name), self.folder / f"job-{key}")
@@ -167,7 +167,7 @@ class Jobs:
             return job
 
     def remove(self, job: Job) -> None:
-        """Forget a job and delete its files; its process is ended first."""
+        """Remove a job and its files; its process is ended first."""
         with self._lock:
             self._jobs.pop(job.id, None)
             if job.child is not None:
@@ -175,14 +175,14 @@ class Jobs:
             shutil.rmtree(job.folder, ignore_errors=True)
 
     def read(self, job: Job) -> None:
-        """Look at the columns of the uploaded file."""
+        """Read the columns of the uploaded file."""
         self._tables.submit(self._guarded, job, self._read)
 
     def start(self, job: Job, settings: dict[str, Any]) -> None:
         """Run the models; the job waits until those before it are finished."""
         with self._lock:
             if job.is_busy:
-                raise Refused("This job is already at work. Stop it first.", 409)
+                raise Refused("This job is already running. Stop it first.", 409)
             if job.table is None:
                 raise Refused("This file can't be read as a table, so there is nothing to run.", 409)
             if sum(other.state == "waiting" for other in self._jobs.values()) >= self.limits.waiting:
@@ -211,10 +211,10 @@ class Jobs:
         return self._tables.submit(question, model).result(self.limits.predict_seconds)
 
     def expect_rows(self, job: Job, name: str) -> Path:
-        """Reserve the job for one table of new rows, which may arrive now; returns where to put it."""
+        """Reserve the job for a table of new rows; returns the path to write it to."""
         with self._lock:
             if job.is_busy:
-                raise Refused("This job is at work. Try again when it has finished.", 409)
+                raise Refused("This job is running. Try again when it has finished.", 409)
             if job.file("model") is None:
                 raise Refused("This job has no model yet.", 409)
             folder = job.folder / f"rows-{token_hex(8)}"
@@ -223,7 +223,7 @@ class Jobs:
             return folder / file_name(shown_name(name))
 
     def predict_table(self, job: Job, path: Path) -> None:
-        """Predict the rows of a table that was expected and has arrived."""
+        """Predict the rows of a table that has arrived."""
         self._tables.submit(self._guarded, job, lambda job: self._predict_table(job, path))
 
     def close(self) -> None:
@@ -241,7 +241,7 @@ class Jobs:
             work(job)
         except _Removed:
             return
-        # A fault here must be seen on the page: nothing else would tell that the job has ended.
+        # An error here must be shown on the page, which would otherwise wait forever.
         except Exception as error:
             job.state, job.error = "failed", f"The lab failed: {type(error).__name__}: {error}"
 
@@ -253,7 +253,7 @@ class Jobs:
         seconds: float,
         hear: Callable[[str], None] = lambda line: None,
     ) -> bytes:
-        """What a child process prints; it ends with the job."""
+        """The output of a child process, which is ended if the job is removed."""
         with self._lock:
             if self._jobs.get(job.id) is not job:
                 raise _Removed
@@ -318,7 +318,7 @@ class _Removed(Exception):
 
 
 def fit_arguments(job: Job) -> list[str]:
-    """The arguments of `credo fit`; values follow an equals sign, so that none is taken for an option."""
+    """The arguments of `credo fit`; values follow an equals sign, so that none is parsed as an option."""
     settings = job.settings or {}
     chosen = {
         "out": f"../{job.outputs.name}",
@@ -334,7 +334,7 @@ def fit_arguments(job: Job) -> list[str]:
 
 
 def page_result(record: dict[str, Any], said: Sequence[str]) -> dict[str, Any]:
-    """What the page shows of the object that `credo fit --json` printed, and of its other notes."""
+    """The part of the output of `credo fit --json` that the page shows, with other notes."""
     important, on_board = record["important"], record["on_board"]
     notes = [
         {"text": advice(text), "important": text in important, "shown": text in important or text in on_board}
@@ -356,7 +356,7 @@ def _board(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def advice(text: str) -> str:
-    """A note in the words of the page.
+    """A note, reworded for the page.
 
     >>> advice("It is skewed; task='regression' (--task regression) predicts it as a number.")
     'It is skewed; the task regression predicts it as a number.'
@@ -375,7 +375,7 @@ def predicted_rows(path: Path) -> dict[str, Any]:
         place = header.index("outside")
         for line in lines:
             n_rows, n_outside = n_rows + 1, n_outside + bool(line[place])
-            if n_rows <= _SHOWN:
+            if n_rows <= _MAX_SHOWN_ROWS:
                 first.append([_short(title, cell) for title, cell in zip(header, line, strict=True)])
     return {"rows": n_rows, "outside": n_outside, "header": header, "shown": first}
 
@@ -396,7 +396,7 @@ def shown_name(name: str) -> str:
     """
     last = name.replace("\\", "/").rpartition("/")[2]
     kept = "".join(letter for letter in last if unicodedata.category(letter)[0] != "C").strip()
-    return kept[-_LONGEST_NAME:] or "table"
+    return kept[-_MAX_NAME_CHARACTERS:] or "table"
 
 
 def file_name(name: str) -> str:

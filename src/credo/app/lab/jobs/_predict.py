@@ -18,14 +18,14 @@ from credo.tables.table_model import predictions
 
 LEVEL = 0.95
 # Points of the curve of a predictive density, and its range in standard deviations.
-_POINTS, _REACH = 121, 4.0
-# The choices of a category that the page gets.
-_CHOICES = 500
+_N_POINTS, _RANGE_STDS = 121, 4.0
+# Choices of a category that the form offers.
+_MAX_CHOICES = 500
 
 
 @lru_cache(maxsize=4)
 def model_at(path: Path) -> TableModel:
-    """The model of a file, loaded once; every run has a folder of its own."""
+    """The model of a file, loaded once; every run has its own folder."""
     found: TableModel = load(path)
     return found
 
@@ -41,7 +41,7 @@ def field(encoder: Any) -> dict[str, Any]:
     """One field of the form; its default is the median or the most frequent level."""
     if isinstance(encoder, Levels):
         shares = dict(zip([*encoder.levels, encoder.reference], encoder.shares, strict=False))
-        choices = [*(encoder.order or encoder.levels), *encoder.pooled][:_CHOICES]
+        choices = [*(encoder.order or encoder.levels), *encoder.pooled][:_MAX_CHOICES]
         default = max(shares, key=lambda level: shares[level]) if shares else choices[0]
         return {"name": encoder.name, "kind": "category", "choices": choices, "default": default}
     if isinstance(encoder, Texts):
@@ -74,20 +74,20 @@ def predict(model: Path, row: Mapping[str, Any], level: float = LEVEL) -> dict[s
 
 
 def density(model: TableModel, frame: Any, numbers: Mapping[str, float]) -> dict[str, list[float]] | None:
-    """The predictive density of a row over the range of the target that matters, for the picture."""
-    width = max(numbers["upper"] - numbers["lower"], _REACH * numbers["std"])
+    """The predictive density of a row over the relevant range of the target."""
+    width = max(numbers["upper"] - numbers["lower"], _RANGE_STDS * numbers["std"])
     if not np.isfinite(width) or width <= 0:
         return None
     centre = (numbers["lower"] + numbers["upper"]) / 2
-    x = np.linspace(centre - 0.9 * width, centre + 0.9 * width, _POINTS)
-    many = frame.iloc[np.zeros(_POINTS, dtype=int)].reset_index(drop=True)
+    x = np.linspace(centre - 0.9 * width, centre + 0.9 * width, _N_POINTS)
+    many = frame.iloc[np.zeros(_N_POINTS, dtype=int)].reset_index(drop=True)
     with collected(), np.errstate(all="ignore"):
         y = np.exp(predictive(model, many).log_prob(x))
     return {"x": x.tolist(), "y": np.nan_to_num(y, nan=0.0, posinf=0.0).tolist()}
 
 
 def _cell(model: TableModel, name: str, value: Any) -> Any:
-    """A value of the form as a cell: numbers where the column has numbers, None where the field is empty."""
+    """A value of the form as a cell: a number if the column has numbers, None if the field is empty."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     encoder = next((found for found in model.preparation_.encoders_ if found.name == name), None)
@@ -97,4 +97,4 @@ def _cell(model: TableModel, name: str, value: Any) -> Any:
         return pandas().to_datetime(value) if isinstance(encoder, Days) else str(value)
     except (ValueError, OverflowError):
         what = "a date" if isinstance(encoder, Days) else "a number"
-        raise ValueError(f"{name!r} is {what} in the training data, and {value!r} isn't one") from None
+        raise ValueError(f"{name!r} is {what} in the training data, but {value!r} isn't one") from None

@@ -20,22 +20,22 @@ from credo.app.lab.jobs._jobs import FILES, Job, Jobs
 from credo.app.lab.refused import Refused
 from credo.core.notices import on_one_line
 
-# The report has its style inside, and neither scripts nor anything from elsewhere.
+# The report contains its style, no scripts, and loads nothing from elsewhere.
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'; sandbox"
 )
-# The largest table; the guard of the server refuses more.
+# The largest table; the guard of the server rejects more.
 UPLOAD_BYTES = 200 * 2**20
 
 Kind = Literal["number", "category", "text", "date", "leave out"]
 Name = Annotated[str, Query(max_length=500)]
-# A bounded text is also checked for halves of surrogate pairs, which no answer could hold.
+# Text of limited length; pydantic also rejects halves of surrogate pairs, which an answer couldn't contain.
 Text = Annotated[str, Field(max_length=10_000)]
 
 
 class Settings(BaseModel):
-    """What to run: the target, the task unless it is inferred, corrected kinds of columns, and the time budget."""
+    """Settings of a run: the target, the task unless inferred, corrected kinds of columns, and the time budget."""
 
     target: Text
     task: Literal["regression", "classification"] | None = None
@@ -102,7 +102,7 @@ async def upload(request: Request, jobs: All, name: Name = "table.csv") -> dict[
 
 @router.get("/{key}")
 def shown(job: One, table: bool = True) -> dict[str, Any]:
-    """Everything about a job; the columns of its table only if they are asked for."""
+    """Everything about a job; the columns of its table only on request."""
     return job.record(with_table=table)
 
 
@@ -121,7 +121,7 @@ def run(settings: Settings, job: One, jobs: All) -> dict[str, Any]:
 
 @router.post("/{key}/stop", status_code=202)
 def stop(job: One, jobs: All, now: Annotated[bool, Body(embed=True)] = False) -> dict[str, Any]:
-    """Stop a run; what is finished is kept."""
+    """Stop a run; finished models are kept."""
     jobs.stop(job, now=now)
     return job.record()
 
@@ -176,7 +176,7 @@ def _answer(jobs: Jobs, job: Job, question: Callable[[Path], dict[str, Any]]) ->
 
 
 async def _received(request: Request, path: Path) -> None:
-    """Write the body of a request to a file; whoever asks for it removes the file after an error."""
+    """Write the body of a request to a file; the caller removes the file after an error."""
     try:
         with path.open("xb") as file:
             async for chunk in request.stream():
@@ -186,4 +186,4 @@ async def _received(request: Request, path: Path) -> None:
     except ClientDisconnect:
         raise Refused("The file did not arrive completely.", 400) from None
     except OSError as error:
-        raise Refused(f"The file can't be kept: {error.strerror}.", 507) from None
+        raise Refused(f"The file can't be stored: {error.strerror}.", 507) from None

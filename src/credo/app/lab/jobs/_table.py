@@ -18,8 +18,8 @@ from credo.tables.kinds import Profile, kind_of, profile, timestamps
 KINDS = {"numeric": "number", "categorical": "category", "text": "text", "date": "date"}
 LEAVE_OUT = "leave out"
 _PREVIEW_ROWS, _EXAMPLES = 5, 4
-# The most columns of a table, and characters of a cell, that the page gets.
-_MOST_COLUMNS, _LONGEST = 2000, 80
+# Limits on the columns of a table and the characters of a cell on the page.
+_MAX_COLUMNS, _MAX_CELL_CHARACTERS = 2000, 80
 _TARGET_NAME = re.compile(r"(y|target|class|label|outcome|response|result|price)", re.IGNORECASE)
 _SPLIT_NAME = re.compile(r"(train|test|split|fold|set|weight|weights)", re.IGNORECASE)
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def read(name: str) -> dict[str, Any]:
-    """The columns of a table with their kinds, the first rows, the target that is proposed, and notes."""
+    """The columns of a table with their kinds, the first rows, the proposed target, and notes."""
     whole = large_table(name, {})
     if whole is None:
         sheet = read_table(name)
@@ -52,10 +52,10 @@ def read(name: str) -> dict[str, Any]:
             "it has more, the separator was not recognized"
         )
     if not n_rows:
-        raise TableError(f"{name!r} has a header and no rows")
-    if frame.shape[1] > _MOST_COLUMNS:
+        raise TableError(f"{name!r} has a header but no rows")
+    if frame.shape[1] > _MAX_COLUMNS:
         raise TableError(
-            f"{name!r} has {frame.shape[1]:,} columns, and the page shows at most {_MOST_COLUMNS:,}; use `credo fit`"
+            f"{name!r} has {frame.shape[1]:,} columns, but the page shows at most {_MAX_COLUMNS:,}; use `credo fit`"
         )
     columns = [column_record(str(column), frame[column]) for column in frame.columns]
     return {
@@ -98,7 +98,7 @@ def column_record(name: str, column: Any) -> dict[str, Any]:
 
 
 def proposed(columns: list[dict[str, Any]]) -> str | None:
-    """The column that is probably to be predicted: one with a telling name, otherwise the last usable one."""
+    """The proposed target: a column with a typical name, otherwise the last usable one."""
     usable = [column["name"] for column in columns if column["kind"] in ("number", "category") and column["task"]]
     named = [name for name in usable if _TARGET_NAME.fullmatch(name)]
     others = [name for name in usable if not _SPLIT_NAME.fullmatch(name)]
@@ -111,7 +111,7 @@ def _reason(kind: str, reason: str) -> str:
 
 
 def _task(name: str, column: Any) -> dict[str, Any]:
-    """What the column would be predicted as."""
+    """The task if this column is the target."""
     found = target_task(column.to_frame(), name)
     return {"name": found.name, "why": found.why}
 
@@ -133,7 +133,7 @@ def _cell(value: Any) -> str:
     if value is None or value != value:
         return ""
     text = shown(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_CELL_CHARACTERS else f"{text[: _MAX_CELL_CHARACTERS - 1]}…"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""The playground: points and a model in, everything that is drawn of it out.
+"""The playground: fits a model to the points of a page and returns everything that is drawn.
 
     router      GET /catalogue, GET /dataset/{id}, POST /answer        warm_up() compiles what answers need
 
-Contract: an answer depends on its request only. Every number that comes in is
-bounded and checked against the controls of its model, and what is refused is answered by a sentence (422). Points that
-a model can't be fitted to are answered by a note, never by an error.
+An answer depends only on its request. Every number in a request is bounded and checked against the controls of its
+model; an invalid request is answered by a sentence (422). If a model can't be fitted to the points, the answer is a
+note, not an error.
 
 Members: `_requests` (checks), `_catalogue` (models, data sets, limits), `_answer` (what is drawn), `_model` (what a
 model provides), `_learning` (requests to learn settings), `_equations` (plain notation to

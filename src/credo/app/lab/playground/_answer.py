@@ -1,4 +1,4 @@
-"""The answer to a page: a model fitted to its points, and everything that is drawn of it."""
+"""The answer to a page: a model fitted to its points, and everything that is drawn."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ from credo.app.lab.refused import Refused
 from credo.core.deadlines import TimeUp, check, until
 from credo.core.notices import collected, on_one_line
 
-DRAWS, GRID = 30, 400
-CURVE, CLASS_CURVE, MOST_COLUMNS = 40, 20, 80
-# With more points than this, a curve of a classifier has half as many values.
-MANY = 150
-# The most that an answer may take.
+MAX_DRAWS, MAX_GRID = 30, 400
+CURVE_POINTS, CLASS_CURVE_POINTS, MAX_MAP_COLUMNS = 40, 20, 80
+# The time limit of an answer.
 SECONDS = 15.0
 
 
 class Want(BaseModel, extra="forbid", frozen=True):
-    """What to compute beside the model itself, for a page whose newer requests to learn stop its older ones."""
+    """What to compute besides the model itself; `page` identifies a page, whose newer requests stop older ones."""
 
-    grid: int = Field(default=160, ge=2, le=GRID)
-    draws: int = Field(default=0, ge=0, le=DRAWS)
+    grid: int = Field(default=160, ge=2, le=MAX_GRID)
+    draws: int = Field(default=0, ge=0, le=MAX_DRAWS)
     draws_from: Literal["posterior", "prior"] = "posterior"
     seed: int = Field(default=0, ge=0, lt=2**32)
     cursor: float | None = Field(default=None, ge=-1e9, le=1e9)
@@ -40,7 +38,7 @@ class Want(BaseModel, extra="forbid", frozen=True):
 
 
 def answer(problem: Problem, model: type[Model], settings: Settings, want: Want) -> dict[str, Any]:
-    """Fit the model and say what to draw; what goes wrong with the points becomes a note."""
+    """Fit the model and return what to draw; problems with the points become notes."""
     start = perf_counter()
     shown = _empty(settings)
     with collected() as warnings, until(monotonic() + SECONDS):
@@ -69,7 +67,7 @@ def _empty(settings: Settings) -> dict[str, Any]:
 
 
 def _failed(reason: str) -> dict[str, Any]:
-    """What is shown where there is no fit."""
+    """What is shown if there is no fit."""
     return {"notes": [reason], "code": f"# {reason}\n", "evidence": {"value": None, "reason": reason}}
 
 
@@ -102,7 +100,7 @@ def _shown(problem: Problem, model: type[Model], settings: Settings, want: Want)
 
 
 def lacking(problem: Problem, model: type[Model]) -> str:
-    """Why there is nothing to fit, or nothing."""
+    """Why there is nothing to fit; empty if there is."""
     if problem.task == "classification" and len(problem.labels) < 2:
         return "Add points of at least two classes."
     if problem.n < model.least:
@@ -112,7 +110,7 @@ def lacking(problem: Problem, model: type[Model]) -> str:
 
 def map_size(grid: int) -> tuple[int, int]:
     """Columns and rows of a probability map."""
-    columns = max(2, min(grid, MOST_COLUMNS))
+    columns = max(2, min(grid, MAX_MAP_COLUMNS))
     return columns, max(2, round(0.75 * columns))
 
 
@@ -196,7 +194,7 @@ def _slider(fitted: Model, id: str) -> tuple[Control, float]:
 
 
 def _curve(fitted: Model, id: str, control: Control, at: float) -> dict[str, Any] | None:
-    """The log evidence over the range of one slider, the others held."""
+    """The log evidence over the range of one slider, with the others fixed."""
 
     def height(value: float) -> float:
         check()
@@ -206,8 +204,9 @@ def _curve(fitted: Model, id: str, control: Control, at: float) -> dict[str, Any
             found = None
         return np.nan if found is None else found
 
-    few = CLASS_CURVE if fitted.problem.n <= MANY else CLASS_CURVE // 2
-    values = np.array(curve_values(control, at, CURVE if fitted.problem.task == "regression" else few))
+    # With many points, a curve of a classifier has half as many values.
+    few = CLASS_CURVE_POINTS if fitted.problem.n <= 150 else CLASS_CURVE_POINTS // 2
+    values = np.array(curve_values(control, at, CURVE_POINTS if fitted.problem.task == "regression" else few))
     heights = np.array([height(value) for value in values.tolist()])
     known = np.isfinite(heights)
     if not known.any():

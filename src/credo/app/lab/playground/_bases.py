@@ -21,7 +21,7 @@ BASES = (
     ("sigmoid", "Sigmoid (smooth steps)"),
     ("step", "Step"),
 )
-_SHOWN = 6
+_N_SHOWN = 6
 
 
 # The choice of a basis and the controls of each.
@@ -94,7 +94,7 @@ class Design:
 
     @property
     def mapped(self) -> tuple[float, float] | None:
-        """Centre and half-width of the map to −1, …, 1 that powers need; None where x is used as it is."""
+        """Centre and half-width of the map to −1, …, 1 that powers need; None if x is used as it is."""
         if self.kind != "polynomial":
             return None
         center, half = self.domain.center[0], self.domain.half[0]
@@ -141,11 +141,11 @@ class Design:
         """The first few functions of x."""
         if self.kind == "polynomial":
             u = "x" if self.mapped is None else "u"
-            return [u if d == 1 else f"{u}^{d}" for d in range(1, _SHOWN + 1)]
+            return [u if d == 1 else f"{u}^{d}" for d in range(1, _N_SHOWN + 1)]
         if self.kind == "fourier":
-            period, turns = number(self.settings["period"]), range(1, _SHOWN // 2 + 1)
+            period, turns = number(self.settings["period"]), range(1, _N_SHOWN // 2 + 1)
             return [f"{wave}(({2 * k} π x)/{period})" for k in turns for wave in ("cos", "sin")]
-        shown = [number(center, 6) for center in self.centers[:_SHOWN]]
+        shown = [number(center, 6) for center in self.centers[:_N_SHOWN]]
         if self.kind == "step":
             return [f"1[x < {center}]" for center in shown]
         name, width = "φ" if self.kind == "radial" else "σ", number(self.settings["width"])
@@ -190,7 +190,7 @@ class Plane:
 
     def equation(self, coefficients: Array) -> str:
         """The linear function with its first numbers; the constant is the first coefficient."""
-        powers = [(d - second, second) for d in range(1, self.degree + 1) for second in range(d + 1)][:_SHOWN]
+        powers = [(d - second, second) for d in range(1, self.degree + 1) for second in range(d + 1)][:_N_SHOWN]
         terms = [((1, first), (2, second)) for first, second in powers]
         return _weighted(coefficients, [" ".join(_power(*each) for each in term if each[1]) for term in terms])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from credo.app.lab.playground._answer import DRAWS, GRID
+from credo.app.lab.playground._answer import MAX_DRAWS, MAX_GRID
 from credo.app.lab.playground._datasets import DATASETS
 from credo.app.lab.playground._ensembles import AdaBoost, Average, Bagging, Experts, Tree
 from credo.app.lab.playground._linear import (
@@ -23,7 +23,7 @@ from credo.app.lab.playground._problem import Domain
 from credo.app.lab.playground._processes import ProcessClassification, ProcessRegression
 from credo.app.lab.refused import Refused
 
-POINTS = 500
+MAX_POINTS = 500
 _ORDER: tuple[type[Model], ...] = (
     LeastSquares, RidgeModel, LassoModel, BayesianLinear, ProcessRegression, ProcessClassification, WeightedMean,
     PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours, Tree, Bagging, AdaBoost,
@@ -49,12 +49,12 @@ def catalogue(domain: Domain) -> dict[str, Any]:
     return {
         "models": [_entry(id, domain) for id in MODELS],
         "datasets": [{"id": each.id, "name": each.name, "task": each.task} for each in DATASETS],
-        "limits": {"points": POINTS, "draws": DRAWS, "grid": GRID},
+        "limits": {"points": MAX_POINTS, "draws": MAX_DRAWS, "grid": MAX_GRID},
     }
 
 
 def _entry(id: str, domain: Domain) -> dict[str, Any]:
-    """A tab: controls of all tasks, marked where they belong to one task only."""
+    """A tab: controls of all tasks, marked if they belong to only one task."""
     models = MODELS[id]
     by_task = {task: model.controls(task, domain) for task, model in models.items()}
     merged: list[dict[str, Any]] = []

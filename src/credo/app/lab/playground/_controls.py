@@ -9,8 +9,9 @@ from typing import Any
 from credo.app.lab.playground._problem import Domain, is_number, rounded
 from credo.app.lab.refused import Refused
 
-# Sliders in units of the plot accept values so many times outside their range: learned ones, and those of shared links.
-BEYOND = 1000.0
+# Sliders in units of the plot accept values outside their range by this factor: learned ones, and those of shared
+# links.
+RANGE_FACTOR = 1000.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Control:
     @property
     def bounds(self) -> tuple[float, float]:
         """The values that are accepted."""
-        wide = BEYOND if self.unit and self.scale == "log" else 1.0
+        wide = RANGE_FACTOR if self.unit and self.scale == "log" else 1.0
         return self.low / wide, self.high * wide
 
     def clipped(self, value: float) -> float:
@@ -108,7 +109,7 @@ def log_slider(id: str, label: str, low: float, high: float, default: float, **m
 
 
 def choice(id: str, label: str, choices: Sequence[tuple[Any, str]], default: Any = None, **more: Any) -> Control:
-    """A list to choose from; the first is the default unless another is given."""
+    """A list of choices; the first is the default unless another is given."""
     return Control(id, label, "choice", choices[0][0] if default is None else default, choices=tuple(choices), **more)
 
 

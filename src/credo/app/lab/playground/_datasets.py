@@ -1,4 +1,4 @@
-"""Data sets of the playground, all of them simulated."""
+"""Data sets of the playground, all simulated."""
 
 from __future__ import annotations
 

@@ -27,17 +27,17 @@ from credo.features import Polynomial
 from credo.linear import BayesianLinearRegression, LinearRegression, LogisticRegression
 from credo.trees import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 
-# Restarts and iterations of EM that keep an answer quick.
+# Few restarts and iterations of EM, so that an answer is quick.
 _EM: dict[str, Any] = {"n_restarts": 1, "max_iter": 100, "tol": 1e-4}
-_BARS = 40
-_LEAF = "The fewest points that a leaf may have."
+_MAX_BARS = 40
+_LEAF = "Minimum number of points in a leaf."
 _WAYS = (("evidence", "Evidence (one degree is right)"), ("stacking", "Stacking (combine them)"))
-_MEMBER = "Bagging helps members that vary much from sample to sample."
+_MEMBER = "Bagging helps members that vary strongly between samples."
 _TREE, _STUMP = ("tree", "Tree"), ("stump", "Stump")
 
 
 def _depth(default: int, **more: Any) -> Control:
-    return slider("depth", "Depth", 1, 12, default, step=1, help="The most splits above a leaf.", **more)
+    return slider("depth", "Depth", 1, 12, default, step=1, help="Maximum number of splits above a leaf.", **more)
 
 
 class Tree(Model):
@@ -128,7 +128,7 @@ class AdaBoost(Model):
     shows: ClassVar = {"classification": ("weights", "rounds", "bars")}
     declared = (
         slider("round", "Round", 1, 100, 10, step=1, help="The learners so far; the dots show the weights."),
-        choice("learner", "Learner", (_STUMP, ("tree", "Tree of depth 2")), help="One learner a round."),
+        choice("learner", "Learner", (_STUMP, ("tree", "Tree of depth 2")), help="One learner per round."),
         toggle("calibrate", "Calibrated probabilities", False, help="AdaBoost's own are too close to 0 and 1."),
     )
     no_evidence = "AdaBoost minimizes an exponential loss and has no prior, so it has no evidence."
@@ -151,7 +151,7 @@ class AdaBoost(Model):
         return f"{votes}\n{error}"
 
     def bars(self) -> Bars | None:
-        errors = self.estimator.errors_[-_BARS:]
+        errors = self.estimator.errors_[-_MAX_BARS:]
         first = len(self.estimator.errors_) - len(errors) + 1
         return "Weighted error of each round", [str(first + i) for i in range(len(errors))], errors
 
@@ -212,7 +212,7 @@ class Average(Model):
     shows: ClassVar = {"regression": ("band", "draws", "evidence", "bars")}
     declared = (
         slider("degree", "Highest degree", 1, 10, 6, step=1, help="Polynomials of degree 1 to this one."),
-        choice("weights", "Weights", _WAYS, help="An average believes that one model is right; stacking combines."),
+        choice("weights", "Weights", _WAYS, help="Evidence assumes that one model is right; stacking combines them."),
         *(replace(control, learnable=False, curve=False) for control in (PRIOR, NOISE)),
     )
 

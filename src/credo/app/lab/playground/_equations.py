@@ -1,4 +1,4 @@
-"""Equations in plain notation, which is also shown as text, and as MathML.
+"""Equations in a plain notation, which is also shown as text, converted to MathML.
 
 w_j ∼ N(0, 2^2)     (a + b)/c is a fraction     "words" stay as they are     a new line begins a new equation
 """
@@ -90,7 +90,7 @@ class _Parser:
         return found
 
     def _scripted(self) -> tuple[str, str]:
-        """A part with what is above and below it, and the same without brackets around it."""
+        """A part with its sub- and superscripts, and the same without brackets around it."""
         part, bare = self._atom()
         while self.tokens[self.place] in ((_SIGN, "^"), (_SIGN, "_")):
             tag = "msup" if self._takes("^") else "msub"
@@ -109,7 +109,7 @@ class _Parser:
             self.place += 1
             return f"<mrow><mo>(</mo>{inner}<mo>)</mo></mrow>", inner
         if kind == _WORDS:
-            # Browsers drop ordinary spaces at either end.
+            # Browsers drop ordinary spaces at the ends.
             made = f"<mtext>{escape(text).replace(' ', NO_BREAK)}</mtext>"
         elif kind == _NAME:
             upright = ' mathvariant="normal"' if len(text) == 1 and text.isupper() else ""

@@ -16,7 +16,7 @@ from credo.app.lab.playground._problem import Domain
 from credo.app.lab.refused import Refused
 from credo.kernels import RBF, Constant, Exponential, Kernel, Linear, Matern32, Matern52, Periodic, RationalQuadratic
 
-TERMS, FACTORS = 3, 3
+MAX_TERMS, MAX_FACTORS = 3, 3
 Terms = list[list[dict[str, Any]]]
 
 STATIONARY: dict[str, tuple[Any, str]] = {
@@ -39,7 +39,7 @@ _LENGTHS = (
         help="Leave it out to use one length scale for both inputs.",
     ),
 )  # fmt: skip
-# In regression, of the square of the plot's height; the function of a classifier has no unit.
+# In regression in units of the squared height of the plot; the function of a classifier has no unit.
 _FACTOR: dict[str, Any] = {"more": {"factor_default": 1.0}, **_MORE}
 _VARIANCE = (
     log_slider("variance", "Variance", 1 / 16000, 1000 / 16, 1 / 16, unit="y²", tasks=("regression",), **_FACTOR),
@@ -77,16 +77,16 @@ class KernelControl(Control):
             {"name": name, "label": KERNELS[name][0], "parameters": [control.json() for control in controls]}
             for name, controls in self.known.items()
         ]
-        return super().json() | {"kernels": kernels, "max_terms": TERMS, "max_factors": FACTORS}
+        return super().json() | {"kernels": kernels, "max_terms": MAX_TERMS, "max_factors": MAX_FACTORS}
 
     def resolve(self, value: Any) -> Terms:
-        if not isinstance(value, list) or not 1 <= len(value) <= TERMS:
-            raise Refused(f"The kernel must be a list of 1 to {TERMS} terms.")
+        if not isinstance(value, list) or not 1 <= len(value) <= MAX_TERMS:
+            raise Refused(f"The kernel must be a list of 1 to {MAX_TERMS} terms.")
         return [self._term(term) for term in value]
 
     def _term(self, term: Any) -> list[dict[str, Any]]:
-        if not isinstance(term, list) or not 1 <= len(term) <= FACTORS:
-            raise Refused(f"A term of the kernel must be a list of 1 to {FACTORS} factors.")
+        if not isinstance(term, list) or not 1 <= len(term) <= MAX_FACTORS:
+            raise Refused(f"A term of the kernel must be a list of 1 to {MAX_FACTORS} factors.")
         return [self._factor(factor, first=i == 0) for i, factor in enumerate(term)]
 
     def _factor(self, factor: Any, *, first: bool) -> dict[str, Any]:

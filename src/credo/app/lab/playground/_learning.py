@@ -13,20 +13,20 @@ from credo.app.lab.refused import Refused
 from credo.core.deadlines import TimeUp, until
 from credo.core.notices import collected, on_one_line
 
-SECONDS, AT_ONCE = 15.0, 2
+SECONDS, MAX_LEARNERS = 15.0, 2
 
 
 class Learners:
     """The requests to learn of all pages."""
 
     def __init__(self) -> None:
-        self._lock, self._slots = threading.Lock(), threading.Semaphore(AT_ONCE)
+        self._lock, self._slots = threading.Lock(), threading.Semaphore(MAX_LEARNERS)
         self._stops: dict[str, threading.Event] = {}
 
     def learn(
         self, page: str, problem: Problem, model: type[Model], settings: Settings, seconds: float = SECONDS
     ) -> tuple[Settings, list[str]]:
-        """Learned settings and notes; raises `Refused` when a newer request of the page arrives."""
+        """Learned settings and notes; raises `Refused` if a newer request of the page arrives."""
         stop = threading.Event()
         with self._lock:
             older = self._stops.get(page)
@@ -53,8 +53,8 @@ def _learned(
             learned, notes = model.learn(problem, settings)
         except TimeUp:
             if stop.is_set():
-                raise Refused("A newer request of this page replaced this one.", 409) from None
-            return settings, [f"Learning took more than {seconds:.0f} seconds; the settings are as before."]
+                raise Refused("A newer request replaced this one.", 409) from None
+            return settings, [f"Learning took more than {seconds:.0f} seconds; the settings are unchanged."]
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             return settings, [f"Nothing was learned: {on_one_line(error)}"]
     return learned, [*notes, *(" ".join(str(each).split()) for each in warnings)]

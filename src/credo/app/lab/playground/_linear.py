@@ -35,7 +35,7 @@ from credo.linear import (
 )
 from credo.sparse import Lasso, LassoCV
 
-_BARS = 40
+_MAX_BARS = 40
 _ERROR = "(y_i − f(x_i))^2"
 _WEIGHT = "Standard deviation of each weight before any point is seen."
 _FIXED_BASIS = tuple(replace(control, curve=False) for control in CONTROLS)
@@ -93,7 +93,7 @@ class LinearModel(Model):
 
     def bars(self) -> Bars | None:
         values = self.coefficients()[1:]
-        return (self.bars_title, self.basis.names[:_BARS], values[:_BARS]) if len(values) else None
+        return (self.bars_title, self.basis.names[:_MAX_BARS], values[:_MAX_BARS]) if len(values) else None
 
 
 class LeastSquares(LinearModel):
@@ -329,7 +329,7 @@ class BayesianLogistic(Logistic):
         return [f"w_j ∼ N(0, {number(self.settings['prior_std'])}^2)"]
 
 
-PASSES = slider("epochs", "Most passes", 1, 200, 50, step=1, help="Passes over the points.")
+PASSES = slider("epochs", "Maximum passes", 1, 200, 50, step=1, help="Passes over the points.")
 
 
 class PerceptronModel(PlaneModel):
@@ -354,5 +354,5 @@ class PerceptronModel(PlaneModel):
         return "\n".join([f"f(x) = {self.function()}", rule, *self.basis.where()])
 
     def bars(self) -> Bars | None:
-        passes = self.estimator.mistakes_[:_BARS]
+        passes = self.estimator.mistakes_[:_MAX_BARS]
         return "Mistakes in each pass", [str(i + 1) for i in range(len(passes))], passes

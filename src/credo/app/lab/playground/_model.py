@@ -1,4 +1,4 @@
-"""What every model of the playground is made of: controls, an estimator of Credo, and what is drawn of it."""
+"""The base class of the playground's models: controls, a Credo estimator, and what is drawn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Bars = tuple[str, list[str], Any]
 
 @dataclass(frozen=True)
 class Band:
-    """A function with its intervals: of new observations and of the function itself (None where there are none)."""
+    """A function with its intervals: of new observations and of the function itself (None if there are none)."""
 
     mean: Array
     interval: tuple[Array, Array] | None = None
@@ -67,7 +67,7 @@ class Next:
 
     @classmethod
     def widest(cls, rows: Array, spread: Array) -> Next:
-        """The row where the function is known least."""
+        """The row at which the function is most uncertain."""
         return cls.largest(rows, spread, "std", "The standard deviation of the function is largest here.")
 
 
@@ -82,7 +82,7 @@ class Model:
     name: ClassVar[str]
     shows: ClassVar[dict[str, tuple[str, ...]]]
     declared: ClassVar[tuple[Control, ...]] = ()
-    # Fewer points than this are a note instead of a fit.
+    # With fewer points there is a note instead of a fit.
     least: ClassVar[int] = 1
     no_evidence: ClassVar[str] = "This model has no prior over functions, so it has no evidence."
     learned_note: ClassVar[str] = ""
@@ -100,15 +100,15 @@ class Model:
         return [control.on(domain, task) for control in cls.declared if task in (control.tasks or (task,))]
 
     def make(self) -> Any:
-        """The estimator of the settings; if they are learned, one that does that."""
+        """The estimator with these settings, or one that learns them."""
         raise NotImplementedError
 
     def learned(self) -> Settings:
-        """What was learned, by control."""
+        """The learned settings, by control."""
         raise NotImplementedError
 
     def equation(self) -> str:
-        """What is shown, with its numbers, in the notation of `_equations`."""
+        """The equation with its numbers, in the notation of `_equations`."""
         raise NotImplementedError
 
     @cached_property
@@ -134,7 +134,7 @@ class Model:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the person at the page should know."""
+        """Notes for the user of the page."""
         return ()
 
     def band(self, grid: Array) -> Band:
@@ -157,7 +157,7 @@ class Model:
         return np.asarray(found[:, None] == self.estimator.classes_, dtype=np.float64)
 
     def draws(self, grid: Array, n: int, *, prior: bool, seed: int) -> Array | None:
-        """Functions from the posterior or the prior, one a row."""
+        """Functions from the posterior or the prior, one in each row."""
         return None
 
     def evidence(self) -> Evidence:
@@ -235,7 +235,7 @@ def gaussian_evidence(C: Array, y: Array) -> Evidence:
 
 
 def bic_evidence(estimator: Any, reason: str = "") -> Evidence:
-    """The BIC of a model without an evidence; the reason is given where it isn't finite."""
+    """The BIC of a model without an evidence; the reason is given if it isn't finite."""
     value, fit = float(bic(estimator)), -2 * float(estimator.log_likelihood_)
     if not math.isfinite(value):
         return Evidence(None, reason)

@@ -1,4 +1,4 @@
-"""Models that weigh the points near a place: Nadaraya–Watson, soft neighbours, and the kernel perceptron."""
+"""Models that weight nearby points: Nadaraya–Watson, soft neighbours, and the kernel perceptron."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WeightedMean(Weighing):
     def equivalent_kernel(self, at: float) -> Array:
         weights = self.estimator.kernel_.cross(np.array([[at]]), self.problem.X)[0]
         if weights.sum() <= 0:
-            # Where all weights underflow, the nearest points decide.
+            # If all weights underflow, the nearest points decide.
             distance = np.abs(self.problem.X[:, 0] - at)
             weights = (distance <= distance.min() * (1 + 1e-12)).astype(np.float64)
         return weights / weights.sum()
@@ -77,7 +77,7 @@ class SoftNeighbours(Weighing):
         *_CONTROLS,
         log_slider(
             "smoothing", "Smoothing", 1e-4, 100, 0.1, learnable=True,
-            help="Points of the prior: far from all points, the classes have their overall shares.",
+            help="Pseudo-count: far from all points, the classes have their overall shares.",
         ),
     )  # fmt: skip
     learned_note = "Bandwidth and smoothing have the smallest leave-one-out log loss."

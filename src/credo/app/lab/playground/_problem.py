@@ -1,4 +1,4 @@
-"""What a page asks about: points in a rectangle, and numbers on the way in and out."""
+"""The points of a page in a rectangle, and the conversion of numbers from and to JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Domain:
 
     @property
     def center(self) -> tuple[float, float]:
-        """The middle of both axes, to as many digits as their lengths need."""
+        """The middle of both axes, rounded to the resolution of their lengths."""
         return _middle(*self.x), _middle(*self.y)
 
     @property
@@ -67,7 +67,7 @@ class Problem:
 
     @property
     def target(self) -> NDArray[Any]:
-        """What an estimator is fitted to: numbers, or whole numbers for classes."""
+        """The targets of an estimator: numbers, or whole numbers for classes."""
         return self.y if self.task == "regression" else self.y.astype(int)
 
     @cached_property
@@ -97,12 +97,12 @@ def is_number(value: Any) -> bool:
 
 
 def as_points(value: Any, task: str) -> Array:
-    """Points as an array, also where there are none."""
+    """Points as an array, even if there are none."""
     return np.array(value, dtype=np.float64).reshape(-1, 2 if task == "regression" else 3)
 
 
 def rounded(value: float, digits: int = 6) -> float:
-    """A number to so many significant digits.
+    """A number rounded to this many significant digits.
 
     >>> rounded(1234.5678, 3), rounded(0.00012345, 2)
     (1230.0, 0.00012)
@@ -111,14 +111,14 @@ def rounded(value: float, digits: int = 6) -> float:
 
 
 def numbers(values: Any, digits: int = 6) -> Any:
-    """Nested lists for JSON, rounded to so many digits of the largest entry; None where an entry isn't finite."""
+    """Nested lists for JSON, rounded relative to the largest entry; None if an entry isn't finite."""
     array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
         return None
     largest = float(np.abs(array).max(initial=0.0))
     if largest == 0.0:
         return array.tolist()
-    # 10 to the power of more decimals isn't finite.
+    # With more decimals, the power of ten isn't finite.
     return np.round(array, min(digits - 1 - math.floor(math.log10(largest)), 300)).tolist()
 
 

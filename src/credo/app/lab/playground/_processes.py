@@ -27,7 +27,7 @@ INFERENCES = (
 
 
 class Process(Model):
-    """What regression and classification have in common: the kernel."""
+    """Base of regression and classification: the kernel."""
 
     id, name = "gp", "Gaussian process"
 
@@ -128,9 +128,9 @@ class ProcessClassification(Process):
         )  # fmt: skip
 
     def evidence(self) -> Evidence:
-        """The approximate log evidence: of Laplace, the fit at the mode and the Occam factor; else the expected fit."""
+        """The approximate log evidence: for Laplace fit at the mode and Occam factor, otherwise the expected fit."""
         if not self.is_binary:
-            return Evidence(None, "Each class has a model of its own against the rest, without a common evidence.")
+            return Evidence(None, "One-vs-rest models of several classes have no common evidence.")
         value, method = float(self.estimator.log_evidence_), str(self.estimator.evidence_method_)
         latent = self.estimator.predict_dist(self.problem.X, latent=True)
         mean, std = latent.mean, latent.std
@@ -148,14 +148,14 @@ class ProcessClassification(Process):
             amount = entr(self.probabilities(rows)).sum(axis=1)
             return Next.largest(rows, amount, "entropy", "The class is least certain here.")
         latent = self.estimator.predict_dist(rows, latent=True)
-        why = "The label here is expected to tell most about the function."
+        why = "The label here is expected to be most informative about the function."
         return Next.largest(rows, information(latent.mean, latent.std), "information", why)
 
     def equation(self) -> str:
         return f"P(class = 1) = Φ(f(x))\nf ∼ GP(0, k)\nk(r) = {kernel_equation(self.settings['kernel'])}"
 
     def bars(self) -> Bars | None:
-        """The relevance of each input where it has a length scale of its own."""
+        """The relevance of each input if it has its own length scale."""
         factors = [factor for term in self.settings["kernel"] for factor in term if factor.get("lengthscale2")]
         if not factors:
             return None

@@ -21,7 +21,7 @@ from credo.app.lab.refused import Refused
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Compile what answers need beside the first requests."""
+    """Compile the code of answers in the background."""
     threading.Thread(target=warm_up, daemon=True, name="playground warm-up").start()
     yield
 
@@ -44,7 +44,7 @@ def get_dataset(id: str, seed: Annotated[int, Query(ge=0, lt=2**32)] = 0) -> Res
 
 @router.post("/answer")
 def post_answer(body: Annotated[Any, Body()] = None) -> Response:
-    """A model fitted to points, and everything that is drawn of it; with `learn`, at learned settings."""
+    """A model fitted to points, and everything that is drawn; with `learn`, at learned settings."""
     question = read(body)
     settings, notes = _learned(question) if question.want.learn else (question.settings, [])
     found = answer(question.problem, question.model, settings, question.want)
@@ -62,7 +62,7 @@ def _learned(question: Question) -> tuple[dict[str, Any], list[str]]:
 
 
 def warm_up() -> None:
-    """Compile what answers need: a small request of every model, those that the page shows first before the others."""
+    """Compile the code of answers by a small request of every model, in the order of the tabs."""
     first = ("gp", "bayes_linear", "least_squares")
     for id in sorted(MODELS, key=lambda id: id not in first):
         for task, model in MODELS[id].items():
@@ -70,7 +70,7 @@ def warm_up() -> None:
             domain = Domain(*(tuple(found["domain"][axis]) for axis in ("x", "y")))
             problem = Problem(task, as_points(found["points"][::3], task), domain)
             settings = model.resolve(problem, {})
-            # A model that can't be warmed says so when it is asked for.
+            # An error is reported when the model is requested.
             with suppress(Exception):
                 answer(problem, model, settings, Want(grid=20, draws=2, cursor=domain.x[0], next=True))
                 if id == "gp":

@@ -1,4 +1,4 @@
-"""Python source of a model: what the page offers to copy."""
+"""Python source of a model, which the page offers to copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import credo
 from credo.app.lab.playground._problem import Problem
 from credo.kernels import Constant, Kernel, Linear, Product, Sum
 
-_ROW = 100
+_LINE_CHARACTERS = 100
 
 
 def program(problem: Problem, lines: Sequence[str]) -> str:
@@ -60,7 +60,7 @@ def shift(name: str, offset: float, sign: str) -> str:
 
 
 def source(value: Any) -> str:
-    """Python source of an estimator, kernel, list or number: what is made of it is equal to the value."""
+    """Python source of an estimator, kernel, list or number; evaluating it gives an equal value."""
     if isinstance(value, BaseEstimator):
         defaults = type(value)().get_params(deep=False) if not _needs_arguments(value) else {}
         parts = [
@@ -94,7 +94,7 @@ def _kernel_source(kernel: Kernel) -> str:
 
 
 def _needs_arguments(value: BaseEstimator) -> bool:
-    """Whether the class has no default of its first argument."""
+    """Whether the first argument of the class has no default."""
     return type(value).__name__ == "ModelAverage"
 
 
@@ -107,7 +107,7 @@ def _points(problem: Problem) -> list[str]:
     entries = [f"[{', '.join(f'{value:.12g}' for value in point)}]" for point in problem.points.tolist()]
     lines, line = ["points = np.array(["], "   "
     for entry in entries:
-        if len(line) + len(entry) > _ROW:
+        if len(line) + len(entry) > _LINE_CHARACTERS:
             lines, line = [*lines, line], "   "
         line += f" {entry},"
     return [*lines, line, "])"]

@@ -1,10 +1,8 @@
-"""Passes of coordinate descent, compiled; `tests/reference/coordinate.py` has the same in plain NumPy.
+"""Compiled passes of coordinate descent and sums over sparse matrices.
 
 Each coordinate is set to its own optimum, w_j = S(x_jᵀr + ‖x_j‖² w_j, l1) / (‖x_j‖² + l2), with S the soft threshold
 (Friedman, Hastie & Tibshirani 2010, eq. 5). Every few passes the iterates are extrapolated (Bertrand & Massias 2021),
-and the result is kept where it lowers the objective.
-
-Sums over the entries of a sparse matrix, compiled; `tests/reference/coordinate.py` has the same in plain NumPy.
+and the result is kept if it lowers the objective. `tests/reference/coordinate.py` has the same in plain NumPy.
 """
 
 import numpy as np
@@ -15,11 +13,11 @@ from credo.core.numba import njit
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
-# Of a sparse matrix by columns: entries, their rows, and where each column starts.
+# A sparse matrix by columns: entries, their rows, and the start of each column.
 Matrix = tuple[Array, NDArray[np.uint32], NDArray[np.uint32]]
 
 # Passes between two extrapolations.
-DEPTH = 5
+EXTRAPOLATION_PASSES = 5
 # Allows sums in any order, so that the compiler can use vector instructions.
 _ORDER_FREE = {"reassoc", "contract", "nsz"}
 
@@ -42,7 +40,7 @@ def gram_descent(
     K = XᵀX and c = Xᵀy; g = c − Kw is updated with w, so that a coordinate that doesn't change costs O(1), others O(m).
     Returns the number of passes and the gap.
     """
-    weights, gradients = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, m))
+    weights, gradients = np.empty((EXTRAPOLATION_PASSES + 1, m)), np.empty((EXTRAPOLATION_PASSES + 1, m))
     kept, passes = 0, 0
     gap = gram_gap(m, c, w, g, l1, l2, yy)
     while gap > target and passes < max_passes:
@@ -55,7 +53,7 @@ def gram_descent(
         _copy(w, weights[kept])
         _copy(g, gradients[kept])
         kept += 1
-        if kept > DEPTH:
+        if kept > EXTRAPOLATION_PASSES:
             kept = 0
             a = extrapolation_weights(weights)
             new_w, new_g = _combined(a, weights), _combined(a, gradients)
@@ -103,7 +101,7 @@ def screen(
             size += abs(w[j])
             square += (l2 * w[j]) * w[j]
     gap = duality_gap(square, inner, size, largest, l1)
-    # Not `max`, so that NaN remains.
+    # Not `max`, to keep NaN.
     if gap < 0.0:
         gap = 0.0
     scale, radius = min(1.0, l1 / largest) if largest > 0.0 else 1.0, np.sqrt(2.0 * gap)
@@ -135,7 +133,7 @@ def column_descent(
     """
     n, m = len(r), len(members)
     # The shift is kept behind the residual.
-    weights, residuals = np.empty((DEPTH + 1, m)), np.empty((DEPTH + 1, n + 1))
+    weights, residuals = np.empty((EXTRAPOLATION_PASSES + 1, m)), np.empty((EXTRAPOLATION_PASSES + 1, n + 1))
     kept, passes, last = 0, 0, 0
     gap, seen = np.inf, np.inf
     while passes < max_passes:
@@ -145,18 +143,18 @@ def column_descent(
         decrease = _column_pass(matrix, moments, members, w, r, shift, l1, l2)
         passes += 1
         # A gap costs as much as a pass: it is computed if the last pass gained little, or after some passes.
-        if decrease <= min(0.3 * target, 0.5 * seen) or passes - last >= 2 * DEPTH:
+        if decrease <= min(0.3 * target, 0.5 * seen) or passes - last >= 2 * EXTRAPOLATION_PASSES:
             last, seen = passes, decrease
             gap = _column_gap(matrix, moments[1], y, root, members, w, r, shift[0], l1, l2)
             if gap <= target:
                 break
         _keep(w, members, r, shift[0], weights[kept], residuals[kept])
         kept += 1
-        if kept > DEPTH:
+        if kept > EXTRAPOLATION_PASSES:
             kept = 0
             a = extrapolation_weights(weights)
             new_w, new_r = _combined(a, weights), _combined(a, residuals)
-            now = _column_value(weights[DEPTH], residuals[DEPTH], root, l1, l2)
+            now = _column_value(weights[EXTRAPOLATION_PASSES], residuals[EXTRAPOLATION_PASSES], root, l1, l2)
             if _column_value(new_w, new_r, root, l1, l2) < now:
                 for j in range(m):
                     w[members[j]] = new_w[j]
@@ -404,7 +402,7 @@ def row_gram(data: Array, indices: NDArray[np.int32], indptr: NDArray[np.int32],
                 K[indices[a], indices[b]] += data[a] * data[b]
     for i in range(p):
         for j in range(i):
-            # Where the entries of a row aren't sorted by column, part of the sum is in the upper triangle.
+            # If the entries of a row aren't sorted by column, part of the sum is in the upper triangle.
             K[i, j] += K[j, i]
             K[j, i] = K[i, j]
     return K

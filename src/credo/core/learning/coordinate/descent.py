@@ -1,6 +1,4 @@
-"""Problems that need no coordinate descent: without an ℓ₁ penalty, or with known signs of the coefficients.
-
-Least squares with an ℓ₁ and an ℓ₂ penalty, for one penalty or along a path of them.
+"""Least squares with an ℓ₁ and an ℓ₂ penalty, for one penalty or along a path.
 
     min ½‖y − Xw‖² + l1‖w‖₁ + ½ l2‖w‖²
 
@@ -35,9 +33,9 @@ from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize
 Array = NDArray[np.float64]
 
 # Sparse tables with more entries (64 MB) are not made dense.
-_DENSE_ENTRIES = 8_000_000
+_MAX_DENSE_ENTRIES = 8_000_000
 # With a larger support, a factorization costs more than passes of coordinate descent.
-LARGEST_SUPPORT = 2000
+MAX_NEWTON_SUPPORT = 2000
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Ridge:
 
     def solve(self, l2: float) -> tuple[Array, float, float]:
         """Coefficients, a bound on the objective's distance from its minimum, and the effective degrees of freedom."""
-        if is_sparse(self.rows.X) and np.prod(self.rows.X.shape) > _DENSE_ENTRIES:
+        if is_sparse(self.rows.X) and np.prod(self.rows.X.shape) > _MAX_DENSE_ENTRIES:
             return self._iterated(l2)
         U, s, V = self._svd if l2 > 0 else self._least_squares
         w = V @ (s / (s * s + l2) * (U.T @ self.rows.target))
@@ -95,14 +93,14 @@ class Ridge:
 
 
 def newton_on_support(rows: Rows, w: Array, *, l1: float, l2: float, rounds: int = 50) -> Array:
-    """Newton steps on the support of w, each up to where the first coefficient changes its sign.
+    """Newton steps on the support of w, each until the first coefficient changes its sign.
 
-    With fixed signs the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used where
+    With fixed signs the objective is quadratic, so each step lowers it (Lee, Battle, Raina & Ng 2006). Used if
     correlated columns make coordinate descent slow.
     """
     w = w.copy()
     active = np.flatnonzero(w)
-    if not 0 < len(active) <= LARGEST_SUPPORT:
+    if not 0 < len(active) <= MAX_NEWTON_SUPPORT:
         return w
     K, factor = rows.part(active).gram(), None
     K[np.diag_indices_from(K)] += l2
@@ -137,7 +135,7 @@ _SLOW_PASSES = 300
 class Solution:
     """The coefficients for one penalty, with the duality gap of the objective above.
 
-    `effective` are the effective degrees of freedom, where they aren't the number of nonzero coefficients.
+    `effective` are the effective degrees of freedom, if they aren't the number of nonzero coefficients.
     """
 
     w: Array
@@ -219,7 +217,7 @@ def polish(rows: Rows, solution: Solution, *, l1: float, l2: float) -> Solution:
     sign leaves the support.
     """
     best, active = solution, np.flatnonzero(solution.w)
-    if l1 == 0.0 or not solution.converged or len(active) > LARGEST_SUPPORT:
+    if l1 == 0.0 or not solution.converged or len(active) > MAX_NEWTON_SUPPORT:
         return solution
     # Each round removes a coefficient, or reduces the rounding error of the round before.
     for _ in range(8):

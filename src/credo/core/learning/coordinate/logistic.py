@@ -2,16 +2,14 @@
 
     P(W, b) = Σ_i ω_i (ln Σ_k exp f_ik − f_iy) + l1 Σ|W|,    f = XWᵀ + b
 
-Two classes have one score, that of the second, against zero for the first.
+Two classes have one score, that of the second; that of the first is zero.
 
-Newton steps for the log loss: its second-order expansion in the scores, a quadratic in the coefficients.
+Newton steps minimize the second-order expansion of the log loss in the scores, a quadratic in the coefficients. For one
+class that is weighted least squares (iteratively reweighted least squares), solved on a Gram matrix or on sparse
+columns. For several classes at once the Hessian of row i in its scores is diag(p_i) − p_i p_iᵀ, and the Gram matrix has
+a column for every pair of class and feature.
 
-For one class that is weighted least squares (iteratively reweighted least squares), solved on a Gram matrix or on
-sparse columns. For several classes at once the Hessian of row i in its scores is diag(p_i) − p_i p_iᵀ, and the Gram
-matrix has a column for every pair of class and feature.
-
-Sparse logistic regression: proximal Newton steps on a working set, each a lasso solved by coordinate descent.
-
+Sparse logistic regression takes such proximal Newton steps on a working set, each a lasso solved by coordinate descent.
 A line search makes sure that each step lowers the objective (Lee, Sun & Saunders 2014). All classes take a step
 together or, if there are too many, in groups. The working set is chosen as in `descent`.
 """
@@ -129,17 +127,17 @@ class Labels:
 
 Indices = NDArray[np.intp]
 
-# The most passes of coordinate descent in one step.
+# Passes of coordinate descent in one step.
 _MAX_PASSES = 1000
 # The order of the largest common Gram matrix of several classes.
-_PAIRS = 1000
+_MAX_GRAM_ORDER = 1000
 
 
 def groups(n_scores: int, shape: tuple[int, int]) -> list[Indices]:
     """The classes in groups that take a step together: all of them if memory allows."""
     n_samples, n_features = shape
     # The Gram matrix is made from a matrix of at most 160 MB.
-    together = min(_PAIRS, 20_000_000 // n_samples) // max(n_features, 1)
+    together = min(_MAX_GRAM_ORDER, 20_000_000 // n_samples) // max(n_features, 1)
     return np.array_split(np.arange(n_scores), -(-n_scores // max(together, 1)))
 
 
@@ -224,7 +222,7 @@ def _intercept_curvature(X: Any, p: Array, omega: Array, floor: Array) -> tuple[
 
 
 def _decrements(p: Array, residual: Array, floor: Array) -> Array:
-    """An upper bound of rᵀH⁻¹r of each row; H⁻¹ is diag(1/p) plus 1/rest if some class isn't in the group."""
+    """An upper bound of rᵀH⁻¹r for each row; H⁻¹ is diag(1/p) plus 1/rest if some class isn't in the group."""
     rest, left = 1.0 - p.sum(axis=1), residual.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = (residual**2 / p).sum(axis=1)
@@ -234,7 +232,7 @@ def _decrements(p: Array, residual: Array, floor: Array) -> Array:
 
 
 # The quadratic model is solved to at least this fraction of the current gap.
-_FINEST_SHARE = 1e-10
+_MIN_GAP_SHARE = 1e-10
 
 
 @dataclass
@@ -302,12 +300,12 @@ class _Solver:
             known, working = working, self._working(gap, candidates, working, l1)
             if gap.value > 0.5 * before and len(working) <= len(known):
                 # The gap hardly decreases, though the working set hasn't grown: solve the quadratic models better.
-                inner = max(0.1 * inner, _FINEST_SHARE)
+                inner = max(0.1 * inner, _MIN_GAP_SHARE)
             before = gap.value
             if not self._newton_step(working, l1, inner * gap.value):
-                if inner == _FINEST_SHARE:
+                if inner == _MIN_GAP_SHARE:
                     break
-                inner = _FINEST_SHARE
+                inner = _MIN_GAP_SHARE
         return gap.value, step
 
     def _support(self) -> Indices:
@@ -327,7 +325,7 @@ class _Solver:
     def _newton_step(self, working: Indices, l1: float, target: float) -> bool:
         """One Newton step for each group of classes, on the working set; returns whether any lowered the objective."""
         X, moved = self.rows.X[:, working], False
-        # Dense where sparse storage doesn't pay.
+        # Dense if sparse storage isn't faster.
         if is_sparse(X) and X.shape[0] * X.shape[1] <= 10_000 + 10 * X.nnz:
             X = X.toarray()
         for group in groups(len(self.W), X.shape):

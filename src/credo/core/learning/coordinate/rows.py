@@ -53,7 +53,7 @@ def least_squares_gap(w: Array, products: ResidualProducts, squares: Array, l1: 
 
 
 def blas_threads_for(X: Any) -> AbstractContextManager[None]:
-    """One BLAS thread if X is too small for more to pay."""
+    """One BLAS thread if X is too small for more to be faster."""
     # Up to 160 MB.
     return one_blas_thread() if X.size <= 20_000_000 else nullcontext()
 
@@ -62,8 +62,8 @@ def blas_threads_for(X: Any) -> AbstractContextManager[None]:
 class Rows:
     """√ω(X − x̄) and √ω(y − ȳ), of which only the second is stored.
 
-    `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centred, weighted columns; 0
-    where a column is constant to rounding error. Without intercept the means are 0. `offset` was subtracted from X
+    `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centred, weighted columns, 0
+    if a column is constant up to rounding. Without intercept the means are 0. `offset` was subtracted from X
     already.
     """
 
@@ -181,7 +181,7 @@ class Rows:
 
 
 def _moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
-    """Σωx/Σω of each column, 0 where nothing is to be centred, and Σω(x − x̄)²."""
+    """Σωx/Σω of each column, 0 if nothing is centred, and Σω(x − x̄)²."""
     if not is_sparse(X):
         total = float(omega.sum())
         raw = np.einsum("ij,ij->j", X, X) if (omega == 1).all() else np.einsum("i,ij,ij->j", omega, X, X)
@@ -288,7 +288,7 @@ class GramWorkingSet:
         return self._c[: len(w)] - w[active] @ self._K[active, : len(w)]
 
     def _reserve(self, size: int) -> None:
-        """Allocate room for so many columns; at least twice the previous room, so that few copies are made."""
+        """Allocate room for this many columns, at least twice the previous room, so that few copies are made."""
         if size <= len(self._c):
             return
         room = min(max(size, 2 * len(self._c), 64), len(self.w))
@@ -345,7 +345,7 @@ WorkingSet = GramWorkingSet | SparseWorkingSet
 
 
 def working_set(rows: Rows, w: Array, *, n_problems: int) -> WorkingSet:
-    """The kind of working set that costs least for so many penalties on the same rows.
+    """The kind of working set that costs least for this many penalties on the same rows.
 
     A whole Gram matrix costs n p² at the speed of the BLAS, about ten times that of passes over columns, of which each
     penalty needs some. Rows are counted by their weight, so that copies and weights give the same choice.

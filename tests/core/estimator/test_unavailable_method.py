@@ -2,7 +2,7 @@
 
 import pytest
 
-from credo.core.estimator import Absent
+from credo.core.estimator import UnavailableMethod
 from credo.kernel_machines import KernelPerceptron
 from credo.linear import Perceptron
 
@@ -13,7 +13,7 @@ class Base:
 
 
 class Silent(Base):
-    speak = Absent("it has nothing to say")
+    speak = UnavailableMethod("it has nothing to say")
 
 
 def test_it_hides_what_the_base_has():

@@ -13,12 +13,12 @@ from credo.core.fields import Axes, Increasing, check_fields, each
 from credo.distributions import distribution as valid
 from credo.distributions.distribution import Array, LocationScale, standardize
 
-# Beyond the table, P(|Z| > t) falls like t^−TAIL.
-_TAIL = 5.0
+# Beyond the table, P(|Z| > t) falls like t^−_POWER.
+_POWER = 5.0
 
 
 @dataclass(frozen=True)
-class Shape:
+class Tabulated:
     """A distribution of a number: its cdf at some points, linear between them, with power tails beyond.
 
     With p the probability beyond the last point, z beyond it by d has 1 − F = p (1 + d/b)⁻⁵, and likewise on the other
@@ -32,9 +32,9 @@ class Shape:
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.distributions import Shape, Shaped
-    >>> shape = Shape(np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.5, 0.9]))
-    >>> dist = Shaped([10.0, 20.0], [1.0, 2.0], shape)
+    >>> from credo.distributions import Tabulated, TabulatedScale
+    >>> shape = Tabulated(np.array([-1.0, 0.0, 2.0]), np.array([0.1, 0.5, 0.9]))
+    >>> dist = TabulatedScale([10.0, 20.0], [1.0, 2.0], shape)
     >>> dist.interval(0.8)
     (array([ 9., 18.]), array([12., 24.]))
     """
@@ -56,14 +56,14 @@ class Shape:
     def _ends(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """p and b of either tail."""
         low, high = float(self.heights[0]), float(1 - self.heights[-1])
-        return (low, low * _TAIL / float(self.density[0])), (high, high * _TAIL / float(self.density[-1]))
+        return (low, low * _POWER / float(self.density[0])), (high, high * _POWER / float(self.density[-1]))
 
     @cached_property
     def mean(self) -> float:
         """The mean."""
         (low, below), (high, above) = self._ends
         middle = float(np.diff(self.heights) @ (self.points[1:] + self.points[:-1]) / 2)
-        ends = low * (self.points[0] - below / (_TAIL - 1)) + high * (self.points[-1] + above / (_TAIL - 1))
+        ends = low * (self.points[0] - below / (_POWER - 1)) + high * (self.points[-1] + above / (_POWER - 1))
         return middle + float(ends)
 
     @cached_property
@@ -72,7 +72,7 @@ class Shape:
         gap = self.points - self.mean
         inside = np.diff(self.heights) @ (gap[1:] ** 2 + gap[1:] * gap[:-1] + gap[:-1] ** 2) / 3
         for (p, b), end in zip(self._ends, (-gap[0], gap[-1]), strict=True):
-            inside += p * (end**2 + 2 * end * b / (_TAIL - 1) + 2 * b**2 / ((_TAIL - 1) * (_TAIL - 2)))
+            inside += p * (end**2 + 2 * end * b / (_POWER - 1) + 2 * b**2 / ((_POWER - 1) * (_POWER - 2)))
         return float(np.sqrt(inside))
 
     def tail(self, z: Array, upper: NDArray[np.bool_]) -> Array:
@@ -81,8 +81,8 @@ class Shape:
         height = np.interp(z, self.points, self.heights)
         found = np.where(upper, 1 - height, height)
         with np.errstate(all="ignore"):
-            left = low * (1 + (self.points[0] - z) / below) ** -_TAIL
-            right = high * (1 + (z - self.points[-1]) / above) ** -_TAIL
+            left = low * (1 + (self.points[0] - z) / below) ** -_POWER
+            right = high * (1 + (z - self.points[-1]) / above) ** -_POWER
         found = np.where(z < self.points[0], np.where(upper, 1 - left, left), found)
         return np.where(z > self.points[-1], np.where(upper, right, 1 - right), found)
 
@@ -91,16 +91,16 @@ class Shape:
         (_, below), (_, above) = self._ends
         piece = np.clip(np.searchsorted(self.points, z, side="right") - 1, 0, len(self.density) - 1)
         beyond = np.maximum(np.maximum((self.points[0] - z) / below, (z - self.points[-1]) / above), 0.0)
-        return np.log(self.density[piece]) - (_TAIL + 1) * np.log1p(beyond)
+        return np.log(self.density[piece]) - (_POWER + 1) * np.log1p(beyond)
 
-    def quantile(self, q: Array, rest: Array) -> Array:
-        """The quantile at q = 1 − rest."""
+    def quantile(self, q: Array, complement: Array) -> Array:
+        """The quantile at q = 1 − complement."""
         (low, below), (high, above) = self._ends
         with np.errstate(all="ignore"):
-            left = self.points[0] - below * ((low / q) ** (1 / _TAIL) - 1)
-            right = self.points[-1] + above * ((high / rest) ** (1 / _TAIL) - 1)
+            left = self.points[0] - below * ((low / q) ** (1 / _POWER) - 1)
+            right = self.points[-1] + above * ((high / complement) ** (1 / _POWER) - 1)
         inside = np.interp(q, self.heights, self.points)
-        return np.where(q < low, left, np.where(rest < high, right, inside))
+        return np.where(q < low, left, np.where(complement < high, right, inside))
 
     def crps(self, z: Array) -> Array:
         """∫ F² up to z plus ∫ (1 − F)² from z on, by sums over the pieces and closed forms beyond them."""
@@ -108,8 +108,8 @@ class Shape:
         F, gaps = self.heights, np.diff(self.points)
         under = gaps * (F[1:] ** 2 + F[1:] * F[:-1] + F[:-1] ** 2) / 3
         over = gaps * ((1 - F[1:]) ** 2 + (1 - F[1:]) * (1 - F[:-1]) + (1 - F[:-1]) ** 2) / 3
-        under = np.cumsum([low**2 * below / (2 * _TAIL - 1), *under])
-        over = np.cumsum([high**2 * above / (2 * _TAIL - 1), *over[::-1]])[::-1]
+        under = np.cumsum([low**2 * below / (2 * _POWER - 1), *under])
+        over = np.cumsum([high**2 * above / (2 * _POWER - 1), *over[::-1]])[::-1]
         piece = np.clip(np.searchsorted(self.points, z, side="right") - 1, 0, len(gaps) - 1)
         inside = np.clip(z, self.points[0], self.points[-1])
         h, start, stop = np.interp(inside, self.points, F), self.points[piece], self.points[piece + 1]
@@ -119,35 +119,35 @@ class Shape:
         found = middle
         for (p, b), d in zip(self._ends, (self.points[0] - z, z - self.points[-1]), strict=True):
             with np.errstate(all="ignore"):
-                more = d - 2 * p * b / (_TAIL - 1) * (1 - (1 + d / b) ** (1 - _TAIL))
+                more = d - 2 * p * b / (_POWER - 1) * (1 - (1 + d / b) ** (1 - _POWER))
             found = np.where(d > 0, middle + more, found)
         return found
 
 
-class Shaped(LocationScale):
+class TabulatedScale(LocationScale):
     """loc + scale · Z for each row, where Z has the same tabulated shape in all; a scale of zero is a point mass.
 
     Parameters
     ----------
     loc, scale : float or array of shape (n_rows,)
-    shape : Shape
+    shape : Tabulated
         The distribution of Z.
 
     Examples
     --------
-    >>> from credo.distributions import Shape, Shaped
-    >>> dist = Shaped([0.0, 10.0], [1.0, 2.0], Shape([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
+    >>> from credo.distributions import Tabulated, TabulatedScale
+    >>> dist = TabulatedScale([0.0, 10.0], [1.0, 2.0], Tabulated([-1.0, 0.0, 2.0], [0.1, 0.5, 0.9]))
     >>> dist.quantile([0.1, 0.5, 0.7])
     array([[-1.,  0.,  1.],
            [ 8., 10., 12.]])
     """
 
-    shape: Shape
+    shape: Tabulated
 
-    def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Shape) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike, shape: Tabulated) -> None:
         scalar = valid.are_scalars(loc, scale)
         loc, scale = valid.rows(loc=loc, scale=scale)
-        valid.refuse(scale < 0, scale, "scale must not be negative")
+        valid.reject(scale < 0, scale, "scale must not be negative")
         vars(self).update(_loc=loc, _scale=scale, _scalar=scalar, shape=shape)
 
     @property
@@ -199,7 +199,7 @@ class Shaped(LocationScale):
         return type(self)(self._loc[rows], self._scale[rows], self.shape)
 
     def _tail_index(self) -> Array:
-        return np.where(self._scale > 0, _TAIL, np.inf)
+        return np.where(self._scale > 0, _POWER, np.inf)
 
     def _knots(self) -> Array:
         return self._loc + self._scale * self._few_points()[:, None]
@@ -208,7 +208,7 @@ class Shaped(LocationScale):
         points = self._few_points()
         width = np.diff(points, append=2 * points[-1] - points[-2])[:, None]
         # Farther beyond the table, the squared tail may be neglected.
-        reach = max(b * (1 + (1e14 * p**2) ** (1 / (2 * _TAIL - 1))) for p, b in self.shape._ends)
+        reach = max(b * (1 + (1e14 * p**2) ** (1 / (2 * _POWER - 1))) for p, b in self.shape._ends)
         return self._scale * width, np.broadcast_to(self._scale * reach, (len(points), len(self)))
 
     def _few_points(self) -> Array:

@@ -1,0 +1,213 @@
+"""Why a model predicts what it does: the contribution of each column of the table to a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from credo.core.frames import Table
+from credo.core.notices import collected
+from credo.metrics import shapley
+from credo.tables import TableModel
+from credo.tables.columns import as_frame
+from credo.tables.errors import pandas
+
+Array = NDArray[np.float64]
+
+# The most rows among which the background is chosen, and the most and fewest in it. Their number times that of the
+# inputs is limited, because both multiply the predictions.
+_CANDIDATES, _MOST, _FEWEST, _PRODUCT = 2000, 100, 10, 2500
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """What each input adds to the predictions of some rows: Shapley values.
+
+    The prediction is `base`, the mean prediction over the background, plus the contributions of the row. All prepared
+    columns of an input, such as the levels of a category or the words of a text, count together.
+
+    Attributes
+    ----------
+    rows : tuple
+        The labels of the rows.
+    outputs : tuple of str
+        What is explained in each row: the target, or the probability of the predicted class, as p(spam).
+    inputs : tuple of str
+    cells : tuple of tuples
+        The values of the inputs in each row.
+    contributions, errors : arrays of shape (n_rows, n_inputs)
+        The contributions with their standard errors, which are zero if exact.
+    base, predictions : arrays of shape (n_rows,)
+    n_background : int
+        How many rows the row is compared with.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo.study import analyze
+    >>> x = [float(i) for i in range(12)]
+    >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
+    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
+    >>> print(study.explain(pd.DataFrame({"dose": [11.0]})).table())
+    Contributions to the prediction
+    input  value  contribution
+    dose      11        11.308
+    Row 0: predicted growth 23.31, which is 11.31 above 12, the average prediction for 12 rows.
+    The contributions add up to the difference. They are associations, not causes.
+    """
+
+    rows: tuple[Any, ...]
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    cells: tuple[tuple[Any, ...], ...]
+    contributions: Array
+    errors: Array
+    base: Array
+    predictions: Array
+    n_background: int
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+    def table(self) -> Table:
+        """Inputs, their values and contributions, the largest of each row first."""
+        places = [(i, j) for i, row in enumerate(self.contributions) for j in np.argsort(-np.abs(row), kind="stable")]
+        several, sampled = len(self.rows) > 1, bool(self.errors.any())
+        columns = {
+            "row": [self.rows[i] if several else None for i, _ in places],
+            "input": [self.inputs[j] for _, j in places],
+            "value": [_cell(self.cells[i][j]) for i, j in places],
+            "contribution": [float(self.contributions[place]) for place in places],
+            "standard error": [float(self.errors[place]) if sampled else None for place in places],
+        }
+        added = "The contributions add up to the difference. They are associations, not causes."
+        return Table("Contributions to the prediction", columns, (*map(self._sentence, range(len(self.rows))), added))
+
+    def _sentence(self, i: int) -> str:
+        gap = self.contributions[i].sum()
+        where = f"{abs(gap):.4g} {'below' if gap < 0 else 'above'} {self.base[i]:.4g}, " if gap else ""
+        return (
+            f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}, which is {where}"
+            f"the average prediction for {self.n_background} rows."
+        )
+
+    def waterfall(self, row: int = 0, *, ax: Any = None) -> Any:
+        """The steps from the average prediction to that of a row, by its place among those explained, as a figure."""
+        from credo.plots import waterfall  # noqa: PLC0415, needs the extra `plots`
+
+        return waterfall(
+            self.inputs,
+            self.contributions[row],
+            base=float(self.base[row]),
+            errors=self.errors[row],
+            values=[_cell(cell) for cell in self.cells[row]],
+            label=f"predicted {self.outputs[row]}",
+            ax=ax,
+        )
+
+
+def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: int = 0) -> Explanation:
+    """What each column adds to the predictions of some rows, compared with the rows of a table.
+
+    Parameters
+    ----------
+    model : fitted model of tables
+    rows, background : data frames with the columns that were fitted
+        At most 100 rows of the background are used, spread evenly over its predictions.
+    n_pairs : int, default 4
+        As in `credo.metrics.shapley`.
+    seed : int, default 0
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credo import LinearRegression
+    >>> from credo.study import explain
+    >>> from credo.tables import TableModel
+    >>> frame = pd.DataFrame({"dose": [0.0, 1.0, 2.0], "soil": ["clay", "sand", "clay"], "y": [0.0, 2.0, 1.0]})
+    >>> model = TableModel(None, LinearRegression(), "y").fit(frame)
+    >>> explain(model, frame.tail(1), frame).contributions.round(2)
+    array([[ 0.5, -0.5]])
+    """
+    given, table = as_frame(rows), as_frame(background)
+    classes = getattr(model, "classes_", None) if is_classifier(model) else None
+    if classes is not None and not hasattr(model, "predict_proba"):
+        raise ValueError("this classifier has no class probabilities, which could be explained")
+    preparation = model.preparation_ if isinstance(model, TableModel) else None
+    names = given.columns.tolist()
+    if preparation is not None:
+        used = {encoder.name for encoder in preparation.encoders_}
+        names = [name for name in preparation.feature_names_in_ if name in used]
+        # Dates as one type, however they are written in the two tables.
+        with collected():
+            newer, older = preparation.with_dates(given)[names], preparation.with_dates(table)[names]
+    else:
+        newer, older = given, table[names]
+    if len(older) < 2:
+        raise ValueError(
+            "the background has fewer than two rows; give a table to compare with, such as the training data"
+        )
+    ask = model.predict if classes is None else model.predict_proba
+    with collected():
+        older = _spread(ask, older, len(names), seed)
+        pool = pandas().concat([newer, older], ignore_index=True)
+        # Cells are told apart by the row they come from.
+        own, others = (
+            np.repeat(part[:, None], len(names), axis=1) for part in np.split(np.arange(len(pool)), [len(newer)])
+        )
+
+        def predict(places: NDArray[np.intp]) -> Any:
+            cells = {name: pool[name].array.take(places[:, j]) for j, name in enumerate(names)}
+            return ask(pandas().DataFrame(cells, columns=names))
+
+        found = shapley(predict, own, others, names, n_pairs=n_pairs, random_state=seed)
+    values, errors, base, predictions = found.values, found.errors, np.asarray(found.base), found.predictions
+    outputs = (str(getattr(model, "target", None) or "value"),) * len(own)
+    if classes is not None:
+        best = predictions.argmax(axis=1)
+        i = np.arange(len(best))
+        values, errors, base, predictions = values[i, :, best], errors[i, :, best], base[best], predictions[i, best]
+        outputs = tuple(f"p({label})" for label in np.asarray(classes)[best].tolist())
+    return Explanation(
+        tuple(given.index.tolist()),
+        outputs,
+        found.names,
+        tuple(given[names].itertuples(index=False, name=None)),
+        values,
+        errors,
+        np.broadcast_to(base, predictions.shape),
+        predictions,
+        len(others),
+    )
+
+
+def _spread(ask: Callable[[Any], Any], table: Any, n_inputs: int, seed: int) -> Any:
+    """Rows spread evenly over the predictions, so that their mean is near that of the whole table."""
+    most = int(np.clip(_PRODUCT // n_inputs, _FEWEST, _MOST))
+    rng = np.random.default_rng(seed)
+    table = table.iloc[np.sort(rng.permutation(len(table))[:_CANDIDATES])]
+    if len(table) <= most:
+        return table
+    order = np.argsort(np.asarray(ask(table)).reshape(len(table), -1)[:, 0], kind="stable")
+    return table.iloc[order[(2 * np.arange(most) + 1) * len(table) // (2 * most)]]
+
+
+def _cell(value: Any) -> Any:
+    """A cell for reading; None if it is missing."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if pandas().isna(value):
+        return None
+    if isinstance(value, int | float):
+        return value
+    text = " ".join(str(value).split()).removesuffix(" 00:00:00")
+    return text if len(text) <= 40 else f"{text[:39]}…"
