@@ -23,28 +23,101 @@ def test_predictions_are_those_of_scikit_learn_to_the_last_bit():
         np.testing.assert_array_equal(BoostedTrees.of(model).predict(NEW), model._raw_predict(NEW))
 
 
+def test_splits_of_categories_are_scikit_learn_s_to_the_last_bit():
+    """A category that one column lacks in training, others that new rows bring, and missing ones."""
+    codes = np.column_stack([X[:, 0], rng.choice([0, 3, 4, 9, 40, 250], 120), X[:, 1], rng.integers(0, 5, 120)])
+    codes[rng.random(codes.shape) < 0.1] = np.nan
+    target = y + np.isin(codes[:, 1], [3, 40]) + 2 * (codes[:, 3] == 2)
+    new = np.column_stack([NEW[:, 0], rng.integers(0, 255, 50), NEW[:, 1], rng.integers(0, 7, 50)])
+    options = {"max_iter": 20, "min_samples_leaf": 3, "categorical_features": [1, 3]}
+    for model in (
+        HistGradientBoostingRegressor(**options).fit(codes, target),
+        HistGradientBoostingClassifier(**options).fit(codes, np.digitize(target, [0.0, 1.0])),
+    ):
+        trees = BoostedTrees.of(model)
+        assert len(trees.left_codes)
+        for rows in (codes, new):
+            np.testing.assert_array_equal(trees.predict(rows), model._raw_predict(rows))
+
+
 def test_the_first_rounds_are_those_of_a_shorter_fit():
     long, short = (HistGradientBoostingRegressor(max_iter=n, min_samples_leaf=3).fit(X, y) for n in (8, 3))
-    np.testing.assert_array_equal(BoostedTrees.of(long).first(3).predict(NEW), BoostedTrees.of(short).predict(NEW))
+    np.testing.assert_array_equal(BoostedTrees.of(long, 3).predict(NEW), BoostedTrees.of(short).predict(NEW))
+    np.testing.assert_allclose(BoostedTrees.of(long, 0).predict(NEW)[:, 0], y.mean())
 
 
-def test_the_fit_is_scikit_learn_s_with_the_chosen_number_of_rounds():
+def test_a_member_is_scikit_learn_s_fit_without_its_tenth():
     """The target is standardized, and rows are sorted; with squared error neither changes the trees."""
-    model = BoostedTreesRegressor(max_rounds=40).fit(X, y)
-    theirs = HistGradientBoostingRegressor(
-        max_iter=model.trees_.n_rounds, max_leaf_nodes=8, min_samples_leaf=6, early_stopping=False
-    ).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), theirs.predict(X), rtol=1e-6, atol=1e-6)
-    # The noise is that of rows that were not fitted, hence above the 0.1 of the data, and below the target's.
-    assert 0.1 < model.noise_std_ < y.std()
+    rows = np.random.default_rng(1).normal(size=(40_000, 2))
+    target = np.sin(2 * rows[:, 0]) + rows[:, 1] + 0.1 * np.random.default_rng(2).normal(size=40_000)
+    model = BoostedTreesRegressor(max_rounds=5).fit(rows, target)
+    assert len(model.members_) == 1 and model.members_[0].n_rounds == 5
+    theirs = HistGradientBoostingRegressor(max_iter=5, max_leaf_nodes=16, early_stopping=False).fit(rows, target)
+    assert np.abs(model.predict(rows) - theirs.predict(rows)).mean() < 0.05
+    assert len(BoostedTreesRegressor(max_rounds=5).fit(X, y).members_) == 10
 
 
 def test_rounds_end_where_held_out_rows_gain_nothing():
     noise = rng.normal(size=120)
-    assert (
-        BoostedTreesRegressor().fit(X, noise).trees_.n_rounds < 20 < BoostedTreesRegressor().fit(X, y).trees_.n_rounds
-    )
+    assert BoostedTreesRegressor().fit(X, noise).result_.n_iter < 20 < BoostedTreesRegressor().fit(X, y).result_.n_iter
     assert "too few rows" in BoostedTreesRegressor().fit(X[:8], y[:8]).result_.message
+
+
+def test_the_spread_is_learned_and_intervals_hold_what_they_say():
+    def draw(n, seed):
+        r = np.random.default_rng(seed)
+        rows = r.uniform(-1, 1, size=(n, 2))
+        return rows, rows[:, 0] + np.where(rows[:, 1] > 0, 1.0, 0.1) * r.normal(size=n)
+
+    model = BoostedTreesRegressor().fit(*draw(1500, 0))
+    rows, target = draw(2000, 1)
+    dist = model.predict_dist(rows)
+    np.testing.assert_allclose(dist.mean, model.predict(rows))
+    lower, upper = dist.interval(0.9)
+    inside, wide = (lower < target) & (target < upper), rows[:, 1] > 0
+    assert 0.86 < inside[wide].mean() < 0.94 and 0.86 < inside[~wide].mean() < 0.96
+    assert 6 < dist.std[wide].mean() / dist.std[~wide].mean() < 12
+
+
+def test_probabilities_are_calibrated_for_rare_classes():
+    def draw(n, seed):
+        r = np.random.default_rng(seed)
+        rows = r.normal(size=(n, 3))
+        return rows, r.random(n) < 1 / (1 + np.exp(4 - 2 * rows[:, 0]))
+
+    model = BoostedTreesClassifier().fit(*draw(2000, 0))
+    rows, target = draw(4000, 1)
+    p = model.predict_proba(rows)[:, 1]
+    truth = 1 / (1 + np.exp(4 - 2 * rows[:, 0]))
+    loss, best = (-np.where(target, np.log(q), np.log1p(-q)).mean() for q in (p, truth))
+    assert loss < best + 0.025
+    assert abs(p.mean() - target.mean()) < 0.01
+
+
+def test_categories_are_sets_of_codes_and_unknown_ones_missing_values():
+    codes = rng.integers(0, 30, size=(1500, 1)).astype(float)
+    target = np.isin(codes[:, 0] % 7, [1, 4]) + 0.01 * rng.normal(size=1500)
+    model = BoostedTreesRegressor(max_leaves=2, max_rounds=40).fit(codes, target, categorical_features=[0])
+    np.testing.assert_allclose(model.predict(codes), target, atol=0.1)
+    np.testing.assert_array_equal(model.predict([[77.0], [1e9], [-1.0]]), model.predict([[np.nan]] * 3))
+    mask = BoostedTreesRegressor(max_leaves=2, max_rounds=40).fit(codes, target, categorical_features=[True])
+    np.testing.assert_array_equal(mask.predict(codes), model.predict(codes))
+    for wrong, message in (
+        (codes + 0.5, "whole numbers"),
+        (codes + 250, "whole numbers"),
+        (codes - 1, "whole numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(wrong, target, categorical_features=[0])
+    with pytest.raises(ValueError, match="categorical_features must be"):
+        model.fit(codes, target, categorical_features=[1])
+
+
+def test_a_class_of_one_row_is_never_held_out():
+    labels = np.where(X[:, 0] > 0, "a", "b").astype(object)
+    labels[7] = "c"
+    model = BoostedTreesClassifier(max_rounds=10).fit(X, labels.astype(str))
+    assert model.predict_proba(X).shape == (120, 3)
 
 
 def test_importances_name_the_columns_that_matter():
@@ -62,6 +135,7 @@ def test_importances_name_the_columns_that_matter():
         ({"max_leaves": 1}, "max_leaves must be at least 2"),
         ({"min_leaf": 0}, "min_leaf must be"),
         ({"l2": -1.0}, "l2 must"),
+        ({"max_features": 1.5}, "max_features must be"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):
@@ -70,7 +144,7 @@ def test_wrong_arguments_are_named(options, message):
 
 
 def test_a_forged_tree_is_refused():
-    trees = BoostedTreesRegressor(max_rounds=5).fit(X, y).trees_
+    trees = BoostedTreesRegressor(max_rounds=5).fit(X, y).members_[0]
     state = vars(trees)
     fields = {name: state[name] for name in BoostedTrees.__dataclass_fields__}
     for name, value, message in [
@@ -78,6 +152,8 @@ def test_a_forged_tree_is_refused():
         ("right", np.where(trees.left >= 0, 10**6, -1), "after their parents"),
         ("root", trees.root + 10**6, "root must contain"),
         ("feature", trees.feature - 1, "feature must contain"),
+        ("subset", trees.subset + 1, "subset"),
+        ("left_codes", np.zeros((3, 31), dtype=np.uint8), "left_codes has shape"),
     ]:
         with pytest.raises(ValueError, match=message):
             check(BoostedTrees(**fields | {name: value}))

@@ -22,7 +22,7 @@ from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
 from credo.distributions._poisson_log_normal import PoissonLogNormal
 from credo.distributions._recalibrated import Recalibrated
-from credo.distributions._tabulated import Tabulated, TabulatedScale
+from credo.distributions.tabulated import Tabulated, TabulatedScale
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
 from credo.distributions.distribution import Distribution

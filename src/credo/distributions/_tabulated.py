@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from credo.core.fields import Axes, Increasing, check_fields, each
 from credo.distributions import distribution as valid
@@ -46,6 +47,32 @@ class Tabulated:
         for name in ("points", "heights"):
             object.__setattr__(self, name, valid.frozen(valid.numbers(name, getattr(self, name))))
         check_fields(self)
+
+    @classmethod
+    def fitted(cls, values: Array, weight: Array) -> Self:
+        """The smoothed distribution of weighted numbers, in units of their standard deviation around their mean.
+
+        A kernel density of asinh(value), whose bandwidth grows with the size of a value, with Silverman's bandwidth and
+        the points shrunk so that the variance stays. As one new value in n + 1 exceeds, in rank, all that were seen on
+        a given side, a share of 1/(n + 1) has a broad distribution.
+        """
+        n = weight.sum()
+        share = weight / n
+        mean = share @ values
+        std = np.sqrt(share @ (values - mean) ** 2)
+        z = (values - mean) / std if std > 0 else np.zeros(len(values))
+        core = _spread(z, share) or 1.0
+        u = np.arcsinh(z / core)
+        center, size = share @ u, np.sqrt(share @ (u - share @ u) ** 2) or 1.0
+        h = 0.9 * min(size, _spread(u, share) or size) * n**-0.2
+        u = center + (u - center) / np.sqrt(1 + (h / size) ** 2)
+        broad = max(1.0, (np.abs(u).max() + 4 * h) / 5)
+        grid = np.linspace(-5 * broad, 5 * broad, 401)
+        heights = np.array([share @ ndtr((g - u) / h) for g in grid])
+        heights = (n * heights + ndtr(grid / broad)) / (n + 1)
+        # With very many values, the outermost heights are rounded to 0 and 1.
+        used = np.append(True, np.diff(heights) > 0) & (heights > 0) & (heights < 1)
+        return cls(core * np.sinh(grid)[used], heights[used])
 
     @cached_property
     def density(self) -> Array:
@@ -122,6 +149,25 @@ class Tabulated:
                 more = d - 2 * p * b / (_POWER - 1) * (1 - (1 + d / b) ** (1 - _POWER))
             found = np.where(d > 0, middle + more, found)
         return found
+
+
+def _spread(values: Array, share: Array) -> float:
+    """The weighted interquartile range in units of a normal's standard deviation; zero if it is rounding error."""
+    low, high = quantiles(values, share, [0.25, 0.75])
+    found = float(high - low) / 1.349
+    return found if found > np.finfo(np.float64).eps * np.abs(values).max() else 0.0
+
+
+def quantiles(values: Array, weight: Array, levels: list[float]) -> Array:
+    """The mean of the smallest value that reaches a level and of the smallest beyond it, as in a median.
+
+    Values with a weight of k count as k copies.
+    """
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    goal = np.asarray(levels) * reached[-1]
+    low, high = (np.searchsorted(reached, goal * (1 + side * 1e-12), "left") for side in (-1, 1))
+    return np.asarray(0.5 * (values[order][low] + values[order][high]))
 
 
 class TabulatedScale(LocationScale):

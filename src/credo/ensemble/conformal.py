@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -21,6 +20,7 @@ from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
 from credo.distributions import distribution as valid
+from credo.distributions.tabulated import quantiles
 from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble.calibration import METHODS, Calibration, choose_calibration
@@ -77,50 +77,6 @@ class Residuals:
         middle = center + spread * mean[:, None]
         loc = (share * middle).sum(axis=0)
         return loc, np.sqrt((share * (spread**2 * var[:, None] + (middle - loc) ** 2)).sum(axis=0))
-
-    def shape(self) -> Tabulated:
-        """The smoothed distribution of the residuals, in units of their standard deviation around their mean.
-
-        A kernel density of asinh(residual), whose bandwidth grows with the size of a residual, with Silverman's
-        bandwidth and the points shrunk so that the variance stays. Since one new residual in n + 1 exceeds all observed
-        ones on a given side, a share of 1/(n + 1) has a broad distribution.
-        """
-        n = self.weight.sum()
-        share = self.weight / n
-        mean = share @ self.values
-        std = np.sqrt(share @ (self.values - mean) ** 2)
-        z = (self.values - mean) / std if std > 0 else np.zeros(len(self.values))
-        core = _spread(z, share) or 1.0
-        u = np.arcsinh(z / core)
-        center, size = share @ u, np.sqrt(share @ (u - share @ u) ** 2) or 1.0
-        h = 0.9 * min(size, _spread(u, share) or size) * n**-0.2
-        u = center + (u - center) / np.sqrt(1 + (h / size) ** 2)
-        broad = max(1.0, (np.abs(u).max() + 4 * h) / 5)
-        grid = np.linspace(-5 * broad, 5 * broad, 401)
-        heights = np.array([share @ ndtr((g - u) / h) for g in grid])
-        heights = (n * heights + ndtr(grid / broad)) / (n + 1)
-        # With very many residuals, the outermost heights are rounded to 0 and 1.
-        used = np.append(True, np.diff(heights) > 0) & (heights > 0) & (heights < 1)
-        return Tabulated(core * np.sinh(grid)[used], heights[used])
-
-
-def _spread(values: Array, share: Array) -> float:
-    """The weighted interquartile range in units of a normal's standard deviation; zero if it is rounding error."""
-    low, high = quantiles(values, share, [0.25, 0.75])
-    found = float(high - low) / 1.349
-    return found if found > np.finfo(np.float64).eps * np.abs(values).max() else 0.0
-
-
-def quantiles(values: Array, weight: Array, levels: list[float]) -> Array:
-    """The mean of the smallest value that reaches a level and of the smallest beyond it, as in a median.
-
-    Values with a weight of k count as k copies.
-    """
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    goal = np.asarray(levels) * reached[-1]
-    low, high = (np.searchsorted(reached, goal * (1 + side * 1e-12), "left") for side in (-1, 1))
-    return np.asarray(0.5 * (values[order][low] + values[order][high]))
 
 
 class ConformalDist(TabulatedScale):
@@ -328,7 +284,7 @@ class Conformal(Ensemble):
                 own = np.flatnonzero(fold == k)
                 residual[own] /= self._spread_of(k, _safe_indexing(X, own), y[own] - residual[own])
         self.residuals_ = Residuals.of(residual, fold, counts)
-        self.shape_ = self.residuals_.shape()
+        self.shape_ = Tabulated.fitted(self.residuals_.values, self.residuals_.weight)
         learned = ", with a learned spread" if self.spreads_ else ""
         self.result_ = Result(True, n_folds, f"residuals of {len(y)} rows held out in {n_folds} folds{learned}")
 

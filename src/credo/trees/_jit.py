@@ -42,16 +42,31 @@ def add_trees(
     feature: Index,
     threshold: Array,
     missing_left: NDArray[np.bool_],
+    subset: Index,
+    left_codes: NDArray[np.uint8],
     root: Index,
     value: Array,
     X: Array,
     F: Array,
 ) -> None:
-    """Add the value of each row's leaf in every tree to F: tree t belongs to column t modulo the columns of F."""
+    """Add the value of each row's leaf in every tree to F: tree t belongs to column t modulo the columns of F.
+
+    Where subset ≥ 0, x is a code, and goes left if its bit in that row of `left_codes` is 1; codes beyond 255 are
+    missing values.
+    """
     n_outputs = F.shape[1]
     for i in range(X.shape[0]):
         for t in range(len(root)):
-            F[i, t % n_outputs] += value[_leaf(root[t], left, right, feature, threshold, missing_left, X[i])]
+            node = root[t]
+            while left[node] >= 0:
+                x, s = X[i, feature[node]], subset[node]
+                goes_left = x <= threshold[node]
+                if np.isnan(x) or (s >= 0 and not 0.0 <= x < 256.0):
+                    goes_left = missing_left[node]
+                elif s >= 0:
+                    goes_left = (left_codes[s, int(x) >> 3] >> (int(x) & 7)) & 1 == 1
+                node = left[node] if goes_left else right[node]
+            F[i, t % n_outputs] += value[node]
 
 
 @njit(nogil=True, cache=True)

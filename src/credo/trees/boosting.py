@@ -1,18 +1,19 @@
-"""The trees of a gradient-boosted model as plain arrays, and how their number is chosen.
+"""Gradient-boosted trees: grown by scikit-learn, kept and evaluated as plain arrays.
 
-Gradient-boosted trees: grown by scikit-learn, kept and evaluated as plain arrays.
+The rows are divided into ten parts. A member of the model is grown on nine of them and stops where the loss on the
+tenth is least; the model is the mean of its members. What a member predicts for its tenth is a held-out prediction.
+These give the predictive distribution of a regression and the temperature of class probabilities, without more fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import log_softmax, softmax
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,18 +28,29 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Finite, Indices, Inner, NonNegative
-from credo.core.folds import divided_rows
+from credo.core.fields import Axes, Finite, Indices, NonNegative, NotEmpty, Positive
+from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
+from credo.core.learning.ascent import refined_maximum
 from credo.core.linalg import one_openmp_thread
-from credo.distributions import Distribution, Normal
+from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
 from credo.trees._jit import add_trees
 from credo.trees._tree import Index, Nodes, shares
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-# One row in this many validates the number of rounds, if there are 15 or more.
-VALIDATION = 5
+# A member chooses its number of rounds on one row in this many.
+PARTS = 10
+# There are as many members, from 1 to 10, as see this many rows in all: ten members gain most on small tables, where
+# they take a second (benchmarks/boosting.py).
+ROWS_OF_ALL_MEMBERS = 30_000
+# A member stops after so many rounds without a lower loss. Without rows that could choose, there are so many rounds.
+PATIENCE, ROUNDS_OF_FEW_ROWS = 30, 20
+# Codes of categories must be below this, as in scikit-learn.
+MAX_CODES = 255
+# Candidates for the factor of the logits; larger ones lose on new rows, because held-out rows chose the rounds.
+_SLOPES = np.geomspace(0.25, 1.0, 31)
 
 
 @dataclass(frozen=True)
@@ -52,33 +64,52 @@ class BoostedTrees(Nodes):
     gain : decrease of the loss by each split, 0 in leaves
     root : first node of each tree
     baseline : shape (n_outputs,)
+    subset : for a split of a categorical column, its row of `left_codes`; otherwise −1
+    left_codes : which of the codes 0 to 255 go left, a bit for each, eight in a byte, the lowest first
     """
 
     value: Annotated[Array, Axes("n")]
     gain: Annotated[Array, Axes("n"), NonNegative]
-    root: Annotated[Index, Axes("t"), Indices("n")]
+    root: Annotated[Index, Axes("T"), Indices("n")]
     baseline: Annotated[Array, Axes("k")]
+    subset: Annotated[Index, Axes("n")]
+    left_codes: Annotated[NDArray[np.uint8], Axes("S 32")]
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        Indices(len(self.left_codes) + 1).check("subset + 1", self.subset + 1, {})
 
     @classmethod
-    def of(cls, model: Any) -> Self:
-        """The trees of a fitted HistGradientBoostingRegressor or -Classifier without categorical columns."""
-        trees = [tree.nodes for round_ in model._predictors for tree in round_]
-        root = np.cumsum([0, *map(len, trees)]).astype(np.intp)
-        nodes = np.concatenate(trees)
+    def of(cls, model: Any, n_rounds: int | None = None) -> Self:
+        """The first rounds, or all, of a fitted HistGradientBoostingRegressor or -Classifier."""
+        rounds = model._predictors[:n_rounds]
+        # A model without rounds has nodes too, which no root leads to.
+        trees = [tree for each in rounds or model._predictors[:1] for tree in each]
+        root = np.cumsum([0, *(len(tree.nodes) for tree in trees)]).astype(np.intp)
+        nodes = np.concatenate([tree.nodes for tree in trees])
         split = nodes["is_leaf"] == 0
         shift = np.repeat(root[:-1], np.diff(root))
         left, right = (np.where(split, nodes[side].astype(np.intp) + shift, -1) for side in ("left", "right"))
+        categorical = model.is_categorical_
+        # scikit-learn puts categorical columns in front.
+        order = np.arange(2**20) if categorical is None else np.argsort(~categorical, kind="stable")
+        missing_left = split & (nodes["missing_go_to_left"] != 0)
+        by_subset = np.flatnonzero(split & (nodes["is_categorical"] != 0))
+        subset = np.full(len(nodes), -1)
+        subset[by_subset] = np.arange(len(by_subset))
         return cls(
             left,
             right,
-            np.where(split, nodes["feature_idx"], 0).astype(np.intp),
+            order[np.where(split, nodes["feature_idx"], 0).astype(np.intp)],
             # An infinite threshold sends all rows with a value to the left.
-            np.where(split, np.nan_to_num(nodes["num_threshold"]), 0.0),
-            split & (nodes["missing_go_to_left"] != 0),
+            np.where(split & (subset < 0), np.nan_to_num(nodes["num_threshold"]), 0.0),
+            missing_left,
             nodes["value"].astype(np.float64),
             np.where(split, np.maximum(nodes["gain"], 0.0), 0.0),
-            root[:-1],
+            root[:-1] if rounds else root[:0],
             np.asarray(model._baseline_prediction, dtype=np.float64).ravel(),
+            subset,
+            _left_codes(model, trees, nodes[by_subset], np.repeat(np.arange(len(trees)), np.diff(root))[by_subset]),
         )
 
     @property
@@ -86,14 +117,11 @@ class BoostedTrees(Nodes):
         """The number of boosting rounds; each has a tree for every output."""
         return len(self.root) // len(self.baseline)
 
-    def first(self, n_rounds: int) -> BoostedTrees:
-        """The model after so many rounds."""
-        return replace(self, root=self.root[: n_rounds * len(self.baseline)])
-
-    def predict(self, X: Array, F: Array | None = None) -> Array:
-        """F(x) of each row, of shape (n_rows, n_outputs); with F, the trees are added to it."""
-        F = np.tile(self.baseline, (len(X), 1)) if F is None else F
-        add_trees(*self.splits, self.root, self.value, np.require(X, requirements=["C", "W"]), F)
+    def predict(self, X: Array) -> Array:
+        """F(x) of each row, of shape (n_rows, n_outputs)."""
+        F = np.tile(self.baseline, (len(X), 1))
+        rows = np.require(X, requirements=["C", "W"])
+        add_trees(*self.splits, self.subset, self.left_codes, self.root, self.value, rows, F)
         return F
 
     def importances(self, n_features: int) -> Array:
@@ -101,94 +129,111 @@ class BoostedTrees(Nodes):
         return shares(self.feature, self.gain, n_features)
 
 
-@dataclass
-class Task:
-    """Rows with targets and weights, how they are fitted, and the loss of each row, `loss(y, F)`.
+def _left_codes(model: Any, trees: list[Any], nodes: NDArray[Any], tree: Index) -> NDArray[np.uint8]:
+    """The codes that each split of categories sends left; those that were not fitted go where missing values go."""
+    if not len(nodes):
+        return np.empty((0, 32), dtype=np.uint8)
+    start = np.cumsum([0, *(len(each.raw_left_cat_bitsets) for each in trees)])
+    words = np.concatenate([each.raw_left_cat_bitsets for each in trees])[start[tree] + nodes["bitset_idx"]]
+    # Of the places of a column's codes in their order; scikit-learn's words have 32 bits.
+    found = np.unpackbits(words.astype("<u4").view(np.uint8), axis=1, bitorder="little")
+    left = np.repeat(nodes["missing_go_to_left"][:, None], 256, axis=1)
+    for j, known in enumerate(model._preprocessor.named_transformers_["encoder"].categories_):
+        codes = known[~np.isnan(known)].astype(np.intp)
+        own = np.flatnonzero(nodes["feature_idx"] == j)
+        left[own[:, None], codes] = found[own, : len(codes)]
+    return np.packbits(left.astype(bool), axis=1, bitorder="little")
 
-    A fifth of the rows validates the number of rounds, spread evenly over equal `strata`, in the order of `key`.
-    """
 
-    builder: Any
-    X: Array
-    y: Array
-    weight: Array
-    strata: NDArray[Any]
-    key: Index
-    loss: Callable[[Array, Array], Array]
-    max_rounds: int
+class _Stoppable:
+    """Checks the deadline after each round."""
 
-    def __post_init__(self) -> None:
-        # Of a column without any value, scikit-learn makes no bins.
-        self.X = np.where(np.isnan(self.X).all(axis=0), 0.0, self.X)
-
-    def boosted(self) -> tuple[BoostedTrees, Array]:
-        """Trees fitted to all rows, in the number that has the least loss on a fifth, and the losses of these rows.
-
-        With few rows none validates, and there are no losses.
-        """
-        held = _held_out(self.strata, self.key)
-        # With fewer numbers, several threads would spend their time waiting for each other.
-        with one_openmp_thread() if self.X.size < 500_000 else nullcontext():
-            if not held.any():
-                return self._fit(slice(None), min(20, self.max_rounds)), np.empty(0)
-            rounds, losses = self._best_rounds(held)
-            return self._fit(slice(None), max(rounds, 1)), losses
-
-    def _best_rounds(self, held: NDArray[np.bool_]) -> tuple[int, Array]:
-        """The rounds with the least mean loss of the rows held out, and the loss of each of them."""
-        self.builder.set_params(warm_start=True)
-        tested, target, share = self.X[held], self.y[held], self.weight[held]
-        best, best_losses, F, done = 0, np.empty(0), None, 0
-        while done < self.max_rounds and done - best < 30:
-            trees = self._fit(~held, min(done + 40, self.max_rounds))
-            if F is None:
-                F = trees.first(0).predict(tested)
-                best_losses = self.loss(target, F)
-            k = len(trees.baseline)
-            for more in range(done, trees.n_rounds):
-                F = replace(trees, root=trees.root[more * k : (more + 1) * k]).predict(tested, F)
-                losses = self.loss(target, F)
-                if share @ losses < share @ best_losses:
-                    best, best_losses = more + 1, losses
-            done = trees.n_rounds
-        self.builder.set_params(warm_start=False)
-        return best, best_losses
-
-    def _fit(self, used: Any, rounds: int) -> BoostedTrees:
+    def _should_stop(self, scores: list[float]) -> bool:
         deadlines.check()
-        weight = self.weight[used]
-        # scikit-learn bins weighted rows a hundred times more slowly.
-        share = None if (weight == weight[0]).all() else weight
-        fitted = self.builder.set_params(max_iter=rounds).fit(self.X[used], self.y[used], sample_weight=share)
-        return BoostedTrees.of(fitted)
+        return bool(super()._should_stop(scores))  # type: ignore[misc]
 
 
-def _held_out(strata: NDArray[Any], key: Index) -> NDArray[np.bool_]:
-    """One row in five of each stratum, in the order of `key`; none of few rows."""
-    held = np.zeros(len(strata), dtype=bool)
-    for value in np.unique(strata):
-        rows = np.flatnonzero(strata == value)
-        if len(rows) >= 15:
-            held[rows[np.argsort(key[rows], kind="stable")][VALIDATION - 1 :: VALIDATION]] = True
-    return held
+class _StoppableRegressor(_Stoppable, HistGradientBoostingRegressor): ...
 
 
-_PARAMETERS = """max_rounds : int, default 300
-        The most rounds. Their number is chosen on a fifth of the rows; then that many are fitted to all rows. With
-        fewer than 15 rows (of a class) there are 20 rounds.
+class _StoppableClassifier(_Stoppable, HistGradientBoostingClassifier): ...
+
+
+def grow(
+    builder: Any, X: Array, y: Array, weight: Array, fold: Index, n_outputs: int
+) -> tuple[list[BoostedTrees], Array]:
+    """Members, each stopped where the loss on a fold of its own is least, and F of the rows that were held out.
+
+    F is NaN for other rows. Rows of fold −1 are never held out.
+    """
+    n_members = int(np.clip(ROWS_OF_ALL_MEMBERS // (len(y) * n_outputs), 1, max(1, fold.max() + 1)))
+    members, F = [], np.full((len(y), n_outputs), np.nan)
+    # With fewer numbers, several threads would spend their time waiting for each other.
+    with one_openmp_thread() if X.size < 500_000 else nullcontext():
+        for k in range(n_members):
+            held = fold == k
+            members.append(_member(builder, X, y, weight, held))
+            F[held] = members[-1].predict(X[held])
+    return members, F
+
+
+def _member(builder: Any, X: Array, y: Array, weight: Array, held: Mask) -> BoostedTrees:
+    deadlines.check()
+    rows, used = X[~held], weight[~held]
+    # scikit-learn makes no bins of a column without any value, and bins weighted rows a hundred times more slowly.
+    rows = np.where(np.isnan(rows).all(axis=0), 0.0, rows)
+    share = None if (weight == weight[0]).all() else used
+    if not held.any():
+        builder.set_params(early_stopping=False, max_iter=min(ROUNDS_OF_FEW_ROWS, builder.max_iter))
+        return BoostedTrees.of(builder.fit(rows, y[~held], sample_weight=share))
+    builder.set_params(early_stopping=True)
+    own = None if share is None else weight[held]
+    builder.fit(rows, y[~held], sample_weight=share, X_val=X[held], y_val=y[held], sample_weight_val=own)
+    return BoostedTrees.of(builder, int(np.argmax(builder.validation_score_)))
+
+
+def _folds(strata: NDArray[Any], key: Index) -> Index:
+    """The part of each row, each stratum spread evenly over them; −1 for all of few rows, and for strata of one."""
+    if len(strata) < PARTS:
+        return np.full(len(strata), -1)
+    _, place, count = np.unique(strata, return_inverse=True, return_counts=True)
+    return np.where(count[place] > 1, even_folds(strata, PARTS, key=key), -1)
+
+
+_PARAMETERS = """max_rounds : int, default 500
+        The most rounds of a member.
     learning_rate : float, default 0.1
-    max_leaves : int, default 8
+    max_leaves : int, default 16
         The most leaves of a tree.
     min_leaf : int, optional
         The fewest distinct rows of a leaf; by default a twentieth of the rows, between 2 and 20.
     l2 : float, default 0.0
-        Penalty on the squared values of leaves."""
+        Penalty on the squared values of leaves.
+    max_features : float, default 1.0
+        The share of the columns that each split chooses from."""
+
+_MEMBERS = """The trees are grown by scikit-learn's {}, and kept as plain arrays, so that the model can be saved.
+    The model is the mean of up to ten members (one from 30,000 rows on). Each is grown on nine tenths of the rows, and
+    the remaining tenth, another for each, chooses its number of rounds. Missing values are used as they are."""
+
+_FIT = """Fit to a table.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        categorical_features : array of column numbers or a mask, optional
+            Columns of codes, whole numbers from 0 to 254, whose order means nothing. A split sends any set of codes to
+            the left; codes that were not fitted go where missing values go.
+        """
 
 
 class _Boosting(Estimator):
     """What both tasks share: parameters, state and the summary."""
 
-    trees_: Annotated[BoostedTrees, Inner(k="k")]
+    members_: Annotated[list[BoostedTrees], NotEmpty]
     feature_importances_: Annotated[Array, Axes("d")]
 
     _title = "Gradient-boosted trees"
@@ -198,57 +243,100 @@ class _Boosting(Estimator):
     def __init__(
         self,
         *,
-        max_rounds: int = 300,
+        max_rounds: int = 500,
         learning_rate: float = 0.1,
-        max_leaves: int = 8,
+        max_leaves: int = 16,
         min_leaf: int | None = None,
         l2: float = 0.0,
+        max_features: float = 1.0,
     ) -> None:
         self.max_rounds = max_rounds
         self.learning_rate = learning_rate
         self.max_leaves = max_leaves
         self.min_leaf = min_leaf
         self.l2 = l2
+        self.max_features = max_features
 
     def _check_state(self) -> None:
         super()._check_state()
-        self.trees_.check_columns(self.n_features_in_)
+        _check_members(self.members_, self.n_features_in_, self._sizes()["k"])
 
-    def _settings(self, n_rows: int) -> dict[str, Any]:
-        leaf = max(2, min(20, n_rows // 20)) if self.min_leaf is None else positive_integer("min_leaf", self.min_leaf)
+    def _settings(self, rows: Array, categorical: ArrayLike | None) -> dict[str, Any]:
         if positive_integer("max_leaves", self.max_leaves) < 2:
             raise ValueError(f"max_leaves must be at least 2; got {self.max_leaves!r}")
-        return {
+        if positive("max_features", self.max_features) > 1:
+            raise ValueError(f"max_features must be a share of at most 1; got {self.max_features!r}")
+        leaf = _default_leaf(len(rows)) if self.min_leaf is None else positive_integer("min_leaf", self.min_leaf)
+        return _COMMON | {
+            "max_iter": positive_integer("max_rounds", self.max_rounds),
             "learning_rate": positive("learning_rate", self.learning_rate),
             "max_leaf_nodes": self.max_leaves,
             "min_samples_leaf": leaf,
             "l2_regularization": nonnegative("l2", self.l2),
-            "early_stopping": False,
-            "random_state": 0,
+            "max_features": float(self.max_features),
+            "categorical_features": self._mask(rows, categorical),
         }
 
-    def _keep(self, trees: BoostedTrees, losses: Array) -> None:
-        self.trees_ = trees
-        self.feature_importances_ = trees.importances(self.n_features_in_)
-        how = f"chosen on {len(losses)} rows" if len(losses) else "too few rows to choose their number"
-        self.result_ = Result(True, trees.n_rounds, f"{trees.n_rounds} rounds, {how}")
+    def _mask(self, rows: Array, categorical: ArrayLike | None) -> Mask | None:
+        mask, given = np.zeros(rows.shape[1], dtype=bool), np.asarray([] if categorical is None else categorical)
+        try:
+            mask[given if given.size else []] = True
+        except IndexError:
+            what = f"numbers of the {len(mask)} columns, or a mask of them"
+            raise ValueError(f"categorical_features must be {what}; got {categorical!r}") from None
+        for j in np.flatnonzero(mask):
+            codes = rows[~np.isnan(rows[:, j]), j]
+            if ((codes < 0) | (codes >= MAX_CODES) | (codes != np.floor(codes))).any():
+                name = self._feature_names()[j]
+                raise ValueError(
+                    f"column {name!r} is categorical: it must hold whole numbers from 0 to {MAX_CODES - 1}"
+                )
+        return mask if mask.any() else None
+
+    def _keep(self, members: list[BoostedTrees], F: Array) -> Index:
+        """Keep the members; the rows that were held out."""
+        self.members_ = members
+        self.feature_importances_ = np.mean([each.importances(self.n_features_in_) for each in members], axis=0)
+        rounds, held = np.mean([each.n_rounds for each in members]), np.flatnonzero(~np.isnan(F[:, 0]))
+        how = f"chosen on {len(held)} held-out rows" if len(held) else "too few rows to choose their number"
+        mean = " on average" if len(members) > 1 else ""
+        self.result_ = Result(True, round(rounds), f"{rounds:.3g} rounds{mean}, {how}")
+        return held
 
     def _lines(self) -> list[tuple[str, Any]]:
         check_is_fitted(self)
         names, share = self._feature_names(), self.feature_importances_
         order = np.argsort(-share, kind="stable")[:20]
-        leaves = float((self.trees_.left < 0).sum()) / max(1, len(self.trees_.root))
-        lines = [("rounds", self.trees_.n_rounds), ("leaves of a tree, mean", leaves)]
+        lines = [("members", len(self.members_)), ("rounds, mean", self.result_.n_iter)]
         return lines + [(f"importance of {names[j]}", float(share[j])) for j in order]
+
+
+_COMMON = {"scoring": "loss", "n_iter_no_change": PATIENCE, "tol": 0.0, "random_state": 0}
+
+
+def _default_leaf(n_rows: int) -> int:
+    return max(2, min(20, n_rows // 20))
+
+
+def _check_members(members: list[BoostedTrees], n_features: int, n_outputs: int) -> None:
+    for each in members:
+        each.check_columns(n_features)
+        if len(each.baseline) != n_outputs:
+            raise ValueError(f"a member has {len(each.baseline)} outputs, where {n_outputs} are needed")
+
+
+def _mean_of(members: list[BoostedTrees], rows: Array) -> Array:
+    return np.mean([each.predict(rows) for each in members], axis=0)
 
 
 class BoostedTreesRegressor(_Boosting, Regressor):
     __doc__ = f"""Gradient-boosted regression trees: f(x) = b + Σ_t (value of x's leaf in tree t).
 
-    The trees are grown by scikit-learn's HistGradientBoostingRegressor (squared error), and kept as plain arrays, so
-    that the model can be saved. The predictive distribution is normal with one standard deviation for all rows, the
-    root mean squared error on the rows that choose the number of rounds. `Conformal(BoostedTreesRegressor())` has
-    intervals with a guarantee.
+    {_MEMBERS.format("HistGradientBoostingRegressor (squared error)")}
+
+    The predictive distribution comes from residuals of held-out rows: f(x) + s(x) u, where s is a second, smaller
+    boosting of the size of the residuals (by a gamma likelihood, given the columns and f), and u has the smoothed
+    distribution of the residuals in units of s.
 
     Parameters
     ----------
@@ -256,9 +344,11 @@ class BoostedTreesRegressor(_Boosting, Regressor):
 
     Attributes
     ----------
-    trees_ : the trees
+    members_ : the trees of each member, of the standardized target
+    spread_ : the same for ln s; its last column is the prediction of the standardized target
+    shape_ : the distribution of u, in units of its standard deviation
     feature_importances_ : share of each column in the decrease of the loss
-    noise_std_ : standard deviation of an observation around f(x)
+    noise_std_ : root mean square of the held-out residuals
     result_ : the number of rounds and how it was chosen
 
     Examples
@@ -275,28 +365,79 @@ class BoostedTreesRegressor(_Boosting, Regressor):
     mean_: Annotated[float, Finite]
     scale_: Annotated[float, Finite, NonNegative]
     noise_std_: Annotated[float, Finite, NonNegative]
+    spread_: list[BoostedTrees]
+    unit_: Annotated[float, Finite, NonNegative]
+    shape_: Tabulated
 
     def _sizes(self) -> dict[str, int]:
         return {"k": 1}
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table; a weight of k is the same as k copies of the row."""
+    def _check_state(self) -> None:
+        super()._check_state()
+        _check_members(self.spread_, self.n_features_in_ + 1, 1)
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        categorical_features: ArrayLike | None = None,
+    ) -> Self:
         self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
-        first, total, key = divided_rows(rows, target, weight, VALIDATION)
+        first, total, key = divided_rows(rows, target, weight, PARTS)
         rows, target = rows[first], target[first]
         # On one scale, whatever the unit of the target.
-        mean, scale = map(float, center_and_scale(target, total))
-        builder = HistGradientBoostingRegressor(**self._settings(len(rows)))
-        limit, strata = positive_integer("max_rounds", self.max_rounds), np.zeros(len(rows))
-        z, share = (target - mean) / scale, total / total.mean()
-        task = Task(builder, rows, z, share, strata, key, lambda z, F: (z - F[:, 0]) ** 2, limit)
-        trees, losses = task.boosted()
-        self._keep(trees, losses)
-        self.mean_, self.scale_ = mean, scale
-        self.noise_std_ = scale * float(np.sqrt(losses.mean() if len(losses) else 1.0))
+        self.mean_, self.scale_ = map(float, center_and_scale(target, total))
+        z, share = (target - self.mean_) / self.scale_, total / total.mean()
+        settings = self._settings(rows, categorical_features)
+        members, F = grow(_StoppableRegressor(**settings), rows, z, share, _folds(np.zeros(len(z)), key), 1)
+        held = self._keep(members, F)
+        if len(held):
+            self._learn_distribution(rows[held], F[held, 0], z[held], share[held], key[held], settings)
+        else:
+            # The residuals of the mean.
+            self.spread_, self.noise_std_ = [], self.scale_ * float(np.sqrt(np.average(z**2, weights=share)))
+            self._keep_shape(z, share)
         return self
+
+    fit.__doc__ = _FIT
+
+    def _learn_distribution(
+        self, rows: Array, center: Array, z: Array, share: Array, key: Index, settings: dict[str, Any]
+    ) -> None:
+        """ln s(x) by boosting the sizes of residuals, and the distribution of held-out residuals in units of s."""
+        residual = z - center
+        self.noise_std_ = self.scale_ * float(np.sqrt(np.average(residual**2, weights=share)))
+        size = np.abs(residual)
+        mean = float(np.average(size, weights=share))
+        self.spread_, log_spread = [], np.zeros(len(z))
+        if mean > 0:
+            mask = settings["categorical_features"]
+            builder = _StoppableRegressor(
+                **_COMMON,
+                loss="gamma",
+                max_iter=200,
+                max_leaf_nodes=4,
+                min_samples_leaf=2 * _default_leaf(len(z)),
+                categorical_features=None if mask is None else np.append(mask, False),
+            )
+            # So that residuals near zero have a logarithm that doesn't matter.
+            goal = size / mean + 0.01
+            table = np.column_stack([rows, center])
+            self.spread_, F = grow(builder, table, goal, share, _folds(np.zeros(len(z)), key), 1)
+            log_spread = F[:, 0] if (~np.isnan(F)).any() else _mean_of(self.spread_, table)[:, 0]
+        known = ~np.isnan(log_spread)
+        self._keep_shape(residual[known] / np.exp(log_spread[known]), share[known])
+
+    def _keep_shape(self, values: Array, weight: Array) -> None:
+        """The distribution of residuals around zero; `unit_` is their standard deviation."""
+        mean = np.average(values, weights=weight)
+        self.unit_ = float(np.sqrt(np.average((values - mean) ** 2, weights=weight)))
+        shape = Tabulated.fitted(values, weight)
+        self.shape_ = Tabulated(shape.points - shape.mean, shape.heights)
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Rounds, noise and the importances of the columns, without intervals."""
@@ -304,17 +445,26 @@ class BoostedTreesRegressor(_Boosting, Regressor):
         return Table.of_estimates(self._title, lines, notes=(self.result_.message,))
 
     def _mean(self, rows: Array) -> Array:
-        return self.mean_ + self.scale_ * self.trees_.predict(rows)[:, 0]
+        return self.mean_ + self.scale_ * _mean_of(self.members_, rows)[:, 0]
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        return Normal(self._mean(rows), 0.0 if latent else self.noise_std_)
+        each = np.array([member.predict(rows)[:, 0] for member in self.members_])
+        center = each.mean(axis=0)
+        mean = self.mean_ + self.scale_ * center
+        if latent:
+            # The jackknife's standard error (Tukey 1958), with parts in place of rows.
+            return Normal(mean, self.scale_ * np.sqrt(PARTS - 1) * each.std(axis=0))
+        spread = np.exp(_mean_of(self.spread_, np.column_stack([rows, center]))[:, 0]) if self.spread_ else 1.0
+        return TabulatedScale(mean, self.scale_ * self.unit_ * spread, self.shape_)
 
 
 class BoostedTreesClassifier(_Boosting, Classifier):
     __doc__ = f"""Gradient-boosted trees of the log odds (two classes) or the logits of a softmax (more).
 
-    The trees are grown by scikit-learn's HistGradientBoostingClassifier (log loss), and kept as plain arrays, so that
-    the model can be saved.
+    {_MEMBERS.format("HistGradientBoostingClassifier (log loss)")}
+
+    Held-out rows calibrate the probabilities: logits are multiplied by `slope_`, which has the least log loss there
+    (temperature scaling).
 
     Parameters
     ----------
@@ -323,7 +473,8 @@ class BoostedTreesClassifier(_Boosting, Classifier):
     Attributes
     ----------
     classes_ : the labels
-    trees_ : the trees; with more than two classes, a round has one for each
+    members_ : the trees of each member; with more than two classes, a round has one for each
+    slope_ : the factor of the logits
     feature_importances_ : share of each column in the decrease of the loss
     result_ : the number of rounds and how it was chosen
 
@@ -338,34 +489,45 @@ class BoostedTreesClassifier(_Boosting, Classifier):
     ['same', 'other']
     """
 
+    slope_: Annotated[float, Finite, Positive]
+
     def _sizes(self) -> dict[str, int]:
         return {"k": len(self.classes_) if len(self.classes_) > 2 else 1}
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a table; a weight of k is the same as k copies of the row."""
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        categorical_features: ArrayLike | None = None,
+    ) -> Self:
         self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
-        first, total, key = divided_rows(rows, codes, weight, VALIDATION)
-        builder = HistGradientBoostingClassifier(**self._settings(len(first)))
-        limit = positive_integer("max_rounds", self.max_rounds)
-        codes = codes[first]
-        share = total / total.mean()
-        task = Task(builder, rows[first], codes.astype(np.float64), share, codes, key, _log_loss, limit)
-        self._keep(*task.boosted())
+        first, total, key = divided_rows(rows, codes, weight, PARTS)
+        rows, codes = rows[first], codes[first]
+        share, n_outputs = total / total.mean(), self._sizes()["k"]
+        builder = _StoppableClassifier(**self._settings(rows, categorical_features))
+        members, F = grow(builder, rows, codes.astype(np.float64), share, _folds(codes, key), n_outputs)
+        held = self._keep(members, F)
+        self.slope_ = 1.0
+        if len(held):
+            logits, own = _logits(F[held]), (np.arange(len(held)), codes[held])
+            scores = np.array([share[held] @ log_softmax(slope * logits, axis=1)[own] for slope in _SLOPES])
+            self.slope_ = float(np.exp(refined_maximum(np.log(_SLOPES), scores)))
         return self
+
+    fit.__doc__ = _FIT
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Rounds and the importances of the columns, without intervals."""
         return Table.of_estimates(self._title, self._lines(), notes=(self.result_.message,))
 
     def _probabilities(self, rows: Array) -> Array:
-        F = self.trees_.predict(rows)
-        return np.column_stack([expit(-F[:, 0]), expit(F[:, 0])]) if F.shape[1] == 1 else softmax(F, axis=1)
+        return softmax(self.slope_ * _logits(_mean_of(self.members_, rows)), axis=1)
 
 
-def _log_loss(codes: Array, F: Array) -> Array:
-    """The log loss of each row, given log odds or logits."""
-    if F.shape[1] == 1:
-        return -log_expit(np.where(codes == 1, F[:, 0], -F[:, 0]))
-    return -log_softmax(F, axis=1)[np.arange(len(F)), codes.astype(np.intp)]
+def _logits(F: Array) -> Array:
+    """The logits of all classes; of two, the log odds are given."""
+    return np.column_stack([np.zeros(len(F)), F]) if F.shape[1] == 1 else F
