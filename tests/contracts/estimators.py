@@ -72,7 +72,7 @@ LIGHTER = {
     "SparseLogisticRegressionCV": {"n_alphas": 5, "cv": 3},
     "LassoCV": {"n_alphas": 20},
     "AdaBoostClassifier": {"n_rounds": 10},
-    "BoostedTreesRegressor": {"max_rounds": 40},
+    "BoostedTreesRegressor": {"max_rounds": 40, "max_leaves": 4},
     "BoostedTreesClassifier": {"max_rounds": 40},
     "GPRegressor": {"n_restarts": 0, "kernel": "rbf"},
     "GPClassifier": {"n_restarts": 0, "kernel": "rbf", "hyperparameters": "optimize"},
