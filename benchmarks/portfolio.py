@@ -53,18 +53,15 @@ Row = dict[str, Any]
 
 def cards(data: Any) -> list[Any]:
     """All models of the study that suit a table, also of the transformed target where that is easier to predict."""
-    from credo.study.catalogue import AVERAGE, CARDS, with_variants
+    from credo.study.catalogue import chosen
 
-    found: Sequence[Any] = CARDS[data.task]
-    if data.transformation != "identity":
-        found = with_variants(found, data.transformation)
-    return [card for card in found if card.name != AVERAGE and card.limit(data.size) is None]
+    return chosen(data.size, None, data.transformation)[0]
 
 
 def _model(card: Any, data: Any) -> Any:
     from credo.tables import Preparation, TableModel
 
-    preparation = Preparation(standardize=card.standardize, clip=True, kinds=data.preparation.forms_)
+    preparation = Preparation(standardize=True, clip=True, kinds=data.preparation.forms_)
     return TableModel(preparation, card.make(data.size), data.target)
 
 

@@ -22,11 +22,11 @@ from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
 from credo.distributions._poisson_log_normal import PoissonLogNormal
 from credo.distributions._recalibrated import Recalibrated
-from credo.distributions.tabulated import Tabulated, TabulatedScale
 from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
 from credo.distributions.distribution import Distribution
 from credo.distributions.student_t import StudentT, t_variance
+from credo.distributions.tabulated import Tabulated, TabulatedScale
 
 __all__ = [
     "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "Identity", "Log", "Mixture",
