@@ -6,6 +6,7 @@ Every error names the argument, the index and the value.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import signature
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -245,6 +246,15 @@ class Distribution(Immutable, ABC):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(f"{type(self).__name__} is not an array; use .mean, .quantile(q) or .sample(n)")
+
+    def to_fields(self) -> dict[str, Any]:
+        """The arguments of the constructor, for files."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """The distribution with these arguments, which the constructor checks."""
+        return cls(**fields)
 
     def _unless_scalar(self, values: Array) -> Array:
         """The values, whose first axis is that of the rows, without this axis if the distribution is scalar."""

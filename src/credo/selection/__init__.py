@@ -22,6 +22,7 @@ from credo.selection.comparing import compare
 from credo.selection.comparison import Comparison, HeldOut, Score
 from credo.selection.measures import MEASURES, Measure, bic, description_length
 from credo.selection.rule import BASELINE, NAIVE, Gap, Selection, gap
+from credo.selection.trial import SavedTrials as SavedTrials
 
 __all__ = [
     "BASELINE", "MEASURES", "NAIVE", "Comparison", "Component", "Gap", "HeldOut", "KernelSearch", "Measure", "Score",

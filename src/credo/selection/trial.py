@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from credo.core.estimator import evidence_of, in_words
+from credo.core.estimator import FittedState, evidence_of, in_words
 from credo.core.folds import Split
 from credo.core.notices import collected, on_one_line
 from credo.core.seeds import random_states
@@ -305,3 +305,44 @@ def _seeded(model: Any, seed: int | None) -> Any:
         return model
     given = model.get_params()
     return model.set_params(**{name: seed for name in random_states(model) if given[name] is None})
+
+
+class SavedTrials(FittedState, BaseEstimator):
+    """Finished trials as a value that a file can hold, so that a study can be continued.
+
+    `key_` identifies the table, the folds and the seed. A trial is its name, the rows and distributions of its folds,
+    the fitted model, the seconds of its fit and its warnings.
+    """
+
+    key_: str
+    trials_: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, key: str, trials: Sequence[Trial]) -> Self:
+        """The trials that neither failed nor lack a distribution."""
+        found = cls()
+        found.key_ = key
+        found.trials_ = [
+            {"name": trial.name, "rows": [rows for rows, _ in trial.parts], "dists": [dist for _, dist in trial.parts],
+             "model": trial.model, "fitted": trial.fitted, "seconds": trial.seconds, "warned": trial.warned}
+            for trial in trials
+            if trial.error is None and not trial.plain
+        ]  # fmt: skip
+        return found
+
+    def trials(self, X: Parts, y: NDArray[Any], task: Task, seed: int | None) -> list[Trial]:
+        """The trials again, for the same table."""
+        found = []
+        for record in self.trials_:
+            trial = Trial(record["name"], record["model"], X, y, task, seed)
+            for rows, dist in zip(record["rows"], record["dists"], strict=True):
+                if not (
+                    isinstance(dist, Distribution) and len(rows) == len(dist) and 0 <= rows.min() <= rows.max() < len(y)
+                ):
+                    raise ValueError(f"the held-out predictions of {trial.name} don't fit the table")
+                trial.parts.append((rows, dist))
+                trial.measured.append(task.rows(y[rows], dist))
+            trial.fitted, trial.seconds, trial.warned = record["fitted"], record["seconds"], record["warned"]
+            trial.n_fits = len(trial.parts) + 1
+            found.append(trial)
+        return found

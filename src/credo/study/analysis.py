@@ -9,10 +9,8 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
 from credo.selection.comparing import comparison_of
-from credo.selection.trial import Trial
+from credo.selection.trial import SavedTrials
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
 from credo.study.data import Dataset, Note, dataset
 from credo.study.display import display
@@ -128,7 +126,7 @@ def run(
     report: Report | None = None,
     engine: str = "local",
     scheduler: str | None = None,
-    continue_from: Study | None = None,
+    continue_from: Study | SavedTrials | None = None,
 ) -> Study:
     """Fit the models to a data set and select one of them; see `analyze` for the arguments.
 
@@ -153,8 +151,9 @@ def run(
         notes.append(_transformation_note(data))
     splits, fold_notes = data.splits(folds, seed)
     work = Engine(data, specs, splits, seed, time, report)
+    key = f"{data.fingerprint} {len(splits)} {seed}"
     if continue_from is not None:
-        work.trials |= _trials_of(continue_from, data, splits)
+        work.resume(continue_from.saved if isinstance(continue_from, Study) else continue_from, key)
     trials = work.run(with_average=len(specs) > 2)
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
@@ -185,16 +184,8 @@ def run(
         *map(Note, found.notes),
         *map(Note, _option_notes(found.notes, fitted)),
     ]
-    return Study(data, found, selected, reason, tuple(all_notes), seed, tuple(trials))
-
-
-def _trials_of(study: Study, data: Dataset, splits: Sequence[Any]) -> dict[str, Trial]:
-    """The finished models of an earlier study of the same table, without its average."""
-    earlier = study.data.splits(study.comparison.n_folds if len(splits) > 1 else None, study.seed)[0]
-    same = study.data.fingerprint == data.fingerprint and len(earlier) == len(splits)
-    if not same or not all(np.array_equal(a[1], b[1]) for a, b in zip(earlier, splits, strict=True)):
-        raise ValueError("continue_from is a study of another table, target, number of folds or random_state")
-    return {trial.name: trial for trial in study.trials if trial.name != AVERAGE}
+    saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
+    return Study(data, found, selected, reason, tuple(all_notes), seed, saved)
 
 
 def _not_run_notes(work: Engine) -> list[str]:

@@ -28,7 +28,7 @@ from credo.core.folds import Split
 from credo.core.notices import on_one_line
 from credo.selection.comparison import Score
 from credo.selection.measures import CLASSIFICATION, REGRESSION
-from credo.selection.trial import Parts, Trial
+from credo.selection.trial import Parts, SavedTrials, Trial
 from credo.study.average import average
 from credo.study.catalogue import AVERAGE, BASELINE, ModelSpec
 from credo.study.data import FOLD_ROWS, Dataset
@@ -88,6 +88,15 @@ class Engine:
             key=lambda spec: order.index(spec.plain_name) if spec.plain_name in order else last,
         )
         self._tables: dict[bool, Parts] = {}
+
+    def resume(self, saved: SavedTrials, key: str) -> None:
+        """Take over the finished models of an earlier study."""
+        if saved.key_ != key:
+            raise ValueError("the earlier study is of another table, target, number of folds or seed")
+        task = CLASSIFICATION if self.data.size.classes else REGRESSION
+        for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed):
+            self._keep(trial)
+        self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
     def run(self, *, with_average: bool = True) -> list[Trial]:
         """Fit what the time allows; returns the finished trials from simple to complex, the average last."""

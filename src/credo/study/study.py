@@ -21,17 +21,17 @@ from credo.core.frames import Table
 from credo.metrics import influence
 from credo.metrics.calibration import coverage_test
 from credo.selection import BASELINE, NAIVE, Comparison
-from credo.selection.trial import Trial
+from credo.selection.trial import SavedTrials
 from credo.study._explain import Explanation, explain
 from credo.study.data import Dataset, Note
 from credo.tables import TableModel, save
 from credo.tables.errors import pandas
 from credo.tables.table_model import distribution_frame, predictions
 
-MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS = (
-    "model.credo", "report.html", "leaderboard.csv", "held_out.csv", "inclusions.csv",
+MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS, STUDY = (
+    "model.credo", "report.html", "leaderboard.csv", "held_out.csv", "inclusions.csv", "study.credo",
 )  # fmt: skip
-OUTPUTS = (MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS)
+OUTPUTS = (MODEL, REPORT, LEADERBOARD, HELD_OUT, INCLUSIONS, STUDY)
 
 
 def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
@@ -58,6 +58,8 @@ def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
     inclusions = study.inclusions()
     if inclusions:
         write_records(inclusions, folder / INCLUSIONS)
+    if study.comparison.not_run:
+        save(study.saved, folder / STUDY)
     if keep_all:
         for name, model in study.comparison.fitted.items():
             save(model, folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)}.credo")
@@ -164,7 +166,7 @@ class Study:
     reason: str
     notes: Sequence[Note]
     seed: int
-    trials: Sequence[Trial] = ()
+    saved: SavedTrials
 
     @property
     def task(self) -> str:

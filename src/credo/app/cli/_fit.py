@@ -78,6 +78,13 @@ def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     help="Time budget for the whole run, or 'none' for no limit. Models that usually gain most in a second are fitted "
     "first; a quarter of the time is kept for the report.",
 )
+@click.option(
+    "--continue",
+    "earlier",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Output folder of an earlier run on the same table that did not finish all models: fit the missing ones.",
+)
 @click.option("--select", metavar="NAME", help="Select this model, regardless of the scores.")
 @click.option(
     "--keep",
@@ -159,6 +166,7 @@ def run_and_show(
     kinds: dict[str, str] | None = None,
     shuffle: bool = False,
     engine: str = "local",
+    earlier: str | None = None,
     **options: Any,
 ) -> None:
     """Run the study, write its files and print the results."""
@@ -180,9 +188,8 @@ def run_and_show(
         for note in table.notes:
             screen.note(f"Note: {note}")
         with display(enabled=not (screen.quiet or screen.as_json)) as shown:
-            study = run(
-                table, report=_events(screen, table.task) if screen.as_json else shown, engine=engine, **options
-            )
+            report = _events(screen, table.task) if screen.as_json else shown
+            study = run(table, report=report, engine=engine, continue_from=_earlier(earlier), **options)
         said = {note.text for note in table.notes}
         for note in study.notes:
             if note.text not in said:
@@ -194,6 +201,23 @@ def run_and_show(
         if name not in outputs and (out / name).exists():
             screen.note(f"Note: {out / name} is from an earlier run; this run did not write it.")
     _show(study, outputs, screen, data)
+
+
+def _earlier(folder: str | None) -> Any:
+    """The finished models of an earlier run."""
+    if folder is None:
+        return None
+    from credo.selection import SavedTrials
+    from credo.study.study import STUDY
+    from credo.tables import load
+
+    path = Path(folder) / STUDY
+    if not path.exists():
+        raise click.BadParameter(f"{folder} has no {STUDY}: it is written if a run didn't finish all models.")
+    found = load(path)
+    if not isinstance(found, SavedTrials):
+        raise click.BadParameter(f"{path} is not of a study.")
+    return found
 
 
 def _events(screen: Screen, task: str) -> Callable[[Any], None]:
@@ -216,7 +240,7 @@ def _events(screen: Screen, task: str) -> Callable[[Any], None]:
 
 
 def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> None:
-    from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
+    from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT, STUDY
 
     screen.say()
     screen.leaderboard(study.comparison, study.selected)
@@ -227,7 +251,7 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     for name, title in (titles | {INCLUSIONS: "Inclusions"}).items():
         if name in outputs:
             screen.say(f"{title:<12} {outputs[name]}")
-    others = sorted(set(outputs) - {*titles, INCLUSIONS})
+    others = sorted(set(outputs) - {*titles, INCLUSIONS, STUDY})
     if others:
         screen.say(f"{'Models':<12} {', '.join(others)}")
     screen.say()
@@ -235,5 +259,8 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     screen.say(f"Next: {command} show {model}")
     if data != "-":
         screen.say(f"      {command} predict {model} {shlex.quote(data)}")
+    if STUDY in outputs and data != "-":
+        folder, table = shlex.quote(str(outputs[STUDY].parent)), shlex.quote(data)
+        screen.say(f"      {command} fit {table} --target {shlex.quote(study.target)} --continue {folder}")
     places = {Path(name).stem: str(path) for name, path in outputs.items()}
     screen.json({**study.record(), "data": data, "outputs": places})
