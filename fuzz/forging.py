@@ -136,8 +136,9 @@ def arrays_like(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield "single precision", array.astype(np.float32)
         yield "complex", array.astype(np.complex128)
     if array.dtype.kind in "iu":
-        yield "huge", np.full_like(array, 10**6)
-        yield "negative", np.full_like(array, -(10**6))
+        info = np.iinfo(array.dtype)
+        yield "huge", np.full_like(array, min(10**6, info.max))
+        yield "negative", np.full_like(array, max(-(10**6), info.min))
         yield "float", array.astype(np.float64) + 0.5
     if array.dtype.kind != "U":
         yield "text", np.full(array.shape, "x")

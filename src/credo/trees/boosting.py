@@ -203,7 +203,7 @@ def _folds(strata: NDArray[Any], key: Index) -> Index:
 _PARAMETERS = """max_rounds : int, default 500
         The most rounds of a member.
     learning_rate : float, default 0.1
-    max_leaves : int, default 16
+    max_leaves : int, default 31
         The most leaves of a tree.
     min_leaf : int, optional
         The fewest distinct rows of a leaf; by default a twentieth of the rows, between 2 and 20.
@@ -245,7 +245,7 @@ class _Boosting(Estimator):
         *,
         max_rounds: int = 500,
         learning_rate: float = 0.1,
-        max_leaves: int = 16,
+        max_leaves: int = 31,
         min_leaf: int | None = None,
         l2: float = 0.0,
         max_features: float = 1.0,
