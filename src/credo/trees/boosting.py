@@ -47,6 +47,8 @@ PARTS = 10
 ROWS_OF_ALL_MEMBERS = 30_000
 # A member stops after so many rounds without a lower loss. Without rows that could choose, there are so many rounds.
 PATIENCE, ROUNDS_OF_FEW_ROWS = 30, 20
+# From so many rows on, trees have more leaves.
+_MANY_ROWS = 3000
 # Codes of categories must be below this, as in scikit-learn.
 MAX_CODES = 255
 # Candidates for the factor of the logits; larger ones lose on new rows, because held-out rows chose the rounds.
@@ -203,8 +205,8 @@ def _folds(strata: NDArray[Any], key: Index) -> Index:
 _PARAMETERS = """max_rounds : int, default 500
         The most rounds of a member.
     learning_rate : float, default 0.1
-    max_leaves : int, default 31
-        The most leaves of a tree.
+    max_leaves : int, optional
+        The most leaves of a tree; by default 16, or 31 with 3,000 rows or more.
     min_leaf : int, optional
         The fewest distinct rows of a leaf; by default a twentieth of the rows, between 2 and 20.
     l2 : float, default 0.0
@@ -245,7 +247,7 @@ class _Boosting(Estimator):
         *,
         max_rounds: int = 500,
         learning_rate: float = 0.1,
-        max_leaves: int = 31,
+        max_leaves: int | None = None,
         min_leaf: int | None = None,
         l2: float = 0.0,
         max_features: float = 1.0,
@@ -262,7 +264,8 @@ class _Boosting(Estimator):
         _check_members(self.members_, self.n_features_in_, self._sizes()["k"])
 
     def _settings(self, rows: Array, categorical: ArrayLike | None) -> dict[str, Any]:
-        if positive_integer("max_leaves", self.max_leaves) < 2:
+        leaves = (16 if len(rows) < _MANY_ROWS else 31) if self.max_leaves is None else self.max_leaves
+        if positive_integer("max_leaves", leaves) < 2:
             raise ValueError(f"max_leaves must be at least 2; got {self.max_leaves!r}")
         if positive("max_features", self.max_features) > 1:
             raise ValueError(f"max_features must be a share of at most 1; got {self.max_features!r}")
@@ -270,7 +273,7 @@ class _Boosting(Estimator):
         return _COMMON | {
             "max_iter": positive_integer("max_rounds", self.max_rounds),
             "learning_rate": positive("learning_rate", self.learning_rate),
-            "max_leaf_nodes": self.max_leaves,
+            "max_leaf_nodes": leaves,
             "min_samples_leaf": leaf,
             "l2_regularization": nonnegative("l2", self.l2),
             "max_features": float(self.max_features),
