@@ -345,7 +345,7 @@ def _forest(size: Size) -> Any:
 
 def _boosting_classifier(size: Size) -> Any:
     # Class probabilities gain from trees that differ more (benchmarks/boosting.py).
-    return credo.BoostedTreesClassifier(max_features=0.5, l2=1.0)
+    return credo.BoostedTreesClassifier(max_leaves=16, max_features=0.5, l2=1.0)
 
 
 _COORDINATE, _SUBSETS, _KERNELS, _TREES = (
