@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
+from credo.core.wording import listing
 from credo.selection.comparing import comparison_of
 from credo.selection.trial import SavedTrials
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
@@ -195,7 +196,10 @@ def _not_run_notes(work: Engine) -> list[str]:
         return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(waiting)}."]
     if not work.not_run:
         return []
-    each = "; ".join(f"{name} ({reason})" for name, reason in work.not_run.items())
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in work.not_run.items():
+        by_reason.setdefault(reason, []).append(name)
+    each = "; ".join(f"{listing(names)} ({reason})" for reason, names in by_reason.items())
     return [f"Not run: {each}. Allow more time with time=… (--time SECONDS, or --time none)."]
 
 

@@ -164,8 +164,9 @@ class Engine:
         rows, left = self._rows_in_time(spec), self._left
         n_fits = len(self.splits) + 1
         if not rows:
-            needed = self._expected(spec, self.data.size.rows, n_fits)
-            self.not_run[spec.name] = f"needs about {_duration(needed)}; {_duration(max(left, 0.0))} were left"
+            needed = _duration(self._expected(spec, self.data.size.rows, n_fits))
+            late = f"needs about {needed}; {_duration(left)} were left"
+            self.not_run[spec.name] = late if left > 0 else "no time was left"
             return
         model, splits, refit = spec.make(self.data.size), self.splits, rows == self.data.size.rows
         if not refit:

@@ -50,12 +50,12 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
 
 ORDER: Mapping[str, tuple[str, ...]] = {
     "regression": (
-        "baseline", "naive", "naive-season", "linear", "bayes", "boosting", "polynomial", "lasso", "gp-time", "gp",
-        "ridge", "forest", "spike-slab", "kernel-ridge", "experts", "nadaraya-watson", "gp-heteroscedastic",
+        "baseline", "naive", "naive-season", "linear", "bayes", "lasso", "ridge", "polynomial", "boosting", "gp-time",
+        "kernel-ridge", "forest", "nadaraya-watson", "gp", "experts", "spike-slab", "gp-heteroscedastic",
     ),
     "classification": (
-        "baseline", "logistic", "discriminant", "boosting", "bayes-logistic", "polynomial", "sparse-logistic", "gp",
-        "forest", "neighbours", "adaboost", "experts", "spike-slab",
+        "baseline", "logistic", "discriminant", "bayes-logistic", "boosting", "polynomial", "adaboost", "forest", "gp",
+        "sparse-logistic", "neighbours", "spike-slab", "experts",
     ),
 }  # fmt: skip
 
