@@ -10,7 +10,7 @@ import pytest
 
 from credo.core.linalg import one_blas_thread
 from credo.core.linalg import threads as _threads
-from credo.plots import style as _style
+from credo.plots import styling as _style
 from credo.sparse import Lasso
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

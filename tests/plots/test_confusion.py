@@ -7,7 +7,7 @@ from sklearn.metrics import confusion_matrix
 
 from credo.distributions import Bernoulli, Categorical
 from credo.plots import confusion
-from credo.plots.style import ACCENT, ALERT
+from credo.plots.styling import ACCENT, ALERT
 
 
 @pytest.fixture

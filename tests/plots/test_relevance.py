@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from credo import GPRegressor
 from credo.kernels import RBF
 from credo.plots import importances
-from credo.plots.style import spread
+from credo.plots.styling import spread
 
 
 class Stub(BaseEstimator):

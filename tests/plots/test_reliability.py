@@ -7,7 +7,7 @@ from sklearn.calibration import calibration_curve
 
 from credo.distributions import Bernoulli, Categorical
 from credo.plots import reliability
-from credo.plots.style import ACCENT, ALERT
+from credo.plots.styling import ACCENT, ALERT
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from credo.plots import calibration, coefficients, predicted_vs_actual, shorten, svg
-from credo.plots.style import canvas, legend, name_axis
+from credo.plots.styling import canvas, legend, name_axis
 
 HOSTILE = '<script>alert(1)</script> & "quotes" \'id="x"\' ]]> $\\frac{1}{2}$ #0072b2'
 

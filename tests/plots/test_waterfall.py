@@ -6,7 +6,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from credo.plots import waterfall
-from credo.plots.style import distinct
+from credo.plots.styling import distinct
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ from credo.plots._regions import decision_regions
 from credo.plots._svg import svg
 from credo.plots.class_rows import confusion, sigmoid
 from credo.plots.probabilities import reliability, roc
-from credo.plots.style import shorten, style
+from credo.plots.styling import shorten, style
 
 __all__ = [
     "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from credo.core.estimator import describe, nonnegative, positive_integer, rows_for
 from credo.distributions import Distribution
 from credo.plots._data import Vector, name_of, observations, only_feature, predictive, single_column, vector
-from credo.plots.style import ACCENT, INK, MUTED, canvas, legend, name_axis, shorten, tidy
+from credo.plots.styling import ACCENT, INK, MUTED, canvas, legend, name_axis, shorten, tidy
 from credo.selection import Component, KernelSearch
 
 _ALONG_A_LINE = ". Evaluate it along a line and pass the distribution: band(x, model.predict_dist(X))"

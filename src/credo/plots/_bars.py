@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.core.estimator import describe, interval_level, positive_integer
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
 from credo.plots._data import Vector, feature_names, grid_rows, pair_of, vector
-from credo.plots.style import (
+from credo.plots.styling import (
     ACCENT,
     ALERT,
     INK,

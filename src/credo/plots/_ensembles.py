@@ -17,7 +17,7 @@ from credo.plots._bars import remark
 from credo.plots._data import feature_names, limits, name_of, sample_rows
 from credo.plots._regions import Plane, mixture, plane
 from credo.plots.class_rows import color, labelled, palette, shape, title
-from credo.plots.style import INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots.styling import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.params import Bijector, Parameter, Positive
 from credo.gp import GPRegressor
 from credo.plots._data import Vector, feature_names
-from credo.plots.style import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, shorten
+from credo.plots.styling import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, shorten
 
 # Contours, in nats below the maximum.
 _LEVELS = (1.0, 3.0, 10.0, 30.0, 100.0)

@@ -12,7 +12,7 @@ from credo.distributions import Distribution
 from credo.metrics.calibration import pit_histogram
 from credo.metrics.sensitivity import residual_trend
 from credo.plots._data import Vector, limits, sample_rows, vector
-from credo.plots.style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots.styling import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten
 
 
 def predicted_vs_actual(

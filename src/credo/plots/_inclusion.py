@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from credo.core.estimator import Description, describe, positive_integer
 from credo.plots._bars import draw_bars, name_rows, remark
 from credo.plots._data import Vector, index_of, limits, vector
-from credo.plots.style import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, probability_text, shorten
+from credo.plots.styling import ACCENT, ALERT, INK, canvas, legend, name_axis, name_log_axis, probability_text, shorten
 from credo.sparse import SpikeSlabRegressor
 
 

@@ -15,7 +15,7 @@ from credo.gp import GPRegressor
 from credo.gp.acquisition import expected_improvement, incumbent
 from credo.plots._band import band
 from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive
-from credo.plots.style import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten, strip_below
+from credo.plots.styling import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten, strip_below
 
 _CRITERIA = ("variance", "improvement")
 _TITLES = {"variance": "sd of f", "improvement": "expected\nimprovement"}

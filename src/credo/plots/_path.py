@@ -17,7 +17,7 @@ from credo.core.estimator import column_names, positive_integer
 from credo.plots._bars import remark
 from credo.plots._data import Vector, feature_names, limits
 from credo.plots.class_rows import N_COLORS, color, dash
-from credo.plots.style import (
+from credo.plots.styling import (
     ACCENT,
     INK,
     MUTED,

@@ -14,7 +14,7 @@ from credo.core.estimator import class_scores, positive_integer, rows_for
 from credo.plots._bars import remark
 from credo.plots._data import Vector, feature_names, grid_rows, limits, name_of, pair_of
 from credo.plots.class_rows import labelled, palette, points
-from credo.plots.style import INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots.styling import INK, MUTED, canvas, legend, name_axis, shorten
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 
-from credo.plots.style import ACCENT, ALERT, INK, MUTED, RULE, style
+from credo.plots.styling import ACCENT, ALERT, INK, MUTED, RULE, style
 
 # Colours that the style sheet of the page may change.
 _ROLES = {INK: "ink", MUTED: "muted", RULE: "rule", ACCENT: "accent", ALERT: "alert", "#ffffff": "paper"}

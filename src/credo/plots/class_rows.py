@@ -17,7 +17,7 @@ from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import Forecast
 from credo.metrics import forecast as metrics_forecast
 from credo.plots._data import Vector, feature_names, limits, name_of, only_feature, sample_rows
-from credo.plots.style import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
+from credo.plots.styling import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
 # Okabe & Ito (2008) without yellow, which is hard to see on white, with grey instead of black, and a brown.
 _COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c510a")

@@ -14,7 +14,7 @@ from scipy.stats import beta, rankdata
 from credo.core.estimator import interval_level, positive_integer
 from credo.plots._data import Vector
 from credo.plots.class_rows import color, dash, forecast, title
-from credo.plots.style import ACCENT, ALERT, MUTED, canvas, legend, name_axis, shorten, strip_below
+from credo.plots.styling import ACCENT, ALERT, MUTED, canvas, legend, name_axis, shorten, strip_below
 
 
 def reliability(

@@ -20,7 +20,7 @@ from credo.core.wording import datum, day, listing, number
 from credo.distributions import Distribution
 from credo.plots import shorten
 from credo.plots.class_rows import color, dash, shape
-from credo.plots.style import canvas, name_axis
+from credo.plots.styling import canvas, name_axis
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables.encoders import Days, Levels
 from credo.tables.errors import pandas

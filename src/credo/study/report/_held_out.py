@@ -17,7 +17,7 @@ from credo.metrics import pit, point
 from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
-from credo.plots.style import MUTED
+from credo.plots.styling import MUTED
 from credo.selection import Gap, HeldOut, gap
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column

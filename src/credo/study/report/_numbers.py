@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from credo import plots
-from credo.plots.style import name_axis, name_date_axis
+from credo.plots.styling import name_axis, name_date_axis
 
 MAX_POINTS = 500
 MAX_BARS = 20
