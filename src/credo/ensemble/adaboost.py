@@ -280,7 +280,7 @@ class AdaBoostClassifier(Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is equivalent to k copies of the row."""
-        self._forget()
+        self._reset()
         learner = self._checked_learner()
         rows, codes, weight = self._training_rows(X, y, sample_weight, class_weight=self.class_weight)
         weight = np.ones(len(rows)) if weight is None else weight

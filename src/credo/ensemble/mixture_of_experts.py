@@ -291,7 +291,7 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate; a weight of k is equivalent to k copies of the row."""
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, target]), weight)
@@ -431,7 +431,7 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate; a weight of k is equivalent to k copies of the row."""
-        self._forget()
+        self._reset()
         rows, codes, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(codes)) if weight is None else weight
         first, _, weight = merge_equal_rows(np.column_stack([rows, codes]), weight)

@@ -110,7 +110,7 @@ class KernelRidge(Regressor):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is equivalent to k copies of the row."""
-        self._forget()
+        self._reset()
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(rows)) if weight is None else weight
         self.kernel_ = RBF(median_distance(rows)) if self.kernel is None else require_kernel(self.kernel)
