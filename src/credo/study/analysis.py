@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.folds import Split
 from credo.selection.comparing import comparison_of
 from credo.selection.trial import Trial
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
@@ -152,9 +153,11 @@ def run(
     if data.transformation != "identity" and names is None:
         notes.append(_transformation_note(data))
     splits, fold_notes = data.splits(folds, seed)
-    work = Engine(data, specs, splits, seed, time, report)
-    if continue_from is not None:
-        work.trials |= _trials_of(continue_from, data, splits)
+    kept = {} if continue_from is None else _trials_of(continue_from, data, splits, seed)
+    if not kept.keys() <= {spec.name for spec in specs}:
+        both = [*(spec.name for spec in specs), *kept]
+        specs, _ = chosen(data.size, [name for name in both if name != BASELINE], data.transformation)
+    work = Engine(data, specs, splits, seed, time, report, kept)
     trials = work.run(with_average=len(specs) > 2)
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
@@ -188,12 +191,13 @@ def run(
     return Study(data, found, selected, reason, tuple(all_notes), seed, tuple(trials))
 
 
-def _trials_of(study: Study, data: Dataset, splits: Sequence[Any]) -> dict[str, Trial]:
+def _trials_of(study: Study, data: Dataset, splits: Sequence[Split], seed: int) -> dict[str, Trial]:
     """The finished models of an earlier study of the same table, without its average."""
-    earlier = study.data.splits(study.comparison.n_folds if len(splits) > 1 else None, study.seed)[0]
-    same = study.data.fingerprint == data.fingerprint and len(earlier) == len(splits)
-    if not same or not all(np.array_equal(a[1], b[1]) for a, b in zip(earlier, splits, strict=True)):
-        raise ValueError("continue_from is a study of another table, target, number of folds or random_state")
+    facts = [(one.fingerprint, one.task, *one.preparation.get_feature_names_out()) for one in (study.data, data)]
+    earlier = [test for test, _ in study.trials[0].parts]
+    same = facts[0] == facts[1] and study.seed == seed and len(earlier) == len(splits)
+    if not same or not all(np.array_equal(a, b) for a, (_, b) in zip(earlier, splits, strict=True)):
+        raise ValueError("continue_from is a study of another table, target, set of folds or random_state")
     return {trial.name: trial for trial in study.trials if trial.name != AVERAGE}
 
 

@@ -62,7 +62,8 @@ Report = Callable[[Progress], None]
 class Engine:
     """Fits of the models on the same splits and prepared columns.
 
-    `trials` are the finished ones by name, `not_run` says why others are not among them.
+    `trials` are the finished ones by name, which may contain those of an earlier run; `not_run` says why others are not
+    among them.
     """
 
     data: Dataset
@@ -78,7 +79,8 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
-        self._scores: list[Score] = []
+        earlier = self.trials.values()
+        self._scores = [trial.score(trial.held_out() if trial.error is None else None) for trial in earlier]
         # Logarithms of measured over expected seconds; before any fit the machine counts as that of the law.
         self._speeds = [0.0]
         order = ORDER[self.data.task]
