@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from credo.linear import BayesianLinearRegression
 from credo.study import dataset, run
-from credo.study.catalogue import chosen_cards
+from credo.study.catalogue import chosen
 from credo.tables import Preparation
 
 
@@ -27,7 +27,7 @@ def study(analyze, prices):
 def test_models_of_the_log_join_by_default(prices):
     data = dataset(prices, "price")
     assert data.transformation == "log"
-    names = [card.name for card in chosen_cards(data.size, None, data.transformation)[0]]
+    names = [spec.name for spec in chosen(data.size, None, data.transformation)[0]]
     assert {"linear", "linear-log", "gp", "gp-log", "boosting"} <= set(names)
     assert not {"baseline-log", "boosting-log"} & set(names)
 
@@ -35,7 +35,7 @@ def test_models_of_the_log_join_by_default(prices):
 def test_a_symmetric_target_is_left_as_it_is(houses):
     data = dataset(houses, "price")
     assert data.transformation == "identity"
-    names = {card.name for card in chosen_cards(data.size, None, data.transformation)[0]}
+    names = {spec.name for spec in chosen(data.size, None, data.transformation)[0]}
     assert not any(name.endswith(("-log", "-power")) for name in names)
 
 
