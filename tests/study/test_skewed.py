@@ -51,10 +51,9 @@ def test_a_model_of_the_log_is_selected_and_its_intervals_are_positive(study, pr
 def test_log_scores_have_the_jacobian(study, prices):
     X, log = prices.drop(columns="price"), np.log(prices["price"].to_numpy())
     scores = np.empty(len(log))
+    rows = Preparation(standardize=True).fit_transform(X)
     for train, test in study.data.splits(3, 0)[0]:
-        prepared = Preparation(standardize=True).fit(X.iloc[train])
-        model = BayesianLinearRegression().fit(prepared.transform(X.iloc[train]), log[train])
-        found = model.predict_dist(prepared.transform(X.iloc[test]))
+        found = BayesianLinearRegression().fit(rows[train], log[train]).predict_dist(rows[test])
         # The components count as normal, so that y has a mean, and p(y) = p(ln y) / y.
         parts = [norm.pdf(log[test], part.mean, part.std) for part in found.components]
         shares = np.reshape(found.weights, (-1, len(parts))).T

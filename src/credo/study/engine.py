@@ -191,7 +191,7 @@ class Engine:
         return self._tables[dense]
 
     def _average(self) -> None:
-        """Average the finished models; a note says what is in it."""
+        """Average the finished models."""
         usable = [trial for trial in self.trials.values() if trial.error is None and not trial.plain]
         if len(usable) < 2:
             return
