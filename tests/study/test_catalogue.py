@@ -62,7 +62,9 @@ def test_the_law_is_a_product_of_powers():
     assert 0 < seconds("classification", "gp", 50, 0) < a
 
 
-@pytest.mark.parametrize("module", sorted({name for specs in MODELS.values() for one in specs for name in one.compiled}))
+@pytest.mark.parametrize(
+    "module", sorted({name for specs in MODELS.values() for one in specs for name in one.compiled})
+)
 def test_the_modules_that_are_compiled_have_compiled_functions(module):
     assert any(hasattr(value, "py_func") for value in vars(import_module(module)).values())
 
@@ -136,7 +138,11 @@ def test_noise_that_varies_needs_rows_for_its_length_scales():
 def test_an_average_needs_two_models():
     with pytest.raises(ValueError, match="name at least two"):
         chosen(Size(50, 2), ["average", "linear"])
-    assert [spec.name for spec in chosen(Size(50, 2), ["average", "linear", "bayes"])[0]] == ["baseline", "linear", "bayes"]
+    assert [spec.name for spec in chosen(Size(50, 2), ["average", "linear", "bayes"])[0]] == [
+        "baseline",
+        "linear",
+        "bayes",
+    ]
 
 
 def test_a_seasonal_forecast_needs_a_cycle():
