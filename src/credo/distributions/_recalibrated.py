@@ -148,4 +148,4 @@ class Recalibrated(Distribution):
             return self._take(rows)._tail(x, x > y[rows]) ** 2
 
         with np.errstate(all="ignore"):
-            return np.where(self._tail_index() > 0.5, _quadrature.integral(edges, integrand), np.inf)
+            return np.where((self._tail_index() > 0.5) & np.isfinite(y), _quadrature.integral(edges, integrand), np.inf)
