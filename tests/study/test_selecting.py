@@ -1,4 +1,4 @@
-"""The user's choice of a model, and every model as a file."""
+"""The user's choice of a model and every model as a file."""
 
 import json
 
@@ -92,3 +92,15 @@ def test_the_record_is_plain(study):
     assert record["selected"] == study.selected and record["reason"] == study.reason
     assert "best" not in record
     assert json.loads(json.dumps(record))["leaderboard"][0]["name"] in {"linear", "polynomial"}
+
+
+def test_a_study_selects_another_model_without_fitting_it_again(study, houses):
+    other = study.select("boosting")
+    assert (other.selected, study.selected) == ("boosting", "linear")
+    assert other.reason == "Selected: boosting, as requested. By the held-out scores, linear would be selected."
+    assert other.model is study["boosting"] and other.comparison is study.comparison
+    np.testing.assert_array_equal(other.predict(houses)["mean"], study.predict(houses, name="boosting")["mean"])
+    assert "boosting" in other.leaderboard.notes[0]
+    assert other.select("linear").reason == "Selected: linear, as requested."
+    with pytest.raises(KeyError, match=r"there is no fitted model 'gp'; choose from"):
+        study.select("gp")
