@@ -75,7 +75,7 @@ def test_a_model_on_request_is_shown(run, data, tmp_path, without_report, name):
 def check_shown(run, model, data, name):
     result = run("show", model, "--debug")
     assert result.exit_code == 0, result.stderr
-    assert re.search("intercept|length ?scale|residual|expert|member|out.of.bag", result.stdout), name
+    assert re.search("intercept|length ?scale|residual|expert|member|out.of.bag|importance", result.stdout), name
     # A column without any number says nothing; JSON holds it all the same.
     assert " nan" not in result.stdout
     assert run("predict", model, data).stdout.startswith("row,mean,std,lower,upper,outside\n1,"), name
