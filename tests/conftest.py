@@ -2,7 +2,6 @@
 
 import gc
 import re
-from functools import partial
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -23,14 +22,24 @@ def light_studies(request):
     if not re.match(r"tests/(app/cli|study)/", request.node.nodeid):
         yield
         return
-    from credo.study import estimators as _estimators
-
+    light = {"n_restarts": 0, "n_estimators": 20, "max_experts": 2, "max_rounds": 20}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"RESTARTS": 0, "TREES": 20, "EXPERTS": 2}.items():
-            patch.setattr(_estimators, name, value)
-        for name in ("BoostedTreesRegressor", "BoostedTreesClassifier"):
-            patch.setattr(_estimators, name, partial(getattr(_estimators, name), max_rounds=20))
+        make_with(patch, light)
         yield
+
+
+def make_with(patch, options):
+    """Let studies set these options of their models, where they have them."""
+    from credo.study import ModelSpec
+
+    make = ModelSpec.make
+
+    def changed(spec, size):
+        model = make(spec, size)
+        places = {place: place.rpartition("__")[2] for place in model.get_params()}
+        return model.set_params(**{place: options[name] for place, name in places.items() if name in options})
+
+    patch.setattr(ModelSpec, "make", changed)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -59,6 +59,21 @@ def test_help_loads_nothing_heavy(argv):
     assert loaded(COMMAND.format(argv=argv)) == []
 
 
+def test_a_study_imports_only_its_models():
+    others = ("credo.gp", "credo.trees", "credo.sparse", "credo.kernel_machines", "credo.mixtures")
+    code = f"""
+import sys
+from credo import analyze
+table = {{"x": list(range(40)), "y": [x % 7 + x for x in range(40)]}}
+study = analyze(table, "y", models=["linear", "ridge"], progress=False)
+study.predict(table)
+print(study.comparison.fitted.keys() >= {{"linear", "ridge", "average"}})
+print(*(name for name in {others!r} if name in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["True"]
+
+
 @pytest.mark.parametrize("package", sorted(credo._MEMBERS))
 def test_the_table_of_public_names_is_true(package):
     home = import_module(f"credo.{package}")

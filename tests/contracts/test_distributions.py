@@ -19,6 +19,7 @@ from credo.distributions import (
     Mixture,
     Normal,
     PoissonLogNormal,
+    Recalibrated,
     StudentT,
     Tabulated,
     TabulatedScale,
@@ -51,6 +52,12 @@ EXAMPLES: dict[str, list[Distribution]] = {
         Mixture([Transformed(Normal([0.0, 1.0, 0.5], 0.6), Log()), Normal(2.0, [0.5, 1.0, 0.2])], [0.5, 0.5]),
     ],
     "PoissonLogNormal": [PoissonLogNormal([-2.0, 0.0, 1.5], [0.3, 0.5, 0.1]), PoissonLogNormal([-3.0, 0.0, 2.0])],
+    "Recalibrated": [
+        Recalibrated(Normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), 0.7, 1.4),
+        Recalibrated(Normal([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3]), 2.5, 2.0),
+        Recalibrated(Mixture([Normal([0.0, 1.0, 2.0], 1.0), StudentT(6.0, -3.0, 0.5)], [0.3, 0.7]), 0.8, 0.9),
+        Recalibrated(Transformed(Normal([0.0, 3.0, -1.0], [0.5, 0.8, 0.1]), Log()), 1.3, 0.8),
+    ],
     "TabulatedScale": [
         TabulatedScale([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], TABLE),
         TabulatedScale([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3], Tabulated([-1.0, 1.0], [0.1, 0.9])),

@@ -30,7 +30,7 @@ def test_scores_are_those_of_least_squares_on_the_same_folds(study, houses):
     for train, test in study.data.splits(3, 0)[0]:
         errors[test] = y[test] - LinearRegression().fit(X.iloc[train], y[train]).predict(X.iloc[test])
     assert board(study)["linear"]["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-6)
-    assert set(board(study)) == {"baseline", *MODELS}
+    assert set(board(study)) == {"baseline", *MODELS, "average"}
 
 
 @pytest.mark.parametrize("form", ["dict", "arrays", "polars", "pyarrow", "csv", "parquet"])

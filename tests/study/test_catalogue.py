@@ -6,25 +6,29 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
+from credo.core.inference import choose
 from credo.ensemble import TransformedTarget
+from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression
 from credo.sparse import SpikeSlabRegressor
-from credo.study.catalogue import CARDS, chosen_cards, known_name, names
-from credo.study.size import Size, Times
+from credo.study import catalogue
+from credo.study.catalogue import EXACT_ROWS, MODELS, Size, Times, chosen, known_name, names
+from credo.study.portfolio import ORDER, SECONDS, seconds
 
 REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
 # For rows in time order.
 IN_TIME = ("naive", "naive-season", "gp-time")
+ON_REQUEST = ("gp-matern", "lms")
 
 
 def estimators(models, size, transformation="identity"):
-    cards, notes = chosen_cards(size, models, transformation)
-    return {card.name: card.make(size) for card in cards if card.name != "baseline"}, notes
+    specs, notes = chosen(size, models, transformation)
+    return {spec.name: spec.make(size) for spec in specs if spec.name != "baseline"}, notes
 
 
 @pytest.mark.parametrize(
     ("classes", "every"),
-    [(0, set(REGRESSORS) - {*IN_TIME, "gp-heteroscedastic", "gp-matern", "lms"}), (2, set(CLASSIFIERS))],
+    [(0, set(REGRESSORS) - {*IN_TIME, *ON_REQUEST, "average"}), (2, set(CLASSIFIERS) - {"average"})],
 )
 def test_all_models_suit_a_small_table(classes, every):
     chosen, notes = estimators(None, Size(442, 10, classes=classes))
@@ -32,26 +36,36 @@ def test_all_models_suit_a_small_table(classes, every):
     assert notes == []
 
 
-@pytest.mark.parametrize("task", CARDS)
+@pytest.mark.parametrize("task", MODELS)
 def test_the_baseline_is_always_there_and_first(task):
     size = Size(100, 4, classes=2 if task == "classification" else 0)
     for models in (None, ["polynomial"]):
-        cards, _ = chosen_cards(size, models)
-        assert cards[0].name == "baseline"
+        specs, _ = chosen(size, models)
+        assert specs[0].name == "baseline"
     assert "baseline" not in names(task)
-    assert CARDS[task][-1].name == "average"
+    assert names(task)[-1] == "average"
 
 
-def test_sampled_subsets_of_many_columns_come_last():
-    cost = {
-        columns: {card.name: card.cost for card in chosen_cards(Size(135, columns), None)[0]} for columns in (20, 21)
-    }
-    assert cost[20]["spike-slab"] < cost[20]["kernel-ridge"]
-    assert cost[21].pop("average") > cost[21]["spike-slab"] == max(cost[21].values())
+@pytest.mark.parametrize("task", MODELS)
+def test_every_model_has_a_law_of_its_time(task):
+    every = {spec.name for spec in MODELS[task]}
+    assert set(SECONDS[task]) == every
+    # What isn't in the order comes last.
+    assert {spec.name for spec in MODELS[task] if spec.default} <= set(ORDER[task]) <= every
+    assert len(ORDER[task]) == len(set(ORDER[task]))
 
 
-@pytest.mark.parametrize("module", sorted({card.loops for cards in CARDS.values() for card in cards} - {None}))
-def test_the_modules_named_by_the_cards_hold_compiled_functions(module):
+def test_the_law_is_a_product_of_powers():
+    a, b, c = SECONDS["regression"]["gp"]
+    assert seconds("regression", "gp", 1000, 10) == a
+    assert seconds("regression", "gp", 2000, 30) == pytest.approx(a * 2**b * 3**c)
+    assert 0 < seconds("classification", "gp", 50, 0) < a
+
+
+@pytest.mark.parametrize(
+    "module", sorted({name for specs in MODELS.values() for one in specs for name in one.compiled})
+)
+def test_the_modules_that_are_compiled_have_compiled_functions(module):
     assert any(hasattr(value, "py_func") for value in vars(import_module(module)).values())
 
 
@@ -59,30 +73,6 @@ def test_linear_models_come_before_curved_ones():
     # Of models that are tied, the first is selected.
     order = [REGRESSORS.index(name) for name in ("linear", "ridge", "bayes", "spike-slab", "polynomial", "gp")]
     assert order == sorted(order)
-
-
-def order_of(size, transformation="identity"):
-    cards, _ = chosen_cards(size, None, transformation)
-    return [card.name for card in sorted(cards, key=lambda card: card.cost)]
-
-
-def test_what_takes_milliseconds_comes_first_whatever_the_transformation():
-    order = order_of(Size(2626, 2), "log")
-    cheap = [order.index(name) for name in ("lasso", "lasso-log", "polynomial", "polynomial-log", "spike-slab")]
-    assert max(cheap) < min(order.index(name) for name in ("gp-log", "kernel-ridge-log", "experts", "kernel-ridge"))
-    # Two columns: a process comes before what factors a matrix for every penalty, and before experts.
-    assert order.index("gp-log") < min(order.index(name) for name in ("kernel-ridge-log", "nadaraya-watson", "experts"))
-
-
-def test_of_rows_in_time_order_the_process_in_time_comes_right_after_the_linear_models():
-    times = Times(0, 6000.0, 30.0, (365.25,))
-    order = order_of(Size(216, 1, times=times))
-    after = order[order.index("gp-time") + 1 :]
-    assert {"gp", "experts", "forest", "boosting", "kernel-ridge"} <= set(after)
-    assert not {"naive", "naive-season", "linear", "lasso", "polynomial", "spike-slab"} & set(after)
-    # Of two targets, the one that is easier to predict first.
-    order = order_of(Size(119, 1, times=times), "log")
-    assert order.index("gp-time-log") < order.index("gp-log") < order.index("gp-time")
 
 
 @pytest.mark.parametrize("classes", [0, 2])
@@ -127,27 +117,35 @@ def test_the_process_in_time_is_for_tables_in_the_order_of_time():
     assert "gp-time" in estimators(None, in_time)[0]
 
 
-def test_varying_noise_is_for_tables_whose_spread_varies_unless_it_is_named():
-    assert "gp-heteroscedastic" not in estimators(None, Size(120, 2))[0]
-    chosen, notes = estimators(None, Size(120, 2, spread_varies=True), "log")
-    assert "gp-heteroscedastic" in chosen and "gp-heteroscedastic-log" not in chosen and notes == []
-    assert estimators(("gp-heteroscedastic",), Size(120, 2))[0]["gp-heteroscedastic"].noise == "heteroscedastic"
-    with pytest.raises(ValueError, match="200 length scales of the noise are too many for 300 rows"):
-        estimators(("gp-heteroscedastic",), Size(300, 200))
-
-
-@pytest.mark.parametrize("name", [name for name in REGRESSORS if name not in IN_TIME])
+@pytest.mark.parametrize("name", [name for name in REGRESSORS if name not in (*IN_TIME, "average")])
 def test_regressors_can_be_made(name):
     assert hasattr(estimators((name, "linear", "bayes"), Size(300, 6))[0][name], "fit")
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", CLASSIFIERS[:-1])
 def test_classifiers_can_be_made(name):
     made, _ = estimators((name, "logistic", "discriminant"), Size(300, 6, classes=2))
     assert is_classifier(made[name])
 
 
-def test_models_in_time_need_times():
+def test_noise_that_varies_needs_rows_for_its_length_scales():
+    assert estimators(None, Size(120, 2), "log")[0].keys() >= {"gp-heteroscedastic", "gp-log"}
+    assert "gp-heteroscedastic-log" not in estimators(None, Size(120, 2), "log")[0]
+    with pytest.raises(ValueError, match="200 length scales of the noise are too many for 300 rows"):
+        estimators(("gp-heteroscedastic",), Size(300, 200))
+
+
+def test_an_average_needs_two_models():
+    with pytest.raises(ValueError, match="name at least two"):
+        chosen(Size(50, 2), ["average", "linear"])
+    assert [spec.name for spec in chosen(Size(50, 2), ["average", "linear", "bayes"])[0]] == [
+        "baseline",
+        "linear",
+        "bayes",
+    ]
+
+
+def test_a_seasonal_forecast_needs_a_cycle():
     assert "naive-season" not in estimators(None, Size(120, 2, times=Times(0, 3650.0, 30.0)))[0]
 
 
@@ -222,14 +220,77 @@ def test_the_penalty_of_a_sparse_logistic_regression_is_chosen_by_held_out_rows(
     assert type(found).__name__ == "SparseLogisticRegressionCV"
 
 
-@pytest.mark.parametrize(("classes", "costly"), [(0, "kernel-ridge"), (2, "neighbours")])
-def test_trees_come_before_other_costly_models_of_many_rows(classes, costly):
-    def costs(size):
-        return {card.name: card.cost for card in chosen_cards(size, None)[0]}
+@pytest.fixture
+def memory(monkeypatch):
+    """A machine of 16 GB."""
+    monkeypatch.setattr(catalogue, "memory", lambda: 16 * 10**9)
 
-    few, many = costs(Size(300, 8, classes=classes)), costs(Size(5000, 8, classes=classes))
-    assert few[costly] <= few["boosting"] and few[costly] <= few["forest"]
-    assert many["polynomial"] <= many["boosting"] < many["forest"] < many[costly]
-    if not classes:
-        # Trees don't continue a trend.
-        assert costs(Size(5000, 8, times=Times(0, 1.0, 1.0)))["boosting"] == few["boosting"]
+
+def impossible(name, size):
+    return next(spec for spec in MODELS[size.task] if spec.name == name).limit(size)
+
+
+@pytest.mark.parametrize(("shape", "wide"), [((1000, 43), False), ((1000, 44), True), ((10**6, 10), True)])
+def test_the_limit_of_polynomials_counts_features_and_cells(shape, wide):
+    assert (impossible("polynomial", Size(*shape)) is not None) == wide
+
+
+def test_a_table_of_thousands_of_rows_rules_out_nothing(memory):
+    specs, notes = chosen(Size(8192, 8), None)
+    assert {spec.name for spec in specs} == {"baseline", *REGRESSORS} - {*IN_TIME, *ON_REQUEST, "average"}
+    assert notes == []
+
+
+def test_memory_that_is_not_there_is_named(memory):
+    with pytest.raises(ValueError, match="the model 'kernel-ridge' can't be used for this table") as caught:
+        chosen(Size(60_000, 8), ["kernel-ridge"])
+    # Four matrices of 60 000² numbers of 8 bytes: 115.2 GB.
+    assert "matrices of 60,000 × 60,000 numbers need 115 GB of memory" in str(caught.value)
+    specs, notes = chosen(Size(60_000, 8), None)
+    assert "kernel-ridge" not in {spec.name for spec in specs}
+    assert any(note.startswith("Not used") and "kernel-ridge" in note for note in notes)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_many_rows_of_a_process_need_no_matrix_of_all_covariances(memory, classes):
+    specs, _ = chosen(Size(60_000, 8, classes=classes), ["gp"])
+    model = specs[-1].make(Size(60_000, 8, classes=classes))
+    assert model.method == "inducing" and model.n_restarts == 0
+    # One threshold for all: `method="auto"` is exact up to this size.
+    assert choose("auto", np.zeros((EXACT_ROWS, 8)), RBF())[0] == "exact"
+    assert choose("auto", np.zeros((EXACT_ROWS + 1, 8)), RBF())[0] == "inducing"
+    assert specs[-1].make(Size(EXACT_ROWS, 8, classes=classes)).method == "auto"
+
+
+def test_unknown_memory_rules_out_nothing(monkeypatch):
+    monkeypatch.setattr(catalogue, "memory", lambda: None)
+    assert impossible("kernel-ridge", Size(60_000, 8)) is None
+
+
+def test_tables_too_large_to_be_dense(memory):
+    assert "too many for a dense table" in impossible("gp", Size(4000, 30_000))
+    assert "too many for a dense table" in impossible("discriminant", Size(10**6, 1000, classes=2))
+    assert impossible("linear", Size(4000, 30_000)) is None
+
+
+def test_models_that_many_columns_would_take_minutes():
+    wide = Size(50, 100_000)
+    for name, size in (("lms", wide), ("nadaraya-watson", wide), ("bayes-logistic", Size(50, 100_000, classes=2))):
+        assert impossible(name, size) == "100,000 columns are more than 20,000"
+        # Words of many texts are sparse, and no reason to leave a linear model out.
+        assert impossible(name, Size(size.rows, 1000, classes=size.classes)) is None
+    assert impossible("bayes-logistic", Size(10**6, 1000, classes=2)) is None
+    assert impossible("linear", wide) is None
+    _, notes = chosen(wide, None)
+    assert any("nadaraya-watson (100,000 columns" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "own"), [(300, 50, True), (300, 51, False), (30, 10, True), (30, 11, False)]
+)
+def test_length_scales_need_rows_to_tell_them_apart(rows, columns, own):
+    assert Size(rows, columns).has_lengthscales == own
+
+
+def test_the_levels_of_one_column_count_as_one_input():
+    assert Size(300, 80, inputs=4).has_lengthscales

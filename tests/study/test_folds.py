@@ -1,4 +1,4 @@
-"""Rows of equal inputs: ordinary in tables of a few discrete columns, copies in tables of measurements."""
+"""Splits by size, and rows of equal inputs, which are copies unless the columns have few values."""
 
 import numpy as np
 import pandas as pd
@@ -101,3 +101,42 @@ def test_a_missing_cell_equals_a_missing_cell():
     groups = dataset(frame.assign(y=np.arange(6.0)), "y").groups
     assert groups[0] == groups[1] and groups[3] == groups[4]
     assert len(set(groups.tolist())) == 4
+
+
+def numbers(n, **columns):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"x": rng.normal(size=n), "y": rng.normal(size=n), **columns})
+
+
+@pytest.mark.parametrize(
+    ("n", "folds", "sizes"),
+    [
+        (3000, None, [600] * 5),
+        (3001, None, [601]),
+        (30_000, None, [5000]),
+        (3001, 2, [1501, 1500]),
+    ],
+)
+def test_folds_up_to_3000_rows_and_one_set_of_held_out_rows_beyond(n, folds, sizes):
+    splits, notes = dataset(numbers(n), "y").splits(folds, 0)
+    assert sorted(len(test) for _, test in splits) == sorted(sizes) and notes == []
+    for train, test in splits:
+        np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(n))
+
+
+def test_one_set_of_held_out_rows_has_all_classes_and_no_copy_of_a_training_row():
+    n = 4000
+    frame = numbers(n, kind=np.where(np.arange(n) % 100 == 0, "rare", "frequent"))
+    frame.loc[1::2, ["x", "y"]] = frame.loc[::2, ["x", "y"]].to_numpy()
+    data = dataset(frame, "kind")
+    [(train, test)] = data.splits(None, 0)[0]
+    assert np.sum(data.y[test] == "rare") == pytest.approx(8, abs=3)
+    assert set(data.frame["x"].iloc[train]).isdisjoint(data.frame["x"].iloc[test])
+
+
+@pytest.mark.parametrize(("n", "held"), [(3650, 730), (30_000, 5000)])
+def test_of_many_rows_in_time_order_the_last_are_held_out(n, held):
+    data = dataset(numbers(n, day=pd.date_range("1950-01-01", periods=n)), "y")
+    [(train, test)] = data.splits(None, 0)[0]
+    np.testing.assert_array_equal(np.sort(train), np.arange(n - held))
+    np.testing.assert_array_equal(np.sort(test), np.arange(n - held, n))

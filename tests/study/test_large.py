@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from credo.study.size import Size
 
 import credo
 from credo.app.cli._group import credo as group
 from credo.study import analyze
 from credo.study import large as _large
+from credo.study.catalogue import Size
 from credo.tables import Preparation, TableModel
 from credo.tables import formats as parquet
 from credo.tables.formats import LargeTable

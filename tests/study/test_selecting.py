@@ -1,4 +1,4 @@
-"""The user's choice of a model, and every model as a file."""
+"""The user's choice of a model and every model as a file."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_every_fitted_model_is_written_and_loads(study, houses, tmp_path, monkey
     monkeypatch.setattr("credo.study.study.find_spec", lambda name: None)
     write(study, tmp_path, keep_all=True)
     kept = {path.stem for path in tmp_path.glob("*.credo")}
-    assert kept == {"model", "baseline", "linear", "polynomial", "boosting"}
+    assert kept == {"model", "baseline", "linear", "polynomial", "boosting", "average"}
     for name in kept - {"model"}:
         loaded = credo.load(tmp_path / f"{name}.credo")
         np.testing.assert_allclose(loaded.predict(houses), study[name].predict(houses), rtol=1e-12)
@@ -76,9 +76,7 @@ def test_an_average_joins_models_that_are_right_in_different_places(analyze, tmp
     assert scores["average"] > max(scores.values()) - 0.02
     model = found["average"].estimator_
     assert len(model.names_) > 1 and model.weights_.sum() == pytest.approx(1.0)
-    shares = [f"{name} {100 * weight:.0f} %" for name, weight in zip(model.names_, model.weights_, strict=True)]
-    (note,) = [note.text for note in found.notes if note.text.startswith("The weights in average: ")]
-    assert all(share in note for share in shares)
+    assert model.calibration_ is None
     parts = [found[name].predict_dist(frame) for name in model.names_]
     mixed = sum(w * part.cdf(frame["y"]) for w, part in zip(model.weights_, parts, strict=True))
     np.testing.assert_allclose(found["average"].predict_dist(frame).cdf(frame["y"]), mixed, rtol=1e-10)
@@ -94,3 +92,15 @@ def test_the_record_is_plain(study):
     assert record["selected"] == study.selected and record["reason"] == study.reason
     assert "best" not in record
     assert json.loads(json.dumps(record))["leaderboard"][0]["name"] in {"linear", "polynomial"}
+
+
+def test_a_study_selects_another_model_without_fitting_it_again(study, houses):
+    other = study.select("boosting")
+    assert (other.selected, study.selected) == ("boosting", "linear")
+    assert other.reason == "Selected: boosting, as requested. By the held-out scores, linear would be selected."
+    assert other.model is study["boosting"] and other.comparison is study.comparison
+    np.testing.assert_array_equal(other.predict(houses)["mean"], study.predict(houses, name="boosting")["mean"])
+    assert "boosting" in other.leaderboard.notes[0]
+    assert other.select("linear").reason == "Selected: linear, as requested."
+    with pytest.raises(KeyError, match=r"there is no fitted model 'gp'; choose from"):
+        study.select("gp")

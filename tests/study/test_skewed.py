@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from credo.linear import BayesianLinearRegression
 from credo.study import dataset, run
-from credo.study.catalogue import chosen_cards
+from credo.study.catalogue import chosen
 from credo.tables import Preparation
 
 
@@ -27,7 +27,7 @@ def study(analyze, prices):
 def test_models_of_the_log_join_by_default(prices):
     data = dataset(prices, "price")
     assert data.transformation == "log"
-    names = [card.name for card in chosen_cards(data.size, None, data.transformation)[0]]
+    names = [spec.name for spec in chosen(data.size, None, data.transformation)[0]]
     assert {"linear", "linear-log", "gp", "gp-log", "boosting"} <= set(names)
     assert not {"baseline-log", "boosting-log"} & set(names)
 
@@ -35,7 +35,7 @@ def test_models_of_the_log_join_by_default(prices):
 def test_a_symmetric_target_is_left_as_it_is(houses):
     data = dataset(houses, "price")
     assert data.transformation == "identity"
-    names = {card.name for card in chosen_cards(data.size, None, data.transformation)[0]}
+    names = {spec.name for spec in chosen(data.size, None, data.transformation)[0]}
     assert not any(name.endswith(("-log", "-power")) for name in names)
 
 
@@ -51,10 +51,9 @@ def test_a_model_of_the_log_is_selected_and_its_intervals_are_positive(study, pr
 def test_log_scores_have_the_jacobian(study, prices):
     X, log = prices.drop(columns="price"), np.log(prices["price"].to_numpy())
     scores = np.empty(len(log))
+    rows = Preparation(standardize=True).fit_transform(X)
     for train, test in study.data.splits(3, 0)[0]:
-        prepared = Preparation(standardize=True).fit(X.iloc[train])
-        model = BayesianLinearRegression().fit(prepared.transform(X.iloc[train]), log[train])
-        found = model.predict_dist(prepared.transform(X.iloc[test]))
+        found = BayesianLinearRegression().fit(rows[train], log[train]).predict_dist(rows[test])
         # The components count as normal, so that y has a mean, and p(y) = p(ln y) / y.
         parts = [norm.pdf(log[test], part.mean, part.std) for part in found.components]
         shares = np.reshape(found.weights, (-1, len(parts))).T

@@ -1,18 +1,13 @@
 """A table in the order of time: folds that forecast, a process in time, and dates far from the training rows."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.interpolate import make_smoothing_spline
 
-from credo.distributions import Normal
 from credo.gp import GPRegressor
-from credo.selection.rule import Candidate, select
 from credo.study import dataset
-from credo.study.estimators import make
-from credo.study.size import Size, Times
+from credo.study.catalogue import MODELS, Size, Times
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +44,8 @@ def test_years_and_quarters_give_forecasts():
     data = dataset(frame.sample(frac=1.0, random_state=1), "gdp")
     for train, test in data.splits(5, 0)[0]:
         assert data.y[train].max() < data.y[test].min()
-    assert data.size.times == Times(0, 19.0, 1.0)
+    unit = data.preparation.scale_[0]
+    assert data.size.times == Times(0, pytest.approx(19.0 / unit), pytest.approx(1.0 / unit))
     assert any("'year', 'quarter' (one row a quarter)" in note.text for note in data.notes)
 
 
@@ -129,25 +125,6 @@ def test_a_walk_is_not_forecast_better_than_by_its_last_value(analyze, tmp_path)
     assert "beat the last value" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_models_that_are_too_sure_of_later_times_are_found(analyze):
-    """The changes of a smooth series add up faster than those of a random walk."""
-    rng = np.random.default_rng(0)
-    smooth = np.convolve(rng.normal(size=219), np.ones(20), "valid").cumsum()
-    study = analyze(pd.DataFrame({"year": np.arange(1800.0, 2000.0), "level": smooth}), "level", models=["naive"])
-    assert "too narrow (a standard deviation of" in study.comparison.narrow_ahead["naive"]
-
-
-def test_models_that_are_too_sure_of_later_times_are_passed_over():
-    y = np.random.default_rng(0).normal(size=100)
-    made = [Candidate(name, y, Normal(np.zeros(100), np.full(100, std)), {}) for name, std in (("a", 1.0), ("b", 2.0))]
-    assert select(made).name == "a"
-    chosen = select([replace(made[0], narrow_ahead="it is too sure"), made[1]])
-    assert chosen.name == "b"
-    assert chosen.reason == (
-        "Selected: b. a has the better log score, but it is too sure. Of the other models: It is the only model."
-    )
-
-
 @pytest.fixture(scope="module")
 def weather():
     """Days of two classes, and of a third that first appears halfway."""
@@ -186,12 +163,6 @@ def test_a_model_that_can_not_be_scored_does_not_end_the_run(analyze, weather, m
         analyze(weather, "y", models=["logistic"], time=None)
 
 
-def test_a_note_says_why_there_is_no_average(analyze, monthly):
-    found = analyze(monthly, "sales", models=["naive", "linear", "average"], time=None)
-    assert "average" not in found.comparison.fitted
-    assert any(note.text.startswith("No average: naive can't be averaged") for note in found.notes)
-
-
 def test_the_report_of_rows_in_time_order_draws_all_rows_and_no_noise(study, monthly, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr("credo.plots.band", lambda *_, data, **__: drawn.append(data))
@@ -209,7 +180,8 @@ def test_the_trend_in_time_is_a_cubic_smoothing_spline():
     x = np.arange(80.0)
     y = 0.01 * (x - 30) ** 2 + 3 * np.sin(x / 12) + rng.normal(size=80)
     times = Times(0, 79.0, 1.0)
-    kernel = make("gp-time", Size(80, 1, times=times)).kernel.terms[0]
+    [spec] = [spec for spec in MODELS["regression"] if spec.name == "gp-time"]
+    kernel = spec.make(Size(80, 1, times=times)).kernel.terms[0]
     length = 5 * times.span
     variance, noise = 3e5, 1.0
     # The kernel of the trend alone, with its length scale.

@@ -6,6 +6,7 @@
     folds       rows that are held out together                       frames     data frames of any library
     seeds       random generators                                     notices    warnings that a caller can collect
     deadlines   the time limit of a fit                               numba      compiled functions and their cache
+    lazy        imports on first use                                  wording    lists and numbers in words
 
 What does not belong here: any particular model.
 """

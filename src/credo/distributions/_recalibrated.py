@@ -39,7 +39,7 @@ class Recalibrated(Distribution):
     >>> from credo.distributions import Normal, Recalibrated
     >>> dist = Recalibrated(Normal([0.0, 5.0], 1.0), 2.0, 2.0)
     >>> dist.interval(0.95)[1].round(2), dist.mean.round(6)
-    (array([1.32, 6.32]), array([0., 5.]))
+    (array([1.31, 6.31]), array([0., 5.]))
     """
 
     base: Distribution
@@ -148,4 +148,4 @@ class Recalibrated(Distribution):
             return self._take(rows)._tail(x, x > y[rows]) ** 2
 
         with np.errstate(all="ignore"):
-            return np.where(self._tail_index() > 0.5, _quadrature.integral(edges, integrand), np.inf)
+            return np.where((self._tail_index() > 0.5) & np.isfinite(y), _quadrature.integral(edges, integrand), np.inf)

@@ -16,21 +16,22 @@ with equal weights; `BaggingRegressor` and `BaggingClassifier`, one model fitted
 errors of members and of their average; `AdaBoostClassifier`, which boosts any classifier that takes weights;
 `MixtureOfExpertsRegressor` and `MixtureOfExpertsClassifier`; `Conformal`, which gives any regressor a predictive
 distribution and any classifier calibrated probabilities; `TransformedTarget`, a regressor of the log or another
-transformation of y, and `choose_transform`, which selects the transformation by held-out log scores. `Boosted`,
-`Calibration`, `Gate`, `LinearExperts`, `Residuals` and `ScoreScaling` are attributes of fitted models: their names are
-part of the file format.
+transformation of y, and `choose_transform`, which selects the transformation by held-out log scores. `BetaMap`,
+`Boosted`, `Calibration`, `Gate`, `LinearExperts`, `Residuals` and `ScoreScaling` are attributes of fitted models: their
+names are part of the file format.
 
 Not here: trees and boosted trees (`credo.trees`), densities of X (`credo.mixtures`), the transformations and
 the distributions that they lead to (`credo.distributions`), comparing models (`credo.selection`).
 """
 
+from typing import TYPE_CHECKING
+
+from credo.core.lazy import lazy
 from credo.ensemble._diagnosis import Diagnosis
 from credo.ensemble._experts import Gate as Gate
 from credo.ensemble._experts import LinearExperts as LinearExperts
-from credo.ensemble.adaboost import AdaBoostClassifier
-from credo.ensemble.adaboost import Boosted as Boosted
 from credo.ensemble.average import Committee, ModelAverage
-from credo.ensemble.bagging import BaggingClassifier, BaggingRegressor
+from credo.ensemble.calibration import BetaMap as BetaMap
 from credo.ensemble.calibration import Calibration as Calibration
 from credo.ensemble.calibration import ScoreScaling as ScoreScaling
 from credo.ensemble.conformal import Conformal
@@ -38,7 +39,17 @@ from credo.ensemble.conformal import Residuals as Residuals
 from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.ensemble.target import TransformedTarget, choose_transform
 
+if TYPE_CHECKING:
+    from credo.ensemble.adaboost import AdaBoostClassifier
+    from credo.ensemble.adaboost import Boosted as Boosted
+    from credo.ensemble.bagging import BaggingClassifier, BaggingRegressor
+
 __all__ = [
     "AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor", "Committee", "Conformal", "Diagnosis",
     "MixtureOfExpertsClassifier", "MixtureOfExpertsRegressor", "ModelAverage", "TransformedTarget", "choose_transform",
 ]  # fmt: skip
+
+# Averages need no trees.
+__getattr__ = lazy(
+    __name__, {"adaboost": ("AdaBoostClassifier", "Boosted"), "bagging": ("BaggingClassifier", "BaggingRegressor")}
+)

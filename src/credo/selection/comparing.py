@@ -35,10 +35,9 @@ def compare(
 ) -> Comparison:
     """Compare models by their predictive distributions of held-out rows.
 
-    A baseline is included: the mean of the targets, or the class frequencies. A model that doesn't beat it is never
-    selected. The rows are shuffled and split into `cv` folds, the same for all models, stratified by class for
-    classifiers. Each fold is predicted by models fitted on the others; then each model is fitted on all rows, for its
-    evidence and its time.
+    A baseline is included, a candidate like any other: the mean of the targets, or the class frequencies. The rows are
+    shuffled and split into `cv` folds, the same for all models, stratified by class for classifiers. Each fold is
+    predicted by models fitted on the others; then each model is fitted on all rows, for its evidence and its time.
 
     Parameters
     ----------

@@ -13,8 +13,9 @@ models), `run` (the models on a data set), `write` (the files of a study).
 Not here: parsing of arguments and printing (`credo.app.cli`), the page itself (`credo.study.report`).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from credo.core.lazy import lazy
 
 if TYPE_CHECKING:
     from credo.study._explain import Explanation, explain
@@ -23,22 +24,18 @@ if TYPE_CHECKING:
     from credo.study.data import Dataset, Note, dataset
     from credo.study.study import Study, write
 
-# Imported on first use: the command line asks for the names of the models before it needs anything else.
-_MEMBERS = {
-    "analysis": ("analyze", "run"),
-    "catalogue": ("MODELS", "ModelSpec"),
-    "data": ("Dataset", "Note", "dataset"),
-    "_explain": ("Explanation", "explain"),
-    "study": ("Study", "write"),
-}
-
 __all__ = [
     "MODELS", "Dataset", "Explanation", "ModelSpec", "Note", "Study", "analyze", "dataset", "explain", "run", "write",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    for module, members in _MEMBERS.items():
-        if name in members:
-            return getattr(import_module(f"credo.study.{module}"), name)
-    raise AttributeError(f"credo.study has no member {name!r}")
+# The command line asks for the names of the models before it needs anything else.
+__getattr__ = lazy(
+    __name__,
+    {
+        "analysis": ("analyze", "run"),
+        "catalogue": ("MODELS", "ModelSpec"),
+        "data": ("Dataset", "Note", "dataset"),
+        "_explain": ("Explanation", "explain"),
+        "study": ("Study", "write"),
+    },
+)

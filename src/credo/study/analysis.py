@@ -151,10 +151,16 @@ def run(
     if data.transformation != "identity" and names is None:
         notes.append(_transformation_note(data))
     splits, fold_notes = data.splits(folds, seed)
-    work = Engine(data, specs, splits, seed, time, report)
+    saved = continue_from.saved if isinstance(continue_from, Study) else continue_from
     key = f"{data.fingerprint} {len(splits)} {seed}"
-    if continue_from is not None:
-        work.resume(continue_from.saved if isinstance(continue_from, Study) else continue_from, key)
+    if saved is not None:
+        kept = [record["name"] for record in saved.trials_ if record["name"] != BASELINE]
+        if not set(kept) <= allowed:
+            both = [*(spec.name for spec in specs if spec.name != BASELINE), *kept]
+            specs, _ = chosen(data.size, both, data.transformation)
+    work = Engine(data, specs, splits, seed, time, report)
+    if saved is not None:
+        work.resume(saved, key)
     trials = work.run(with_average=len(specs) > 2)
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]

@@ -151,10 +151,14 @@ def _varied(specs: Sequence[ModelSpec], *kinds: str) -> list[ModelSpec]:
     ]
 
 
+def _variants() -> list[str]:
+    """The names of the models of numbers, and of those of transformed targets."""
+    return [spec.name for spec in _varied(MODELS["regression"], "log", "yeo-johnson") if spec.name != BASELINE]
+
+
 def known_name(name: str, task: str | None = None) -> str:
     """The name if there is such a model; otherwise an error that suggests the nearest."""
-    every = names(task)
-    variants = [spec.name for spec in _varied(MODELS["regression"], "log", "yeo-johnson")]
+    every, variants = names(task), _variants()
     if name in every or name in variants:
         return name
     nearest = get_close_matches(name, (*every, *variants), n=1, cutoff=0.4)
@@ -163,8 +167,7 @@ def known_name(name: str, task: str | None = None) -> str:
 
 
 def _check_names(models: Sequence[str], task: str) -> None:
-    every = names(task)
-    variants = [spec.name for spec in _varied(MODELS["regression"], "log", "yeo-johnson")]
+    every, variants = names(task), _variants()
     for name in models:
         known_name(name)
         if name not in every and not (task == "regression" and name in variants):

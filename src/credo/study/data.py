@@ -116,9 +116,10 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the table's cells and its target."""
+        """A hash of the table's cells, its target and its prepared columns."""
         cells = pandas().util.hash_pandas_object(self.frame.assign(**{f"target {self.target}": self.y}), index=False)
-        return hashlib.sha256(cells.to_numpy().tobytes()).hexdigest()[:16]
+        columns = "\n".join([self.task, *map(str, self.preparation.get_feature_names_out())])
+        return hashlib.sha256(cells.to_numpy().tobytes() + columns.encode()).hexdigest()[:16]
 
     def splits(self, folds: int | None, seed: int) -> tuple[list[Split], list[str]]:
         """Training and held-out rows, shuffled or blocks in time order: five folds, or one if rows are many."""

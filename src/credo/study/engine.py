@@ -62,7 +62,8 @@ Report = Callable[[Progress], None]
 class Engine:
     """Fits of the models on the same splits and prepared columns.
 
-    `trials` are the finished ones by name, `not_run` says why others are not among them.
+    `trials` are the finished ones by name, which may contain those of an earlier run; `not_run` says why others are not
+    among them.
     """
 
     data: Dataset
@@ -78,7 +79,8 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
-        self._scores: list[Score] = []
+        earlier = self.trials.values()
+        self._scores = [trial.score(trial.held_out() if trial.error is None else None) for trial in earlier]
         # Logarithms of measured over expected seconds; before any fit the machine counts as that of the law.
         self._speeds = [0.0]
         order = ORDER[self.data.task]
@@ -199,7 +201,7 @@ class Engine:
         return self._tables[dense]
 
     def _average(self) -> None:
-        """Average the finished models; a note says what is in it."""
+        """Average the finished models."""
         usable = [trial for trial in self.trials.values() if trial.error is None and not trial.plain]
         if len(usable) < 2:
             return
@@ -295,7 +297,7 @@ def needs_compiling(module: str) -> bool:
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.1g} s" if seconds < 10 else f"{seconds:.0f} s"
+        return f"{seconds:.1g} s" if seconds < 9.5 else f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.0f} hours" if seconds < 72 * 3600 else f"{seconds / 86400:.0f} days"

@@ -4,15 +4,14 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from tests.conftest import make_with
 
 from credo.app.cli._group import credo
-from credo.study import estimators as _estimators
 
 
 @pytest.fixture(scope="session")
@@ -71,9 +70,7 @@ def without_report(monkeypatch):
 @pytest.fixture
 def short_searches(monkeypatch):
     """Models that search for a moment only: enough where a test asks whether they run, not where they end."""
-    short = {"GPRegressor": {"max_evaluations": 10}, "GPClassifier": {"max_evaluations": 10}}
-    for name, options in (short | {"SparseLogisticRegressionCV": {"n_alphas": 10}}).items():
-        monkeypatch.setattr(_estimators, name, partial(getattr(_estimators, name), **options))
+    make_with(monkeypatch, {"max_evaluations": 10, "n_alphas": 10})
 
 
 @pytest.fixture(scope="session")

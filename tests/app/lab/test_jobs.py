@@ -118,7 +118,7 @@ def test_a_run_gives_leaderboard_report_and_files(client, finished):
     assert finished["state"] == "done", finished["error"]
     assert finished["name"] == "b>.csv"
     result = finished["result"]
-    assert {line["name"] for line in result["leaderboard"]} == {"baseline", "linear", "ridge"}
+    assert {line["name"] for line in result["leaderboard"]} == {"baseline", "linear", "ridge", "average"}
     assert result["selected"] in ("linear", "ridge") and result["task"] == "regression"
     words = {line["name"]: line["words"] for line in result["leaderboard"]}
     assert words["linear"].startswith("Linear regression") and "class" not in words["baseline"]

@@ -1,0 +1,56 @@
+"""A study that goes on from an earlier one: `analyze(…, continue_from=study)`."""
+
+import pandas as pd
+import pytest
+
+from credo.study import dataset, run
+
+
+@pytest.fixture(scope="module")
+def first(analyze, houses):
+    return analyze(houses, "price", models=["linear", "bayes", "lms"])
+
+
+def test_earlier_models_are_kept_and_others_are_fitted(analyze, houses, first):
+    found = analyze(houses, "price", models=["linear", "ridge"], continue_from=first)
+    assert [trial.name for trial in found.trials] == ["baseline", "linear", "ridge", "bayes", "lms", "average"]
+    for name in ("baseline", "linear", "bayes", "lms"):
+        assert found[name].estimator_ is first[name].estimator_
+        assert found.comparison[name].held_out == first.comparison[name].held_out
+    # The same as all at once, and the average is that of all models.
+    whole = analyze(houses, "price", models=["linear", "ridge", "bayes", "lms"])
+    assert found.selected == whole.selected
+    pd.testing.assert_frame_equal(found.held_out("average"), whole.held_out("average"))
+
+
+def test_what_was_not_run_for_lack_of_time_is_run(analyze, houses):
+    short = analyze(houses, "price", models=["linear", "bayes", "polynomial"], time=1e-6)
+    assert set(short.comparison.not_run) == {"bayes", "polynomial"}
+    found = analyze(houses, "price", models=["linear", "bayes", "polynomial"], continue_from=short)
+    assert not found.comparison.not_run and {"bayes", "polynomial"} <= set(found.comparison.fitted)
+    assert found["linear"].estimator_ is short["linear"].estimator_
+
+
+def test_progress_shows_the_earlier_scores(houses, first):
+    states = []
+    run(dataset(houses, "price"), models=["ridge"], folds=3, continue_from=first, report=states.append)
+    assert {score.name for score in states[0].scores} == {"baseline", "linear", "bayes", "lms"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"random_state": 1},
+        {"folds": 4},
+        {"target": "size"},
+        {"table": lambda houses: houses.iloc[1:]},
+        {"table": lambda houses: houses.assign(age=houses["age"] + 1)},
+        {"kinds": {"age": "categorical"}},
+    ],
+    ids=["seed", "folds", "target", "rows", "cells", "kinds"],
+)
+def test_a_study_of_something_else_is_refused(analyze, houses, first, change):
+    options = dict(change)
+    frame, target = options.pop("table", lambda same: same)(houses), options.pop("target", "price")
+    with pytest.raises(ValueError, match="continue_from is a study of another table, target"):
+        analyze(frame, target, models=["linear"], continue_from=first, **options)
