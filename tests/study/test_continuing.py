@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from credo.study import dataset, run
+from credo import load
+from credo.study import dataset, run, write
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +14,7 @@ def first(analyze, houses):
 
 def test_earlier_models_are_kept_and_others_are_fitted(analyze, houses, first):
     found = analyze(houses, "price", models=["linear", "ridge"], continue_from=first)
-    assert [trial.name for trial in found.trials] == ["baseline", "linear", "ridge", "bayes", "lms", "average"]
+    assert list(found.comparison.fitted) == ["baseline", "linear", "ridge", "bayes", "lms", "average"]
     for name in ("baseline", "linear", "bayes", "lms"):
         assert found[name].estimator_ is first[name].estimator_
         assert found.comparison[name].held_out == first.comparison[name].held_out
@@ -54,3 +55,12 @@ def test_a_study_of_something_else_is_refused(analyze, houses, first, change):
     frame, target = options.pop("table", lambda same: same)(houses), options.pop("target", "price")
     with pytest.raises(ValueError, match="continue_from is a study of another table, target"):
         analyze(frame, target, models=["linear"], continue_from=first, **options)
+
+
+def test_a_file_continues_a_study(analyze, houses, tmp_path):
+    short = analyze(houses, "price", models=["linear", "bayes", "polynomial"], time=1e-6)
+    write(short, tmp_path)
+    saved = load(tmp_path / "study.credo")
+    found = analyze(houses, "price", models=["linear", "bayes", "polynomial"], continue_from=saved)
+    assert {"bayes", "polynomial"} <= set(found.comparison.fitted)
+    pd.testing.assert_frame_equal(found.held_out("linear"), short.held_out("linear"))

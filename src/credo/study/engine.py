@@ -79,14 +79,13 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
-        earlier = self.trials.values()
-        self._scores = [trial.score(trial.held_out() if trial.error is None else None) for trial in earlier]
+        self._scores: list[Score] = []
         # Logarithms of measured over expected seconds; before any fit the machine counts as that of the law.
         self._speeds = [0.0]
         order = ORDER[self.data.task]
         last = len(order)
         self._waiting = sorted(
-            (spec for spec in self.specs if spec.name not in self.trials),
+            self.specs,
             key=lambda spec: order.index(spec.plain_name) if spec.plain_name in order else last,
         )
         self._tables: dict[bool, Parts] = {}
@@ -94,7 +93,7 @@ class Engine:
     def resume(self, saved: SavedTrials, key: str) -> None:
         """Take over the finished models of an earlier study."""
         if saved.key_ != key:
-            raise ValueError("the earlier study is of another table, target, number of folds or seed")
+            raise ValueError("continue_from is a study of another table, target, number of folds or random_state")
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
         for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed):
             self._keep(trial)
