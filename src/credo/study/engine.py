@@ -80,8 +80,8 @@ class Engine:
     def __post_init__(self) -> None:
         self._deadline = None if self.time is None else monotonic() + _FOR_MODELS * self.time
         self._scores: list[Score] = []
-        # Logarithms of measured over expected seconds; before any fit the machine counts as that of the law.
-        self._speeds = [0.0]
+        # Seconds of finished fits, and by the law; before any fit the machine counts as that of the law.
+        self._spent, self._foreseen = 1.0, 1.0
         order = ORDER[self.data.task]
         last = len(order)
         self._waiting = sorted(
@@ -143,8 +143,11 @@ class Engine:
 
     def _expected(self, spec: ModelSpec, rows: int, n_fits: int) -> float:
         """The seconds that a model needs, from the law and the speed of this machine."""
-        law = seconds(self.data.task, spec.plain_name, rows, self.data.size.columns)
-        return float(n_fits * law * np.exp(np.mean(self._speeds)))
+        return self._law(spec, rows, n_fits) * self._spent / self._foreseen
+
+    def _law(self, spec: ModelSpec, rows: int, n_fits: int) -> float:
+        size = self.data.size
+        return n_fits * seconds(size.task, spec.plain_name, rows, size.columns, size.classes)
 
     def _rows_in_time(self, spec: ModelSpec) -> int:
         """The rows that all fits may use in the time left: all, half of them, a quarter, …, or 0 if too few."""
@@ -187,8 +190,8 @@ class Engine:
             self.not_run[spec.name] = f"stopped after {trial.n_fits} of {n_fits} fits"
             return
         if trial.error is None and spec.name != BASELINE:
-            law = n_fits * seconds(self.data.task, spec.plain_name, rows, self.data.size.columns)
-            self._speeds.append(float(np.log(max(monotonic() - start, 0.01) / max(law, 0.01))))
+            self._spent += monotonic() - start
+            self._foreseen += self._law(spec, rows, n_fits)
         self._keep(trial)
 
     def _parts(self, model: Any) -> Parts:
