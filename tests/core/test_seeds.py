@@ -35,7 +35,7 @@ def test_others_are_refused(bad: object) -> None:
 
 
 def test_one_default_everywhere() -> None:
-    """None, but for studies and pictures, which are the same each time."""
+    """None, except in studies and explanations, which are the same each time."""
     found = {}
     for package in credo._PACKAGES:
         module = import_module(f"credo.{package}")
@@ -51,7 +51,7 @@ def test_one_default_everywhere() -> None:
                     found[f"{package}.{name}"] = option.default
     assert len(found) > 20
     fixed = {name for name, default in found.items() if default is not None}
-    assert {name for name in fixed if not name.startswith("plots.")} == {"study.analyze"}
+    assert {name for name in fixed if not name.startswith("plots.")} == {"study.analyze", "metrics.shapley"}
 
 
 def test_choices_have_their_probabilities() -> None:
