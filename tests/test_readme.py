@@ -55,7 +55,7 @@ def test_the_study_does_what_the_readme_says(tmp_path):
     scope, _ = ran("README.md", tmp_path)
     study = scope["study"]
     assert study.selected in ("linear", "spike-slab", "gp") and study.reason
-    assert {score.name for score in study.comparison.scores} == {"baseline", "linear", "spike-slab", "gp"}
+    assert {score.name for score in study.comparison.scores} == {"baseline", "linear", "spike-slab", "gp", "average"}
     assert list(study.predict(scope["frame"].head())) == ["mean", "std", "lower", "upper", "outside"]
     # The report in the picture is of the same table.
     shown = re.search(r"an RMSE of (\S+) against (\S+) for the baseline and (\S+) % of the rows", README).groups()

@@ -83,6 +83,7 @@ from credo.tables import Preparation as Preparation
 from credo.kernels import RBF as RBF
 from credo.features import Radial as Radial
 from credo.kernels import RationalQuadratic as RationalQuadratic
+from credo.distributions import Recalibrated as Recalibrated
 from credo.linear import Ridge as Ridge
 from credo.linear import RowSummary as RowSummary
 from credo.sparse import Selection as Selection

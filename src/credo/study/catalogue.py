@@ -70,6 +70,7 @@ class ModelSpec:
     Examples
     --------
     >>> from credo.study import MODELS
+    >>> from credo.study.catalogue import Size
     >>> spec = next(spec for spec in MODELS["regression"] if spec.name == "linear")
     >>> spec.make(Size(rows=100, columns=3))
     LinearRegression()
