@@ -44,7 +44,7 @@ class Odds(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X):
         p = 1 / (1 + np.exp(-self.slope * X[:, self.column]))
-        return np.column_stack([1 - p, p])
+        return np.column_stack([1 - p, p, *np.zeros((len(self.classes_) - 2, len(X)))])
 
     def predict(self, X):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -162,6 +162,21 @@ def test_class_probabilities_are_calibrated_if_they_are_overconfident(slope, cal
     np.testing.assert_allclose(table.sum(axis=1), 1.0)
     if calibrated:
         assert np.abs(table[:, 1] - 0.5).mean() < np.abs(members[0].model.fit(X, y).predict_proba(X)[:, 1] - 0.5).mean()
+
+
+def test_a_class_that_no_fold_knows_prevents_calibration():
+    """It is in the last rows of a table in time order, which are held out: their rows are not scored."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.where(rng.random(400) < 1 / (1 + np.exp(-X[:, 0])), "yes", "no")
+    y[-3:] = "zoo"
+    found = [Trial(f"m{i}", Odds(i, 4.0), Parts(X), y, CLASSIFICATION, 0) for i in range(2)]
+    rows = np.arange(397)
+    for trial in found:
+        assert list(trial.run([(rows[:200], rows[200:300]), (rows[:300], rows[300:])])) and trial.error is None
+    model = average("average", found).fitted
+    assert model.classes_.tolist() == ["no", "yes", "zoo"] and model.calibration_ is None
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("calibration", [None, BetaMap(0.6, 0.8)])

@@ -145,6 +145,7 @@ def test_with_one_set_of_held_out_rows_a_model_may_learn_from_a_part(takes, law)
     assert set(study.comparison.not_run) == {"polynomial"}
     assert any("bayes learned from 4,000 rows" in note.text for note in study.notes)
     rows = {name: held.rows.tolist() for name, held in study.comparison.held_out.items()}
+    assert str(study).startswith("y: 8,000 rows, 3 columns, 1,600 rows held out\n")
     assert len(rows["bayes"]) == 1600 and rows["bayes"] == rows["linear"] == rows["average"]
 
 

@@ -219,7 +219,9 @@ class Comparison:
             columns[MEASURES[key].title if key in MEASURES else key] = [line[key] for line in lines]
         chosen = [] if all(score.error is not None for score in self.scores) else [self.reason]
         notes = (*chosen, *self.failures, *_base_notes(self.scores), *self.notes)
-        return Table(f"Held out in {self.n_folds} folds", columns, notes)
+        n_rows = max((len(held.y) for held in self.held_out.values()), default=0)
+        title = f"Held out in {self.n_folds} folds" if self.n_folds > 1 or not n_rows else f"{n_rows:,} rows held out"
+        return Table(title, columns, notes)
 
 
 def with_probabilities(scores: Sequence[Score]) -> list[Score]:

@@ -39,7 +39,7 @@ def average(name: str, trials: Sequence[Trial]) -> Trial:
     for own in _parts(first, rows):
         others = np.setdiff1d(np.arange(len(y)), own)
         pieces.append((own, _mixed([one.dist[own] for one in held], _weights(scores[others]))))
-    pieces, found = _calibrated(y, pieces)
+    pieces, found = _calibrated(y, pieces, getattr(first.fitted, "classes_", ()))
     weights = _weights(scores)
     kept = np.flatnonzero(weights).tolist()
     pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
@@ -83,12 +83,14 @@ def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
     return Categorical(probs / probs.sum(axis=1, keepdims=True), classes=whole.classes)
 
 
-def _calibrated(y: NDArray[Any], pieces: list[Part]) -> tuple[list[Part], BetaMap | Calibration | None]:
+def _calibrated(
+    y: NDArray[Any], pieces: list[Part], classes: Sequence[Any]
+) -> tuple[list[Part], BetaMap | Calibration | None]:
     """The distributions, calibrated if that raises the log score by more than one standard error; and the map."""
     if len(pieces) < 2:
         return pieces, None
     if pieces[0][1]._discrete:
-        return _calibrated_classes(y, pieces)
+        return _calibrated_classes(y, pieces, classes)
     values = [pit(y[own], dist) for own, dist in pieces]
     maps = [BetaMap.fitted(np.concatenate(values[:k] + values[k + 1 :])) for k in range(len(pieces))]
     gain = np.concatenate([found.log_gain(u) for found, u in zip(maps, values, strict=True)])
@@ -99,8 +101,13 @@ def _calibrated(y: NDArray[Any], pieces: list[Part]) -> tuple[list[Part], BetaMa
     return better, BetaMap.fitted(np.concatenate(values))
 
 
-def _calibrated_classes(y: NDArray[Any], pieces: list[Part]) -> tuple[list[Part], Calibration | None]:
+def _calibrated_classes(
+    y: NDArray[Any], pieces: list[Part], classes: Sequence[Any]
+) -> tuple[list[Part], Calibration | None]:
     found, fold = forecast(y, stacked(pieces, len(y))), np.empty(len(y), dtype=np.intp)
+    if len(found.classes) < len(classes):
+        # Of rows in time order, the last may have a class that no fold knows.
+        return pieces, None
     for k, (own, _) in enumerate(pieces):
         fold[own] = k
     weight = np.ones(len(y))

@@ -299,7 +299,7 @@ def needs_compiling(module: str) -> bool:
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{seconds:.1g} s" if seconds < 9.5 else f"{seconds:.0f} s"
+        return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.0f} hours" if seconds < 72 * 3600 else f"{seconds / 86400:.0f} days"

@@ -454,3 +454,13 @@ def test_rows_in_the_order_of_time_are_forecast_unless_shuffled(run, tmp_path, w
     lines = list(csv.DictReader(result.stdout.splitlines()))
     assert lines[0]["outside"] == "" and "date" in lines[1]["outside"]
     assert "Note: " in result.stderr and "outside" in result.stderr
+
+
+@pytest.mark.parametrize(("options", "folds", "held"), [((), 1, 620), (("--folds", 3), 3, 3100)])
+def test_beyond_3000_rows_there_is_one_set_of_held_out_rows(run, tmp_path, without_report, options, folds, held):
+    x = np.random.default_rng(0).normal(size=(3100, 2))
+    pd.DataFrame({"x": x[:, 0], "y": x.sum(axis=1)}).to_csv(tmp_path / "many.csv", index=False)
+    arguments = ("fit", tmp_path / "many.csv", "--target", "y", "--models", "linear", "--out", tmp_path, "--json")
+    record = json.loads(run(*arguments, *options).stdout)
+    assert record["folds"] == folds
+    assert len(pd.read_csv(tmp_path / "held_out.csv")) == held

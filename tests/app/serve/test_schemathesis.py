@@ -43,7 +43,7 @@ def explore(served, name, n_examples):
 
 
 def test_generated_requests_cause_no_server_error(served):
-    statuses = explore(served, "growth", 8)
+    statuses = explore(served, "growth", 20)
     assert {status for path, status in statuses if path == "/predict"} >= {200, 422}
 
 
