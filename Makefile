@@ -40,7 +40,7 @@ demo: $(DEMO_STAMP)  ## fit the models to a real table and write a report
 
 # The tests of one ring of packages, and the examples in its docstrings: make test RING=models.
 PACKAGES_core := core distributions kernels likelihoods features metrics
-PACKAGES_models := linear sparse kernel_machines gp trees ensemble mixtures selection
+PACKAGES_models := linear sparse additive kernel_machines gp trees ensemble mixtures selection
 PACKAGES_app := tables study plots app
 TESTS_core := tests/reference $(foreach name,distributions features kernels likelihoods representations,tests/contracts/test_$(name).py)
 TESTS_models := tests/contracts

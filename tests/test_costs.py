@@ -7,6 +7,7 @@ The limits are two to three times what is needed today. They catch a worse algor
 import gc
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from time import process_time
 
 import numpy as np
@@ -146,6 +147,18 @@ def test_time_of_log_evidence_and_gradient():
     assert_within(15.0, evaluation(StateSpace(np.sort(X[:, :1], axis=0)), Matern32()), lambda: solveh_banded(bands, y))
     blocks = np.tile(A[:21, :21], (N, 1, 1))
     assert_within(9.0, evaluation(Vecchia(X[:, :2], 20), Matern32()), lambda: np.linalg.cholesky(blocks))
+
+
+@pytest.mark.parametrize(("n", "limit"), [(300, 4.0), (1000, 3.0)])
+def test_time_of_integrated_predictions(n, limit):
+    X, y = rows(n + 1000)
+    for kind, target in ((credo.GPRegressor, y), (credo.GPClassifier, y + np.sin(7 * np.arange(len(y))) > 0)):
+        integrated, single = (
+            kind("rbf", hyperparameters=way, n_restarts=0, random_state=0).fit(X[:n], target[:n])
+            for way in ("integrate", "optimize")
+        )
+        assert "sets of hyperparameters" in integrated.result_.message
+        assert_within(limit, partial(integrated.predict_dist, X[n:]), partial(single.predict_dist, X[n:]))
 
 
 @pytest.mark.parametrize(

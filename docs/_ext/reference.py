@@ -21,8 +21,8 @@ import credo
 
 # What users call, and what those call who add a model.
 FOR_USERS = (
-    "study", "linear", "sparse", "gp", "kernels", "kernel_machines", "features", "trees", "ensemble", "mixtures",
-    "distributions", "metrics", "selection", "tables", "plots",
+    "study", "linear", "sparse", "additive", "gp", "kernels", "kernel_machines", "features", "trees", "ensemble",
+    "mixtures", "distributions", "metrics", "selection", "tables", "plots",
 )  # fmt: skip
 FOR_DEVELOPERS = (
     "core.estimator", "core.inference", "likelihoods", "core.learning", "core.params", "core.linalg", "core.parts",

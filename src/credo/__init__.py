@@ -18,6 +18,7 @@ from credo._version import __version__
 _MEMBERS = {
     package: names.split()
     for package, names in {
+        "additive": "AdditiveClassifier AdditiveRegressor",
         "distributions": """
             Bernoulli BoxCox Categorical Distribution Empirical Mixture MultivariateNormal Normal
             PoissonLogNormal Recalibrated StudentT Tabulated TabulatedScale Transform Transformed YeoJohnson
@@ -60,8 +61,8 @@ _MEMBERS = {
     }.items()
 }
 _PACKAGES = (
-    "app", "core", "distributions", "ensemble", "features", "gp", "kernel_machines", "kernels", "likelihoods", "linear",
-    "metrics", "mixtures", "plots", "selection", "sparse", "study", "tables", "trees",
+    "additive", "app", "core", "distributions", "ensemble", "features", "gp", "kernel_machines", "kernels",
+    "likelihoods", "linear", "metrics", "mixtures", "plots", "selection", "sparse", "study", "tables", "trees",
 )  # fmt: skip
 _HOME = {name: package for package, names in reversed(_MEMBERS.items()) for name in names}
 

@@ -2,6 +2,7 @@
 # ruff: noqa: I001
 
 from credo._version import __version__ as __version__
+from credo import additive as additive
 from credo import app as app
 from credo import core as core
 from credo import distributions as distributions
@@ -21,6 +22,8 @@ from credo import study as study
 from credo import tables as tables
 from credo import trees as trees
 from credo.ensemble import AdaBoostClassifier as AdaBoostClassifier
+from credo.additive import AdditiveClassifier as AdditiveClassifier
+from credo.additive import AdditiveRegressor as AdditiveRegressor
 from credo.ensemble import BaggingClassifier as BaggingClassifier
 from credo.ensemble import BaggingRegressor as BaggingRegressor
 from credo.linear import BaselineClassifier as BaselineClassifier

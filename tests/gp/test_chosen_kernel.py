@@ -88,6 +88,20 @@ def test_an_integrated_classifier_is_that_of_a_fine_grid():
     np.testing.assert_allclose(1 / (1 + np.exp(-odds)), model.predict_proba(new)[:, 1], rtol=1e-10)
 
 
+@pytest.mark.parametrize("n", [150, 600])
+def test_a_few_points_of_a_classifier_predict_as_all_do(n, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(n + 500, 3))
+    y = (2 * np.sin(2 * X[:, 0]) + X[:, 1] + rng.logistic(size=n + 500) > 0).astype(int)
+    few, every = (GPClassifier("rbf", n_restarts=0, random_state=0) for _ in range(2))
+    few.fit(X[:n], y[:n])
+    monkeypatch.setattr("credo.gp.classifier._PREDICTING_POINTS", ((1000, 16),))
+    every.fit(X[:n], y[:n])
+    assert len(few.thetas_) <= 4 < len(every.thetas_) and few.log_evidence_ == every.log_evidence_
+    scores = [model.predict_dist(X[n:]).log_prob(y[n:]).mean() for model in (few, every)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
 def test_a_mixture_of_sites_has_its_moments_and_survives_files(tmp_path):
     x, y = labels()
     model = GPClassifier("rbf", n_restarts=0, random_state=0).fit(x, y)

@@ -1,7 +1,5 @@
 """Gaussian-process classification: published numbers, long chains as the judge, laws, and files."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -66,15 +64,6 @@ def test_ep_and_vi_agree_with_a_long_chain_better_than_laplace():
     assert errors["laplace"] > 2 * max(errors["ep"], errors["vi"])
 
 
-def test_annealing_and_ep_see_the_same_evidence():
-    X, y = table(40)
-    options = {"kernel": RBF([1.0, 1.0], variance=4.0), "hyperparameters": "fixed", "random_state": 0}
-    chain = GPClassifier(inference="mcmc", n_draws=10, **options).fit(X, y)
-    value, error = map(float, re.findall(r"log evidence (\S+) ± (\S+)", chain.result_.message)[0])
-    assert error < 0.1
-    assert value == pytest.approx(GPClassifier(inference="ep", **options).fit(X, y).log_evidence_, abs=0.15)
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_it_learns_and_returns_to_ignorance_far_away(rule):
     X, y = table()
@@ -89,17 +78,6 @@ def test_it_learns_and_returns_to_ignorance_far_away(rule):
     dist = model.predict_dist(new)
     assert isinstance(dist, Categorical)
     assert credo.log_score(truth, dist) > np.log(0.5) + 0.15
-
-
-def test_sampled_hyperparameters_average_over_kernels():
-    X, y = table(30)
-    model = GPClassifier(inference="mcmc", hyperparameters="sample", n_restarts=0, n_draws=60, random_state=0)
-    model.fit(X, y)
-    assert model.thetas_.shape == (60, 3)
-    assert not hasattr(model, "log_evidence_")
-    assert model.thetas_.std(axis=0).min() > 0.05
-    assert model.score(*table(200, seed=1)) > 0.7
-    np.testing.assert_allclose(model.predict_proba(X[:3]), model.predict_proba(X)[:3], rtol=1e-9)
 
 
 @pytest.mark.parametrize("multiclass", ["softmax", "one_vs_rest"])
@@ -187,7 +165,7 @@ def test_messages():
     X, y = table(20)
     with pytest.raises(ValueError, match="at least two classes"):
         GPClassifier().fit(X, np.zeros(20))
-    with pytest.raises(ValueError, match='inference="mcmc"'):
+    with pytest.raises(ValueError, match="hyperparameters must be"):
         GPClassifier(hyperparameters="sample").fit(X, y)
     with pytest.raises(ValueError, match="link"):
         GPClassifier(link="cauchit").fit(X, y)
@@ -225,4 +203,4 @@ def test_mcmc_has_no_evidence_attribute(hyperparameters):
     model = GPClassifier(RBF(1.0), inference="mcmc", hyperparameters=hyperparameters, n_restarts=0, n_draws=30)
     model.fit(X, y)
     assert not hasattr(model, "log_evidence_") and not hasattr(model, "evidence_method_")
-    assert "by annealing" in model.result_.message
+    assert "30 draws of the latent values" in model.result_.message

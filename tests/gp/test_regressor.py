@@ -18,7 +18,7 @@ from credo.core.notices import collected
 from credo.distributions import MultivariateNormal
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernel_machines import KernelPerceptron, KernelRidge, NadarayaWatson
-from credo.kernels import RBF, Constant, Linear, Matern32, Matern52, White
+from credo.kernels import RBF, Constant, Linear, Matern32, Matern52, Polynomial, White
 from credo.linear import BayesianLinearRegression
 
 FIXED = {"hyperparameters": "fixed", "standardize": False}
@@ -307,14 +307,6 @@ def test_contradictions_without_noise_are_refused():
     GPRegressor(noise=0.0).fit([[1.0], [1.0], [2.0]], [2.0, 2.0, 4.0])
 
 
-def test_one_length_scale_for_unequal_columns_is_remarked_on():
-    X, y = table(30)
-    X = X * np.geomspace(1.0, 1e4, X.shape[1])
-    assert "one length scale is used for columns" in GPRegressor(RBF(), n_restarts=0).fit(X, y).result_.message
-    for quiet in (None, RBF(np.ones(X.shape[1])), RBF().on(0)):
-        assert "serves columns" not in GPRegressor(quiet, n_restarts=0).fit(X, y).result_.message
-
-
 def test_noise_std_is_what_observations_have_beside_the_function():
     X, y = table(40)
     for model in (GPRegressor(n_restarts=0).fit(X, y), GPRegressor(n_restarts=0).fit(X, np.column_stack([y, -3 * y]))):
@@ -394,6 +386,28 @@ def test_a_target_that_is_constant_up_to_rounding_has_finite_intervals():
         warnings.simplefilter("error", RuntimeWarning)
         dist = GPRegressor(n_restarts=0).fit(X, y).predict_dist(X)
     assert np.isfinite(dist.std).all() and np.allclose(dist.mean, 1e69)
+
+
+@pytest.mark.parametrize("scale", [1e-69, 1e69])
+@pytest.mark.parametrize(
+    ("kernel", "method"),
+    [
+        (Polynomial(2), "exact"), (Linear(), "exact"), (Matern32(), "exact"), (Matern32(), "vecchia"),
+        (Matern32(), "inducing"), (Matern32().on(0), "state_space"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_every_method_answers_at_extreme_scales_without_a_warning(kernel, method, scale):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1 if method == "state_space" else 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", FitWarning)
+        for target in (y, y * scale):
+            model = GPRegressor(kernel, method=method, n_restarts=0, max_evaluations=5, random_state=0)
+            dist = model.fit(X * scale, target).predict_dist(X * scale)
+            assert np.isfinite(dist.mean).all() and np.isfinite(dist.quantile(0.1)).all()
 
 
 def test_the_way_from_fit_to_the_factorization_is_short(monkeypatch):

@@ -43,7 +43,7 @@ def test_centers_and_scales_standardise_the_columns():
     center, scale = rows.mean(axis=0), rows.std(axis=0)
     kernel = Linear(0.7, center=center, scale=scale)
     np.testing.assert_allclose(kernel.gram(rows), Linear(0.7).gram((rows - center) / scale))
-    assert repr(kernel) == "Linear(variance=0.7, center=<2 columns>, scale=<2 columns>)"
+    assert repr(kernel) == "Linear(variance=0.7, center=[1.06916, -2.99522], scale=[1.48096, 0.33283])"
     assert Linear.from_fields(kernel.to_fields()) == kernel
     with pytest.raises(ValueError, match="the kernel has 2 centers, but X has 1 columns"):
         kernel.gram(rows[:, :1])

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import comb, logsumexp
 
-from credo.sparse._dependence import DEPENDENT
+from credo.sparse._design import DEPENDENT
 
 
 def lengthened(X, ridge):

@@ -10,7 +10,7 @@ from credo.sparse import _chain_jit as gibbs
 from credo.sparse import _factors_jit as factors
 from credo.sparse._chain import Chain, _models, first_ladder, label_problem, own_rows, shared_columns, slab_problem
 from credo.sparse._chain_jit import neighbours
-from credo.sparse._dependence import DEPENDENT
+from credo.sparse._design import DEPENDENT
 from credo.sparse._models import ModelPrior
 from credo.sparse._slabs import slab_of
 
@@ -174,12 +174,12 @@ def test_run_rounds(name, inclusion):
     made, slab, prior = chain(X, y, name, inclusion, starts=starts, **SLABS[name])
     ladder = gibbs.Ladder(betas, strides, np.arange(3), 0.1, np.zeros((2, 2)))
     uniforms = np.random.default_rng(2).random((24, 17))
-    record = gibbs.Record(np.ones((72, 3)), np.empty((72, 7), dtype=np.int64), np.zeros(7))
+    record = gibbs.Record(np.ones((72, 2)), np.empty((72, 7), dtype=np.int64), np.zeros(7))
     arguments = made.problem, made.replicas, ladder, record, uniforms, 0
     assert gibbs.run_rounds(*arguments) == (24, 72)
     visited, weights, included, last = plain.run_rounds(X, y, starts, slab, prior, betas, strides, 0.1, uniforms)
     assert [tuple(sorted(row[row >= 0].tolist())) for row in record.models] == visited
-    np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-7)
+    np.testing.assert_allclose(record.trace[:, 1], weights, rtol=1e-7)
     np.testing.assert_allclose(record.included, included, rtol=1e-7)
     assert [tuple(np.flatnonzero(made.replicas.inside[i]).tolist()) for i in ladder.holder] == last
     assert (ladder.rejected[:, 1] == 12).all() and (ladder.rejected[:, 0] < 12).all()
@@ -192,11 +192,11 @@ def test_steps_over_logistic_models(inclusion):
     problem = label_problem(data, prior.log_prob(np.arange(6)))
     made = Chain(problem, ladder, 5, 5, [(1, 2)], np.random.default_rng(0))
     uniforms = np.random.default_rng(3).random((20, 21))
-    record = gibbs.Record(np.ones((200, 3)), np.empty((200, 5), dtype=np.int64), np.zeros(5))
+    record = gibbs.Record(np.ones((200, 2)), np.empty((200, 5), dtype=np.int64), np.zeros(5))
     assert gibbs.run_rounds(made.problem, made.replicas, ladder, record, uniforms, 0) == (20, 200)
     models, weights, included = logistic_models.run_steps(data, prior, (1, 2), 0.2, uniforms[:, :-1].reshape(-1, 2))
     assert _models(record.models) == models and len(set(models)) > 5
-    np.testing.assert_allclose(record.trace[:, 2], weights, rtol=1e-5)
+    np.testing.assert_allclose(record.trace[:, 1], weights, rtol=1e-5)
     np.testing.assert_allclose(record.included, included, rtol=1e-5)
 
 

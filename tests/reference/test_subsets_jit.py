@@ -113,12 +113,12 @@ def explore(R, prior, log_prior, log_scale):
         logdet = np.linalg.slogdet(A)[1] + log_scale[chosen].sum()
         value = log_prior[k] + float(prior.score(k, one_minus_r2, logdet))
         mean, square, noise = np.zeros(d), np.zeros((d, d)), 0.0
-        for law in prior.posteriors(k, one_minus_r2)[0] if value > -np.inf else []:
-            inflation = 1 if np.isinf(law.df) else law.df / (law.df - 2)
-            mean[chosen] += law.weight * law.shrink * beta
-            part = law.shrink**2 * np.outer(beta, beta) + law.noise * inflation * law.shrink * np.linalg.inv(A)
-            square[np.ix_(chosen, chosen)] += law.weight * part
-            noise += law.weight * law.noise * inflation
+        for weight, shrink, df, scale in prior.posteriors(k, one_minus_r2)[0] if value > -np.inf else []:
+            inflation = 1 if np.isinf(df) else df / (df - 2)
+            mean[chosen] += weight * shrink * beta
+            part = shrink**2 * np.outer(beta, beta) + scale * inflation * shrink * np.linalg.inv(A)
+            square[np.ix_(chosen, chosen)] += weight * part
+            noise += weight * scale * inflation
         found.append((value, np.array(bits), one_minus_r2, noise, mean, square))
     return found
 

@@ -69,10 +69,10 @@ def test_shrinkage_rule_has_the_moments_of_the_integral():
 
     total = quad(density, -8, 40, limit=500)[0]
     laws = slab_of("zellner-siow", n, 1.0, 4).posteriors(k, rest)[0]
-    assert_allclose(sum(law.weight for law in laws), 1.0)
+    assert_allclose(sum(weight for weight, *_ in laws), 1.0)
     for power in range(1, 6):
         value = quad(lambda t, p=power: density(t) * (1 + np.exp(-t)) ** -p, -8, 40, limit=500)[0] / total
-        assert_allclose(sum(law.weight * law.shrink**power for law in laws), value, rtol=1e-8)
+        assert_allclose(sum(weight * shrink**power for weight, shrink, *_ in laws), value, rtol=1e-8)
 
 
 def test_what_g_may_be():

@@ -191,6 +191,17 @@ def test_ctrl_c_keeps_what_is_finished(analyze, monkeypatch):
     pd.testing.assert_frame_equal(study.held_out("bayes"), whole.held_out("bayes"))
 
 
+def test_ctrl_c_while_models_are_averaged_keeps_the_models(analyze, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "average", interrupted)
+    study = analyze(table(80), "y", models=["linear", "bayes"])
+    assert names(study) == {"baseline", "linear", "bayes"}
+    [note] = [note for note in study.notes if "Ctrl-C" in note.text]
+    assert note.important and note.text == "Stopped by Ctrl-C before the models were averaged."
+
+
 def test_ctrl_c_before_any_model_is_finished_ends_the_study(analyze, monkeypatch):
     replace(monkeypatch, {"linear": Interrupted()})
     with pytest.raises(KeyboardInterrupt):

@@ -350,6 +350,16 @@ class LocationScale(Distribution):
     def _log_density(self, y: Array) -> Array:
         """The log density of y where the scale is positive; any value elsewhere."""
 
+    @property
+    def loc(self) -> Array:
+        """The location, one for each row."""
+        return self._unless_scalar(self._loc)
+
+    @property
+    def scale(self) -> Array:
+        """The scale, one for each row."""
+        return self._unless_scalar(self._scale)
+
     def __len__(self) -> int:
         return self._loc.size
 

@@ -176,16 +176,6 @@ class StudentT(LocationScale):
         return self._unless_scalar(self._df)
 
     @property
-    def loc(self) -> Array:
-        """The centre of each row, which is its median."""
-        return self._unless_scalar(self._loc)
-
-    @property
-    def scale(self) -> Array:
-        """The scale of each row; not its standard deviation."""
-        return self._unless_scalar(self._scale)
-
-    @property
     def _mean(self) -> Array:
         return np.where((self._df > 1) | self._atoms(), self._loc, np.nan)
 

@@ -197,16 +197,6 @@ class TabulatedScale(LocationScale):
         vars(self).update(_loc=loc, _scale=scale, _scalar=scalar, shape=shape)
 
     @property
-    def loc(self) -> Array:
-        """The location of each row."""
-        return self._unless_scalar(self._loc)
-
-    @property
-    def scale(self) -> Array:
-        """The scale of each row."""
-        return self._unless_scalar(self._scale)
-
-    @property
     def _mean(self) -> Array:
         return self._loc + self._scale * self.shape.mean
 

@@ -28,28 +28,35 @@ from typing import TYPE_CHECKING
 
 from credo.core.lazy import lazy
 from credo.ensemble._diagnosis import Diagnosis
-from credo.ensemble._experts import Gate as Gate
-from credo.ensemble._experts import LinearExperts as LinearExperts
 from credo.ensemble.average import Committee, ModelAverage
 from credo.ensemble.calibration import BetaMap as BetaMap
 from credo.ensemble.calibration import Calibration as Calibration
 from credo.ensemble.calibration import ScoreScaling as ScoreScaling
-from credo.ensemble.conformal import Conformal
-from credo.ensemble.conformal import Residuals as Residuals
-from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.ensemble.target import TransformedTarget, choose_transform
 
 if TYPE_CHECKING:
+    from credo.ensemble._experts import Gate as Gate
+    from credo.ensemble._experts import LinearExperts as LinearExperts
     from credo.ensemble.adaboost import AdaBoostClassifier
     from credo.ensemble.adaboost import Boosted as Boosted
     from credo.ensemble.bagging import BaggingClassifier, BaggingRegressor
+    from credo.ensemble.conformal import Conformal
+    from credo.ensemble.conformal import Residuals as Residuals
+    from credo.ensemble.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 
 __all__ = [
     "AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor", "Committee", "Conformal", "Diagnosis",
     "MixtureOfExpertsClassifier", "MixtureOfExpertsRegressor", "ModelAverage", "TransformedTarget", "choose_transform",
 ]  # fmt: skip
 
-# Averages need no trees.
+# Averages need no trees, experts or conformal intervals.
 __getattr__ = lazy(
-    __name__, {"adaboost": ("AdaBoostClassifier", "Boosted"), "bagging": ("BaggingClassifier", "BaggingRegressor")}
+    __name__,
+    {
+        "_experts": ("Gate", "LinearExperts"),
+        "adaboost": ("AdaBoostClassifier", "Boosted"),
+        "bagging": ("BaggingClassifier", "BaggingRegressor"),
+        "conformal": ("Conformal", "Residuals"),
+        "mixture_of_experts": ("MixtureOfExpertsClassifier", "MixtureOfExpertsRegressor"),
+    },
 )

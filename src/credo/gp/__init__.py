@@ -30,9 +30,9 @@ from credo.gp._heteroscedastic import FittedHeteroscedastic as FittedHeterosceda
 from credo.gp._heteroscedastic import Heteroscedastic as Heteroscedastic
 from credo.gp._noise import Gaussian as Gaussian
 from credo.gp._observations import TrainingData as TrainingData
-from credo.gp._parts import RowSums as RowSums
 from credo.gp._posterior import FittedNoise as FittedNoise
 from credo.gp._posterior import Posterior as Posterior
+from credo.gp._posterior import RowSums as RowSums
 from credo.gp._posterior import Tails as Tails
 from credo.gp._student import FittedStudentT as FittedStudentT
 from credo.gp._student import StudentT as StudentT

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -18,10 +17,8 @@ from credo.core.fields import Axes, Inner, NonNegative, Probabilities, Where
 from credo.core.inference import (
     Approximation,
     Dense,
-    LatentPrior,
     ObservedPosterior,
     SoftmaxApproximation,
-    annealed_evidence,
     elliptical_slice,
     ep,
     laplace,
@@ -30,12 +27,13 @@ from credo.core.inference import (
     vi,
 )
 from credo.core.inference import SitePosterior as GaussianSites
-from credo.core.inference.mcmc import elliptical_step
 from credo.core.inference.softmax import SoftmaxGaussian
-from credo.core.linalg import NotPositiveDefiniteError
+from credo.core.learning.integration import few_points
+from credo.core.linalg import EPS
 from credo.distributions import Mixture, Normal
 from credo.gp._objective import EvidenceObjective
 from credo.gp._observations import TrainingData
+from credo.gp._posterior import MAX_DIVERGENCE
 from credo.gp._search import blas_threads
 from credo.kernels import Kernel
 from credo.likelihoods import Bernoulli
@@ -49,8 +47,6 @@ INFERENCES: dict[str, Callable[..., Approximation]] = {"laplace": laplace, "ep":
 _SEARCH_TOLERANCE = {"laplace": 1e-9, "ep": 1e-6, "vi": 1e-8}
 # Steps of MCMC before the first draw, and between draws.
 _TUNING_STEPS, _THINNING = 200, 5
-# Steps of the latent values between two of the hyperparameters.
-_LATENT_STEPS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,104 +97,27 @@ class ClassificationObjective(EvidenceObjective):
 
 def sample_latent(
     objective: ClassificationObjective, kernel: Kernel, *, n_draws: int, rng: np.random.Generator
-) -> tuple[Array, float, float]:
-    """Draws of f under a known kernel, and the log evidence by annealing with its standard error.
+) -> Array:
+    """Draws of f under a known kernel.
 
     The ellipses are those of EP's normal distribution instead of the prior's, and the likelihood is replaced by its
-    ratio to EP's sites. The target is the same, but the chain starts near its mode and needs little annealing.
+    ratio to EP's sites. The target is the same, but the chain starts near its mode.
     """
     found = objective.approximation(kernel)
     assert isinstance(found, Approximation)
-    base, log_likelihood = found.posterior, _log_likelihood(objective)
+    base, labels, weight = found.posterior, objective.labels, objective.observations.weight
 
     def log_ratio(deviation: Array) -> float:
         f = base.mean + deviation
-        return log_likelihood(f) + float(0.5 * base.precision @ f**2 - base.location @ f)
-
-    def draw() -> Array:
-        return base.draw(rng)
+        return float(
+            weight @ objective.likelihood.log_prob(labels, f) + 0.5 * base.precision @ f**2 - base.location @ f
+        )
 
     start = np.zeros(objective.n_rows)
-    chain = elliptical_slice(
-        draw, log_ratio, start=start, n_draws=n_draws, n_tune=_TUNING_STEPS, thin=_THINNING, rng=rng
+    deviations = elliptical_slice(
+        lambda: base.draw(rng), log_ratio, start=start, n_draws=n_draws, n_tune=_TUNING_STEPS, thin=_THINNING, rng=rng
     )
-    value, error = annealed_evidence(draw, log_ratio, rng=rng, n_temperatures=100)
-    return base.mean + chain.draws, base.log_evidence + value, error
-
-
-def sample_jointly(
-    objective: ClassificationObjective, start: Array, *, n_draws: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Draws of hyperparameters and f: (n_draws, n_parameters) and (n_draws, n).
-
-    Hyperparameters are updated given the whitened values L⁻¹f (Murray & Adams, 2010), coordinate by coordinate by
-    slice sampling; in between, f is updated by elliptical slice sampling.
-    """
-    log_likelihood, hyperprior = _log_likelihood(objective), objective.hyperprior.proper
-    n = objective.n_rows
-    theta, prior = start.copy(), objective.rows.prior(objective.kernel_at(start))
-    white = np.zeros(n)
-    thetas, latents = np.empty((n_draws, len(theta))), np.empty((n_draws, n))
-
-    def log_density(vector: Array) -> tuple[float, LatentPrior]:
-        moved = objective.rows.prior(objective.kernel_at(vector))
-        own = objective.tree.log_prior(vector, jacobian=True)[0] + hyperprior.log_density(vector)[0]
-        try:
-            return log_likelihood(moved.color(white)) + own, moved
-        except NotPositiveDefiniteError:
-            return -math.inf, moved
-
-    for step in range(-_TUNING_STEPS // _LATENT_STEPS, n_draws):
-        f = prior.color(white)
-        value = log_likelihood(f)
-        for _ in range(_LATENT_STEPS):
-            f, value = elliptical_step(f, value, prior.color(rng.standard_normal(n)), log_likelihood, rng)
-        white = prior.whiten(f)
-        for axis in range(len(theta)):
-            theta, prior = _slice(theta, axis, prior, log_density, rng)
-        if step >= 0:
-            thetas[step], latents[step] = theta, prior.color(white)
-    return thetas, latents
-
-
-def _slice(
-    theta: Array,
-    axis: int,
-    prior: LatentPrior,
-    log_density: Callable[[Array], tuple[float, LatentPrior]],
-    rng: np.random.Generator,
-    width: float = 1.5,
-) -> tuple[Array, LatentPrior]:
-    """One update of one coordinate, by stepping out and shrinking (Neal, 2003)."""
-
-    def at(x: float) -> tuple[Array, float, LatentPrior]:
-        moved = theta.copy()
-        moved[axis] = x
-        return moved, *log_density(moved)
-
-    level = log_density(theta)[0] + math.log(rng.random())
-    low = theta[axis] - width * rng.random()
-    high = low + width
-    for _ in range(8):
-        if at(low)[1] <= level:
-            break
-        low -= width
-    for _ in range(8):
-        if at(high)[1] <= level:
-            break
-        high += width
-    for _ in range(60):
-        x = rng.uniform(low, high)
-        moved, value, moved_prior = at(x)
-        if value > level:
-            return moved, moved_prior
-        low, high = (x, high) if x < theta[axis] else (low, x)
-    return theta, prior
-
-
-def _log_likelihood(objective: ClassificationObjective) -> Callable[[Array], float]:
-    likelihood, labels, weight = objective.likelihood, objective.labels, objective.observations.weight
-    return lambda f: float(weight @ likelihood.log_prob(labels, f))
+    return np.asarray(base.mean + deviations)
 
 
 NO_LATENT = (
@@ -297,24 +216,43 @@ class SitePosterior(TwoClasses):
         ]
 
 
+def predicting_points(
+    posteriors: Sequence[GaussianSites], likelihood: Bernoulli, weights: Array, most: int
+) -> tuple[NDArray[np.intp], Array]:
+    """The indices of at most `most` posteriors, and weights with which they predict nearly the same probabilities.
+
+    The divergence between probabilities is ½(Δp)²/(p(1 − p)), and new rows are like training rows whose sites are left
+    out.
+    """
+    if most >= len(weights):
+        return np.arange(len(weights)), weights
+    values = []
+    for q in posteriors:
+        # The precision without the row's own site is positive up to rounding errors.
+        precision = np.maximum(1.0 / q.variance - q.precision, EPS / q.variance)
+        values.append(likelihood.probability((q.mean / q.variance - q.location) / precision, 1.0 / precision))
+    p = np.stack(values)
+    average = np.clip(weights @ p, 1e-6, 1.0 - 1e-6)
+    kept, own = few_points(p / np.sqrt(average * (1.0 - average) * p.shape[1]), weights, most, MAX_DIVERGENCE)
+    return kept[own > 0], own[own > 0]
+
+
 @dataclass(frozen=True, eq=False)
 class DrawsPosterior(TwoClasses):
-    """Draws of the latent values at the training rows, with one kernel or one for each draw."""
+    """Draws of the latent values at the training rows."""
 
     latent_draws: Annotated[Array, Axes("s n")]
 
     def log_odds(self, rows: Array) -> Array:
-        parts = [_average(*process.latent(rows), self.link) for process in self._processes]
-        return logit(np.clip(np.mean(parts, axis=0), 1e-15, 1 - 1e-15))
+        means, variance = self._process.latent(rows)
+        wide = np.broadcast_to(variance[:, None], means.shape)
+        every = Bernoulli(self.link).probability(means.ravel(), wide.ravel()).reshape(means.shape)
+        return logit(np.clip(every.mean(axis=1), 1e-15, 1 - 1e-15))
 
     @cached_property
-    def _processes(self) -> list[ObservedPosterior]:
-        """The latent function given the draws of each kernel, as values without noise."""
-        n, training = len(self.kernels), Dense(self.data.X)
-        return [
-            training.prior(kernel).observe(np.ascontiguousarray(self.latent_draws[k::n].T), 0.0)
-            for k, kernel in enumerate(self.kernels)
-        ]
+    def _process(self) -> ObservedPosterior:
+        """The latent function given the draws, as values without noise."""
+        return Dense(self.data.X).prior(self.kernels[0]).observe(np.ascontiguousarray(self.latent_draws.T), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,9 +282,3 @@ class SoftmaxPosterior(ClassPosterior):
     def _process(self) -> SoftmaxGaussian:
         prior = Dense(self.data.X).prior(self.kernels[0])
         return SoftmaxGaussian(prior, self.alpha, self.mode_probabilities, self.data.weight)
-
-
-def _average(means: Array, variance: Array, link: str) -> Array:
-    """The probability of +1, averaged over the columns of means; `variance` has one value for each row."""
-    wide = np.broadcast_to(variance[:, None], means.shape)
-    return Bernoulli(link).probability(means.ravel(), wide.ravel()).reshape(means.shape).mean(axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -278,7 +277,7 @@ class GaussianProcess(Estimator):
             )
             self.theta_, self.trace_, curvature = found.best.vector, np.stack(found.best.trace), found.curvature
             ending = result(found)
-            self.result_ = replace(ending, message=ending.message + how + self._remark(data))
+            self.result_ = replace(ending, message=ending.message + how)
         else:
             self.theta_, self.result_ = objective.tree.flatten(), Result(True, 0, "hyperparameters fixed")
             self.trace_ = self.theta_[None]
@@ -308,18 +307,6 @@ class GaussianProcess(Estimator):
 
     def _add_to_message(self, text: str) -> None:
         self.result_ = replace(self.result_, message=f"{self.result_.message}; {text}")
-
-    def _remark(self, data: TrainingData) -> str:
-        """A note if one length scale is used for columns whose standard deviations differ more than tenfold."""
-        shared = isinstance(self.kernel, Kernel) and np.ndim(self.kernel.params.get("lengthscale", [])) == 0
-        spread = weighted_std(data.X, data.weight)
-        spread = spread[spread > 0]
-        if not shared or isinstance(self.kernel, Columns) or not len(spread) or np.ptp(np.log(spread)) < math.log(10.0):
-            return ""
-        return (
-            "; one length scale is used for columns whose standard deviations differ by a factor of "
-            f"{spread.max() / spread.min():.3g}: standardise X, or give {self.n_features_in_} length scales"
-        )
 
     def _scales_path(self) -> str:
         """The parameter with one length scale for each column or group of columns."""

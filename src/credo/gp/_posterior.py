@@ -1,23 +1,31 @@
-"""The posterior of a Gaussian-process regressor: predictions in the units of y."""
+"""The posterior of a Gaussian-process regressor: predictions in the units of y.
+
+For a table in parts, hyperparameters and inducing points come from a sample of its rows, the posterior from all of
+them: a process with inducing points depends on its rows only by sums over them (`inference.InducingSummary`). So one
+pass over the parts, with O(m²) memory besides one part, gives the same posterior as all rows in memory for the same
+kernel, noise and points.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from credo.core.estimator import Evidence
+from credo.core.estimator import Evidence, training_rows
 from credo.core.fields import Axes, Finite, Inner, NonNegative, Positive, Probabilities, each
+from credo.core.inference import InducingFeatures, InducingSummary, SummaryPosterior
 from credo.core.learning.integration import few_points
+from credo.core.linalg import factorize
+from credo.core.parts import Chunk, Parts, RowSample
 from credo.distributions import Distribution, Mixture, Normal, StudentT
-from credo.gp._observations import Group, Observations, Process, TrainingData
-from credo.gp._parts import RowSums
+from credo.gp._observations import Group, MeanBasis, Observations, Process, TrainingData
 from credo.gp._search import blas_threads
 from credo.kernels import Kernel
 from credo.kernels.checks import draws
@@ -32,7 +40,7 @@ _MIN_TAIL_ROWS = 20
 _ROUNDING = 1e-12
 # Nats per row by which predictions of a few processes may diverge from those of all: log scores differ by less than a
 # thousandth.
-_MAX_DIVERGENCE = 2e-5
+MAX_DIVERGENCE = 2e-5
 # Degrees of freedom that are tried for the tails.
 _TAIL_DEGREES = (2.1, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0, 50.0)
 
@@ -96,6 +104,28 @@ class FittedNoise:
             if variance is not None
             for j, scale in enumerate(data.scale)
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSums:
+    """Sums over all rows: those of the inducing points, the weights, and the logarithms of the weights."""
+
+    summary: Annotated[InducingSummary, Inner(m="m", b="b")]
+    weight: Annotated[float, Finite, Positive]
+    log_weight: Annotated[float, Finite]
+
+    def merge(self, other: RowSums) -> RowSums:
+        return RowSums(
+            self.summary.merge(other.summary), self.weight + other.weight, self.log_weight + other.log_weight
+        )
+
+    def posterior(self, kernel: Kernel, data: TrainingData) -> SummaryPosterior:
+        """f given all rows."""
+        return SummaryPosterior(_features(kernel, data), self.summary, 1, data.basis)
+
+    def copies(self, noise: float) -> float:
+        """The part of ln p(y) due to weights; see `Process.copies`."""
+        return -0.5 * ((self.weight - self.summary.n) * math.log(2 * math.pi * noise) + self.log_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +289,7 @@ class Posterior:
         squares = variances + (means - self.weights @ means) ** 2
         v = self.weights @ squares
         values = np.hstack([means / np.sqrt(v), math.sqrt(0.5) * squares / v]) / math.sqrt(means.shape[1])
-        kept, weights = few_points(values, self.weights, most, _MAX_DIVERGENCE)
+        kept, weights = few_points(values, self.weights, most, MAX_DIVERGENCE)
         noise = replace(self.noise, rows=self.noise.rows[kept], levels=self.noise.levels[kept])
         processes, kernels = (tuple(each[k] for k in kept) for each in (self.processes, self.kernels))
         return kept, self.changed(processes, kernels=kernels, weights=weights, noise=noise)
@@ -341,7 +371,8 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
         Logarithms of the components' weights divided by their standard deviations.
     """
     z = np.atleast_2d(residuals)
-    weights = np.exp(np.zeros_like(z) if log_weights is None else log_weights)
+    # A factor for each residual changes all likelihoods alike, and with it the largest weight can't underflow.
+    weights = np.exp(np.zeros_like(z) if log_weights is None else log_weights - log_weights.max(axis=0))
     n, squares = z.shape[1], z**2
     found = Tails()
     # Smaller variances would be rounding errors of the largest residual; without residuals there are no tails.
@@ -369,3 +400,40 @@ def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
 
 def _floor(density: Array) -> Array:
     return np.maximum(density, 1e-300)
+
+
+def row_sample(caller: str, parts: Parts) -> RowSample:
+    """A sample of the rows with targets and weights, in one pass; messages name the caller."""
+    found: RowSample = parts.map_reduce(partial(_sampled, caller), RowSample.merge)
+    return found
+
+
+def _sampled(caller: str, chunk: Chunk) -> RowSample:
+    rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
+
+
+def row_sums(caller: str, parts: Parts, kernel: Kernel, data: TrainingData, *, noise: float) -> RowSums:
+    """The sums over all rows, in one pass; `data` says how targets are standardised, and the noise is theirs."""
+    basis, center, scale = data.basis, float(data.center[0]), float(data.scale[0])
+    one = partial(_summed, caller, _features(kernel, data), basis, center, scale, noise)
+    found: RowSums = parts.map_reduce(one, RowSums.merge)
+    return found
+
+
+def _summed(
+    caller: str, features: InducingFeatures, basis: MeanBasis, center: float, scale: float, noise: float, chunk: Chunk
+) -> RowSums:
+    rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    weight = np.ones(len(y)) if weight is None else weight
+    targets = np.column_stack([(y - center) / scale, basis(rows)])
+    summary = features.summarize(rows, targets, noise / weight)
+    return RowSums(summary, float(weight.sum()), float(np.log(weight).sum()))
+
+
+def _features(kernel: Kernel, data: TrainingData) -> InducingFeatures:
+    """The features of the inducing points that don't depend on others, in the order of the sums."""
+    assert data.points is not None
+    return InducingFeatures(
+        kernel, data.points, factorize(kernel.gram(data.points), overwrite=True, assume_symmetric=True)
+    )

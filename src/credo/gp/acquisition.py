@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import erfcx, logsumexp, ndtr
 
-from credo.core.frames import frame
 from credo.core.learning.ascent import maximize
 from credo.distributions import Distribution, Mixture, Normal
-from credo.gp._posterior import Posterior
+from credo.gp._gaussian_process import GaussianProcess
 
 Array = NDArray[np.float64]
 
@@ -79,12 +78,9 @@ def log_expected_improvement(model: Any, X: ArrayLike, *, best: float | None = N
 
 def incumbent(model: Any) -> float:
     """The smallest posterior mean of f at the rows that were fitted."""
-    if not hasattr(model, "X_train_"):
+    if not isinstance(model, GaussianProcess):
         raise ValueError(f"{type(model).__name__} doesn't keep its training rows: pass best=, the value to improve on")
-    rows = model.X_train_
-    if hasattr(model, "feature_names_in_"):
-        rows = frame(dict(zip(model.feature_names_in_, rows.T, strict=True)))
-    return float(np.min(model.predict_dist(rows, latent=True).mean))
+    return float(np.min(model.posterior_.mean(model.X_train_)))
 
 
 def _log_improvement(dist: Distribution, best: float) -> Array:
@@ -145,31 +141,24 @@ class LogImprovement:
     deviation v/√(v + τ²), which replaces s in EI. (Picheny et al. 2013 use τ in this way, Letham et al. 2019 the
     covariances with the training rows.) Plain EI would measure x* again and again.
 
-    A model without an analytic gradient gets plain EI, and gradients by differences.
+    If hyperparameters are averaged over, the surface is that of the most probable ones.
     """
 
     def __init__(self, model: Any) -> None:
-        self.model = model
-        self.best = incumbent(model)
-        self.analytic = _has_gradient(model)
-        if self.analytic:
-            # Everything in standardised units: ln EI of y is larger by ln scale.
-            self.scale = float(model.scale_[0])
-            self.noise = float(model.noise_variance_) / self.scale**2
-            self.posterior = model.posterior_.processes[0].posterior()
-            self.origin = model.X_train_[int(np.argmin(model.predict(model.X_train_)))]
+        # Everything in standardised units: ln EI of y is larger by ln scale.
+        self.scale = float(model.scale_[0])
+        self.noise = float(model.noise_variance_) / self.scale**2
+        process = model.posterior_.processes[0]
+        self.posterior = process.posterior()
+        self.origin = model.X_train_[int(np.argmin(process.mean(model.X_train_)))]
 
     def values(self, rows: Array) -> Array:
-        if not self.analytic:
-            return log_expected_improvement(self.model, rows, best=self.best)
         mean, variance = self.posterior.difference(rows, self.origin)
         with np.errstate(invalid="ignore"):
             s = np.where(variance > 0, variance / np.sqrt(variance + self.noise), 0.0)
         return _log_ei(-mean, s) + math.log(self.scale)
 
     def slope(self, row: Array) -> tuple[float, Array]:
-        if not self.analytic:
-            return self._by_differences(row)
         means, variances = self.posterior.difference(row[None], self.origin)
         gap, v = -float(means[0]), float(variances[0])
         if not v > 0:
@@ -177,26 +166,17 @@ class LogImprovement:
         s = v / math.sqrt(v + self.noise)
         by_gap, by_s = (ratio / s for ratio in _ratios(gap / s))
         by_variance = by_s * (0.5 * v + self.noise) / (v + self.noise) ** 1.5
-        slope = self.posterior.difference_gradient(row, self.origin, by_mean=-by_gap, by_variance=by_variance)
+        try:
+            slope = self.posterior.difference_gradient(row, self.origin, by_mean=-by_gap, by_variance=by_variance)
+        except ValueError:
+            # The kernel has no derivative by its inputs.
+            slope = self.by_differences(row)
         return float(_log_ei(np.array(gap), np.array(s))) + math.log(self.scale), slope
 
-    def _by_differences(self, row: Array) -> tuple[float, Array]:
+    def by_differences(self, row: Array) -> Array:
+        """The gradient by central differences."""
         steps = _DIFFERENCE_STEP * np.eye(len(row))
-        values = self.values(np.vstack([row[None], row + steps, row - steps]))
-        ahead, behind = np.split(values[1:], 2)
-        return float(values[0]), (ahead - behind) / (2 * _DIFFERENCE_STEP)
-
-
-def _has_gradient(model: Any) -> bool:
-    """Whether predictions are those of one process, with a kernel that can be differentiated by its inputs."""
-    if not isinstance(getattr(model, "posterior_", None), Posterior):
-        return False
-    row = np.ascontiguousarray(model.X_train_[0])
-    try:
-        model.posterior_.processes[0].posterior().difference_gradient(row, row, by_mean=0.0, by_variance=0.0)
-    except ValueError:
-        return False
-    return isinstance(model.predict_dist(row[None], latent=True), Normal)
+        return (self.values(row + steps) - self.values(row - steps)) / (2 * _DIFFERENCE_STEP)
 
 
 class LogSuccess:

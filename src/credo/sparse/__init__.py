@@ -14,8 +14,6 @@ their names here are part of the file format. What does not belong here: coordin
 (`credo.core.learning.coordinate`).
 """
 
-from credo.sparse._dependence import Dependence as Dependence
-from credo.sparse._dependence import dependence_of as dependence_of
 from credo.sparse._design import Design as Design
 from credo.sparse._laplace import Standard as Standard
 from credo.sparse._models import ModelPosterior as ModelPosterior

@@ -2,7 +2,7 @@
 
 Given a subset, f(x) = level + (x − x̄)ᵀβ has a posterior with a mean and a root of the covariance (`Part`): in
 regression β ~ t(s·A⁻¹b, noise·s·A⁻¹) and level ~ t(ȳ, noise/n), for one or several values of s
-(`CoefficientPosterior`); for classes it is normal about the mode. A prediction is a mixture over the most probable
+(`Slab.posteriors`); for classes it is normal about the mode. A prediction is a mixture over the most probable
 subsets, with one more component for all others that gives the mixture the exact mean and variance.
 """
 
@@ -18,8 +18,7 @@ from scipy.linalg import solve_triangular
 
 from credo.core.linalg import column_norms, one_blas_thread
 from credo.distributions import Distribution, Mixture, Normal, StudentT, t_variance
-from credo.sparse._dependence import is_dependent
-from credo.sparse._design import Design
+from credo.sparse._design import Design, is_dependent
 from credo.sparse._models import Model, ModelPosterior, Moments
 from credo.sparse._slabs import Slab
 from credo.sparse._slabs_jit import FLOOR
@@ -50,13 +49,12 @@ def parts_of(design: Design, slab: Slab, models: Sequence[Model], probability: A
         solved = [solve(design, model, ridge=slab.ridge) for model in models]
     posteriors = slab.posteriors([len(model) for model in models], [one_minus_r2 for _, _, one_minus_r2 in solved])
     found = []
-    for weight, model, (coef, root, _), parts in zip(probability.tolist(), models, solved, posteriors, strict=True):
-        for part in parts:
-            scale = math.sqrt(part.noise)
-            W = np.zeros((len(model) + 1, len(model) + 1))
-            W[0, 0], W[1:, 1:] = scale / math.sqrt(design.n), scale * math.sqrt(part.shrink) * root
-            mean, columns = np.append(0.0, part.shrink * coef), np.array([-1, *model], dtype=np.intp)
-            found.append(Part(weight * part.weight, columns, mean, W, part.df, part.noise))
+    for total, model, (coef, root, _), parts in zip(probability.tolist(), models, solved, posteriors, strict=True):
+        columns = np.array([-1, *model], dtype=np.intp)
+        for weight, shrink, df, noise in parts:
+            W = np.zeros((len(columns), len(columns)))
+            W[0, 0], W[1:, 1:] = math.sqrt(noise / design.n), math.sqrt(noise * shrink) * root
+            found.append(Part(total * weight, columns, np.append(0.0, shrink * coef), W, df, noise))
     return found
 
 
@@ -120,19 +118,16 @@ def moments_of(parts: Sequence[Part], columns: NDArray[np.intp]) -> Moments:
     return Moments(inclusion, middle + shift, square - np.outer(shift, shift), noise)
 
 
-def without_level(moments: Moments) -> Moments:
-    """The moments of the columns alone."""
-    return replace(moments, inclusion=moments.inclusion[1:], mean=moments.mean[1:], cov=moments.cov[1:, 1:])
-
-
 def summed_moments(design: Design, slab: Slab, moments: Moments, posterior: ModelPosterior) -> Moments:
     """The moments over all enumerated subsets, in the units of the table; for close fits, over the stored models."""
-    mean, cov = moments.mean / design.unit, moments.cov / np.outer(design.unit, design.unit)
+    unit = np.append(1.0, design.unit)
+    mean, cov = moments.mean / unit, moments.cov / np.outer(unit, unit)
+    cov[0, 0] = moments.noise / design.n
     # Smaller variances have lost their digits as differences of sums.
     if (np.diag(cov) > 1e-11 * mean**2).all():
         return replace(moments, mean=mean, cov=cov)
     stored = moments_of(parts_of(design, slab, posterior.models, posterior.probability), design.kept)
-    return replace(without_level(stored), inclusion=moments.inclusion)
+    return replace(stored, inclusion=moments.inclusion)
 
 
 # Components of a mixture besides the one for all other models, for predictions and for a single coefficient.
@@ -182,7 +177,7 @@ class MixtureBuilder:
 class Average:
     """The posterior over models for predictions: the most probable models first, and the moments over all.
 
-    The moments are those of `columns` of the table, whose means are `x_mean`; levels are above `y_mean`.
+    The moments are those of the level, above `y_mean`, and of `columns` of the table, whose means are `x_mean`.
     """
 
     def __init__(
@@ -193,33 +188,42 @@ class Average:
 
     def mean(self, X: Array) -> Array:
         """The posterior mean of f at rows of the table."""
-        return self._centred(X) @ self.moments.mean + self.y_mean
+        return self._rows(X) @ self.moments.mean + self.y_mean
 
     def latent(self, X: Array, *, most: int | None = None) -> Iterator[tuple[Part, Array, Array]]:
         """The likely parts, up to a number, each with the mean and the squared scale of f − y_mean at rows."""
-        rows = np.column_stack([np.ones(len(X)), self._centred(X)])
+        rows = self._rows(X)
         for part in self._likely(most):
             at = np.append(0, 1 + np.searchsorted(self.columns, part.columns[1:]))
             yield part, rows[:, at] @ part.mean, np.square(rows[:, at] @ part.root).sum(axis=1)
 
-    def predictive(self, X: Array, *, latent: bool, n: float) -> Mixture:
-        """The mixture over linear models fitted to n rows, at rows of the table."""
-        rows, mixture, ones = self._centred(X), MixtureBuilder(np.full(len(X), self.y_mean), [], []), np.ones(len(X))
+    def predictive(self, X: Array, *, latent: bool) -> Mixture:
+        """The mixture over linear models, at rows of the table."""
+        rows, mixture, ones = self._rows(X), MixtureBuilder(np.full(len(X), self.y_mean), [], []), np.ones(len(X))
         for part, mean, square in self.latent(X, most=_MAX_COMPONENTS):
             square = square + (0.0 if latent else part.noise)
             mixture.add(part.weight * ones, part.df * ones, mean, np.sqrt(square))
-        level = (1.0 / n + (0.0 if latent else 1.0)) * self.moments.noise
-        variance = np.einsum("ij,ij->i", rows @ self.moments.cov, rows) + level
+        variance = np.einsum("ij,ij->i", rows @ self.moments.cov, rows) + (0.0 if latent else self.moments.noise)
         return mixture.finish(rows @ self.moments.mean, variance, mass=ones)
 
-    def covariance(self, X: Array, *, n: float) -> Array:
+    def covariance(self, X: Array) -> Array:
         """The covariance of new observations at rows of the table."""
-        rows = self._centred(X)
-        return rows @ self.moments.cov @ rows.T + self.moments.noise / n + self.moments.noise * np.eye(len(X))
+        rows = self._rows(X)
+        return rows @ self.moments.cov @ rows.T + self.moments.noise * np.eye(len(X))
+
+    def coefficients(self, n_features: int) -> tuple[Array, Array, float, float]:
+        """Means and standard deviations of the coefficients of the table's columns, and of the intercept."""
+        coef, std = np.zeros((2, n_features))
+        coef[self.columns] = self.moments.mean[1:]
+        std[self.columns] = np.sqrt(np.maximum(np.diag(self.moments.cov)[1:], 0.0))
+        # The intercept is the level minus the coefficients times the means.
+        lean = np.append(1.0, -self.x_mean)
+        variance = max(float(lean @ self.moments.cov @ lean), 0.0)
+        return coef, std, self.y_mean + float(lean @ self.moments.mean), math.sqrt(variance)
 
     def coefficient(self, column: int) -> Mixture | None:
         """The distribution of a coefficient given that its column is in, as one row; None if it is in no model."""
-        at = np.flatnonzero(self.columns == column)
+        at = 1 + np.flatnonzero(self.columns == column)
         if not len(at) or not self.moments.inclusion[at] > 0:
             return None
         mixture = MixtureBuilder(np.zeros(1), [], [])
@@ -253,8 +257,9 @@ class Average:
         n_parts = int(np.searchsorted(np.cumsum(self._weight), 1.0 - _NEGLIGIBLE_PROBABILITY)) + 1
         return self._parts[: n_parts if most is None else min(n_parts, most)]
 
-    def _centred(self, X: Array) -> Array:
-        return X[:, self.columns] - self.x_mean
+    def _rows(self, X: Array) -> Array:
+        """Ones and the centred columns."""
+        return np.column_stack([np.ones(len(X)), X[:, self.columns] - self.x_mean])
 
 
 def _distribution(df: Array, loc: Array, scale: Array) -> Distribution:

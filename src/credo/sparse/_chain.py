@@ -12,38 +12,34 @@ In regression, modes that differ by several columns are connected by parallel te
 p_β(γ), which has the likelihood to a power β between one and zero, and swap.
 
 `_factors_jit` updates the QR factor of a model, `_laplace_jit` finds the mode of a logistic model, `_chain_jit`
-evaluates all neighbours of a model and takes the steps, `Chain` runs them; `_convergence` combines several chains.
+evaluates all neighbours of a model and takes the steps, `Chain` runs them. Several chains run in parallel, from
+different starting points, until they agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
+from scipy.special import betaln, logsumexp
 
 from credo.core.deadlines import check
-from credo.core.estimator import ConvergenceWarning
-from credo.core.linalg import column_norms, one_blas_thread
+from credo.core.estimator import ConvergenceWarning, positive_integer
+from credo.core.learning.sampling import extra
+from credo.core.linalg import column_norms, one_blas_thread, parallel_map
 from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.sparse import _chain_jit
 from credo.sparse._chain_jit import EMPTY, Labels, Ladder, Problem, Target
-from credo.sparse._convergence import (
-    Trace,
-    check_length,
-    many_columns,
-    random_start,
-    run_until_converged,
-    summarize_chains,
-)
-from credo.sparse._dependence import DEPENDENT
+from credo.sparse._design import DEPENDENT
 from credo.sparse._factors_jit import Columns, Replicas
 from credo.sparse._laplace import LEVEL_PRECISION, Dataset
-from credo.sparse._models import Model, ModelPosterior, ModelPrior
+from credo.sparse._models import Model, ModelPosterior, ModelPrior, size_distribution
 from credo.sparse._slabs import Slab, bic_slab
 from credo.sparse._slabs_jit import FLOOR
 
@@ -64,9 +60,7 @@ def sample_models(
     000 or about two minutes.
 
     The log mass is that of the visited models, a lower bound. `diagnostics` has the standard errors of the inclusion
-    probabilities, R-hat, the share of time at models that were ``revisited`` by other chains, the largest probability
-    of a model that some chain ``missed``, the ``inverse_temperatures`` of each chain, the ``swap_rates`` between them,
-    and the ``round_trips`` of the replicas.
+    probabilities, R-hat, and the ``round_trips`` of the replicas.
     """
     d = X.shape[1]
     largest, room = int(min(d, slab.max_size)), int(min(slab.max_size, slab.n))
@@ -116,10 +110,44 @@ def _sample(
         trips = sum(chain.round_trips for chain in chains) if len(ladder.betas) > 1 else None
         return summarize_chains(traces, log_prior, n_models=n_models, round_trips=trips)
 
-    found = run_until_converged(chains, summarize, n_draws, seconds=seconds)
-    betas = np.stack([chain.ladder.betas for chain in chains])
-    swaps = np.stack([1.0 - chain.rejection_rate for chain in chains])
-    return replace(found, diagnostics={**found.diagnostics, "inverse_temperatures": betas, "swap_rates": swaps})
+    return run_until_converged(chains, summarize, n_draws, seconds=seconds)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The record of a chain: the model at each step and its log evidence.
+
+    The `weight` of a step is the time that a chain in continuous time would stay. `included` (n_batches, d) and
+    `batch_weight` (n_batches,) are sums over batches of steps, of weight × conditional inclusion probability and of
+    weight.
+    """
+
+    models: list[Model]
+    log_evidence: Array
+    weight: Array
+    included: Array
+    batch_weight: Array
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """The number of columns at each step."""
+        return np.array([len(model) for model in self.models], dtype=np.intp)
+
+    def joined(self, further: Trace) -> Trace:
+        """With as many further steps of the same chain; batches become twice as long."""
+        return Trace(
+            models=self.models + further.models,
+            log_evidence=np.append(self.log_evidence, further.log_evidence),
+            weight=np.append(self.weight, further.weight),
+            included=_in_pairs(self.included, further.included),
+            batch_weight=_in_pairs(self.batch_weight, further.batch_weight),
+        )
+
+    def thinned(self, n: int) -> list[Model]:
+        """The models at n evenly spaced points in time, which are draws from the posterior."""
+        clock = np.cumsum(self.weight)
+        steps = np.searchsorted(clock, clock[-1] * (np.arange(n) + 0.5) / n)
+        return [self.models[step] for step in np.minimum(steps, len(clock) - 1)]
 
 
 # All inner products are stored up to this many (128 MB); beyond that, each chain stores the rows of the columns that
@@ -166,14 +194,14 @@ class Chain:
         included = np.zeros((n_batches, self.n_columns))
         batches = np.diff(n_draws * np.arange(n_batches + 1) // n_batches)
         parts = [self.advance(int(length), sums) for length, sums in zip(batches, included, strict=True)]
-        evidence, one_minus_r2, weight = np.concatenate([record for record, _ in parts]).T
-        time = np.array([record[:, 2].sum() for record, _ in parts])
-        return Trace([model for _, part in parts for model in part], evidence, one_minus_r2, weight, included, time)
+        evidence, weight = np.concatenate([record for record, _ in parts]).T
+        time = np.array([record[:, 1].sum() for record, _ in parts])
+        return Trace([model for _, part in parts for model in part], evidence, weight, included, time)
 
     def advance(self, n_steps: int, included: Array) -> tuple[Array, list[Model]]:
-        """Log evidence, 1 − R² and weight of each step at β = 1, and its model; adds to `included`."""
+        """Log evidence and weight of each step at β = 1, and its model; adds to `included`."""
         models: list[Model] = []
-        trace, strides = np.ones((n_steps, 3)), self.ladder.strides
+        trace, strides = np.ones((n_steps, 2)), self.ladder.strides
         while len(models) < n_steps and not self.stopped:
             n_rounds = min(max(_REFRESH_STEPS // int(strides.max()), 1), -(-(n_steps - len(models)) // int(strides[0])))
             uniforms = self._rng.random((n_rounds, 2 * int(strides.sum()) + len(strides)))
@@ -337,6 +365,224 @@ def _models(seen: NDArray[np.int64]) -> list[Model]:
         if (key := row.tobytes()) not in known:
             known[key] = tuple(row[row >= 0].tolist())
     return [known[row.tobytes()] for row in rows]
+
+
+_N_BATCHES = 10
+# Default steps of a chain: the first number, doubled until the chains agree, up to the second or to the time limit on
+# two cores. The time is estimated: with a clock, results would depend on the machine.
+_FIRST_STEPS, _MAX_STEPS, _MAX_SECONDS = 5000, 40_000, 120.0
+# Columns of small and large starting models, and the limit on their product with the number of all columns, which is
+# the cost of a step.
+_SMALL_START, _LARGE_START, _MAX_STEP_COST = 10, 100, 400_000
+# A probability known to ±0.1 at 95 % is the least that "which columns matter" needs.
+_MAX_STD_ERROR, _MAX_R_HAT = 0.05, 1.1
+
+
+def _in_pairs(before: Array, after: Array) -> Array:
+    """Sums of pairs of consecutive batches."""
+    whole = np.concatenate([before, after])
+    return np.asarray(whole[::2] + whole[1::2])
+
+
+def check_length(n_draws: int | None, n_chains: int) -> None:
+    """Raise an error if chains are too short or too few to estimate an error."""
+    for name, value, least in (("n_draws", n_draws, _N_BATCHES), ("n_chains", n_chains, 2)):
+        if value is not None and positive_integer(name, value) < least:
+            raise ValueError(f"{name} must be at least {least}, to estimate the error of the result; got {value}")
+
+
+def run_until_converged(
+    chains: Sequence[Any],
+    summarize: Callable[[Sequence[Trace]], ModelPosterior],
+    n_draws: int | None,
+    *,
+    seconds: Callable[[float], float],
+) -> ModelPosterior:
+    """Run chains for `n_draws` steps each, or until `summarize` says that they have converged.
+
+    The chains' own error estimates decide how long they run (Jones, Haran, Caffo & Neath 2006). `seconds` is the cost
+    of a step, given the mean size of the models.
+    """
+    length, most = (_FIRST_STEPS, _MAX_STEPS) if n_draws is None else (n_draws, n_draws)
+
+    def run(n_burn_in: int) -> list[Trace]:
+        return parallel_map(
+            lambda chain: chain.run(n_draws=length, n_burn_in=n_burn_in, n_batches=_N_BATCHES), chains, cancel=stop
+        )
+
+    def stop() -> None:
+        for chain in chains:
+            chain.stopped = True
+
+    with one_blas_thread():
+        traces = latest = run(math.ceil(length / 4))
+        found = summarize(traces)
+        while not found.diagnostics["converged"]:
+            each = len(chains) * seconds(float(np.mean([trace.sizes.mean() for trace in latest])))
+            stuck = found.diagnostics["round_trips"] * most < length
+            if 2 * length > min(most, _MAX_SECONDS / each) or stuck:
+                break
+            latest = run(0)
+            traces = [trace.joined(further) for trace, further in zip(traces, latest, strict=True)]
+            length *= 2
+            found = summarize(traces)
+    return found
+
+
+def many_columns(log_prior: Array, d: int, room: int) -> int:
+    """The number of columns, out of d, of a large starting model.
+
+    All of them, or half as many as the rows have `room` for, unless steps get too expensive. In the second case no more
+    than is likely by the prior: a chain may get stuck at a model that is impossible by the prior but fits well.
+    """
+    most, half = min(_LARGE_START, max(_SMALL_START, _MAX_STEP_COST // max(d, 1))), room // 2
+    if d <= half:
+        return min(most, d)
+    # The prior exceeds this size with a probability below one in a million.
+    likely = int(np.argmax(1.0 - np.cumsum(size_distribution(log_prior, d)) < 1e-6))
+    return min(most, half, max(likely, _SMALL_START))
+
+
+def random_start(rng: np.random.Generator, d: int, room: int, many: int, *, empty: bool) -> Model:
+    """A first model: no columns, a few at random, or `many`, unless that is 0.
+
+    Columns that matter only together are easier to keep than to find; and if columns outnumber rows, large models that
+    nearly reproduce the target may be a separate mode.
+    """
+    few = 0 if empty else min(_SMALL_START, d // 2, room // 2)
+    return tuple(rng.choice(d, size=many or few, replace=False).tolist())
+
+
+def summarize_chains(
+    traces: Sequence[Trace], log_prior: Array, *, n_models: int, round_trips: float | None = None
+) -> ModelPosterior:
+    """The posterior that several chains found, with diagnostics.
+
+    A mode of probability ε is found by about ε of the replicas' round trips (of the effective draws, if there are no
+    replicas). After N of them, unvisited models may have the probability 1/(N + 2) by Laplace's rule of succession, and
+    may contain any column: no reported error is smaller. With few round trips, chains from different starting points
+    that agree are taken to have missed at most 2 %.
+    """
+    known: dict[Model, float] = {}
+    for trace in traces:
+        known.update(zip(trace.models, trace.log_evidence.tolist(), strict=True))
+    heights = {model: value + float(log_prior[len(model)]) for model, value in known.items()}
+    # Smaller models first among equals, whichever chain visited them first.
+    visited = sorted(heights, key=lambda model: (-heights[model], len(model), model))
+    log_mass, models = float(logsumexp(list(heights.values()))), tuple(visited[:n_models])
+    best = {len(model): model for model in reversed(visited)}
+    probability, error = inclusion(traces)
+    r_hat, ess = r_hat_and_ess(traces, heights)
+    looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
+    error = np.maximum(error, min(1.0 / (looks + 2.0), 0.02))
+    complaint, n_draws = _complaint(error, r_hat), len(traces[0].models)
+    message = f"{complaint}: {_remedy(log_prior, traces[0])}" if complaint else (
+        f"converged; {len(traces)} chains of {n_draws} steps agree, inclusion probabilities are accurate to "
+        f"±{error.max():.2g}" + (" (R-hat was not computed: pip install 'credo[mcmc]')" if np.isnan(r_hat) else "")
+    )  # fmt: skip
+    sizes, time = np.zeros(len(probability) + 1), Counter[Model]()
+    for trace in traces:
+        sizes += np.bincount(trace.sizes, trace.weight, len(sizes))
+        for model, weight in zip(trace.models, trace.weight.tolist(), strict=True):
+            time[model] += weight
+    # The stored models represent the posterior only if the chains converged and were there nearly all of the time.
+    enough = not complaint and sum(time[model] for model in models) >= 0.9 * time.total()
+    sample, sample_weight = ((), np.empty(0)) if enough else draws(traces, n_models)
+    return ModelPosterior(
+        inclusion=probability,
+        models=models,
+        probability=np.exp([heights[model] - log_mass for model in models]),
+        log_evidence=np.array([known[model] for model in models]),
+        log_mass=log_mass,
+        size_probability=sizes / sizes.sum(),
+        best_by_size=tuple(best[size] for size in sorted(best)),
+        sample=sample,
+        sample_weight=sample_weight,
+        diagnostics={
+            "converged": not complaint,
+            "message": message,
+            "n_chains": len(traces),
+            "n_draws": n_draws,
+            "r_hat": r_hat,
+            "ess": ess,
+            "inclusion_error": error,
+            "n_visited": len(visited),
+            "round_trips": looks,
+        },
+    )
+
+
+def _remedy(log_prior: Array, trace: Trace) -> str:
+    """What to do about chains that haven't converged."""
+    d, remedy = trace.included.shape[1], f"increase n_draws above {len(trace.models)}"
+    # A prior that expects fewer columns is not what prevents convergence.
+    if np.arange(len(log_prior)) @ size_distribution(log_prior, d) > 10:
+        remedy += f", or use a prior_inclusion that expects fewer columns, such as (1, {d})"
+    return remedy
+
+
+def _complaint(error: Array, r_hat: float) -> str:
+    """Why the chains haven't converged; empty if they have."""
+    reason = ""
+    # Not `>`, which would accept NaN.
+    if not error.max() <= _MAX_STD_ERROR:
+        reason = f"some inclusion probabilities are accurate only to ±{error.max():.3g} (target {_MAX_STD_ERROR})"
+    elif r_hat > _MAX_R_HAT:
+        reason = f"they disagree about the size or posterior of the models (R-hat {r_hat:.3f}, target {_MAX_R_HAT})"
+    return f"the MCMC chains did not converge: {reason}" if reason else ""
+
+
+def inclusion(traces: Sequence[Trace]) -> tuple[Array, Array]:
+    """Inclusion probabilities, means over time, and their Monte Carlo standard errors.
+
+    The error is that of a ratio by linearization: from batches or from whole chains, whichever is larger, because
+    a chain stuck in one mode looks consistent. It is at least the scatter of the chains' own estimates: a chain stuck
+    at large models, which are left sooner than small ones, has no weight.
+    """
+    sums, time = np.stack([trace.included for trace in traces]), np.stack([trace.batch_weight for trace in traces])
+    total = float(time.sum())
+    mean = sums.sum(axis=(0, 1)) / total
+    deviations = sums - time[..., None] * mean
+    errors = [
+        np.sqrt(len(part) / (len(part) - 1)) * np.linalg.norm(part, axis=0) / total
+        for part in (deviations.reshape(-1, deviations.shape[-1]), deviations.sum(axis=1))
+        if len(part) > 1
+    ]
+    alone = sums.sum(axis=1) / time.sum(axis=1, keepdims=True)
+    if len(alone) > 1:
+        errors.append(alone.std(axis=0, ddof=1) / np.sqrt(len(alone)))
+    return np.clip(mean, 0.0, 1.0), np.max(errors, axis=0)
+
+
+def draws(traces: Sequence[Trace], n: int) -> tuple[tuple[Model, ...], Array]:
+    """About n posterior draws of all chains: the distinct models, most frequent first, and their shares."""
+    counts: Counter[Model] = Counter()
+    for trace in traces:
+        counts.update(trace.thinned(-(-n // len(traces))))
+    ordered = counts.most_common()
+    return tuple(model for model, _ in ordered), np.array([count for _, count in ordered]) / counts.total()
+
+
+def r_hat_and_ess(traces: Sequence[Trace], heights: Mapping[Model, float]) -> tuple[float, float]:
+    """The larger R-hat and the smaller effective sample size of two quantities: size and log posterior of the models.
+
+    NaN if arviz-stats isn't installed. `heights` are the log posteriors: one number for each model in all chains,
+    because R-hat would rank rounding errors.
+    """
+    # Chains are compared at up to 1000 points in time.
+    n = min(1000, *(len(trace.weight) for trace in traces))
+    values = np.array([[[len(model), heights[model]] for model in trace.thinned(n)] for trace in traces])
+    try:
+        stats = extra("arviz_stats.base", "comparing chains").array_stats
+    except ImportError:
+        return np.nan, np.nan
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    # A chain that never moves has no variance to divide by: bad, unless all chains are at the same model.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r_hat, ess = np.asarray(stats.rhat(values, **axes)), np.asarray(stats.ess(values, **axes))
+    together = np.ptp(values, axis=(0, 1)) == 0.0
+    r_hat = np.where(together, 1.0, np.where(np.isnan(r_hat), np.inf, r_hat))
+    return float(r_hat.max()), float(np.min(ess))
 
 
 _NO_COLUMNS = shared_columns(np.empty((0, 0)), np.empty(0), ridge=0.0, yy=1.0, least=0.0)

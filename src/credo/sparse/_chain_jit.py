@@ -111,7 +111,7 @@ def _look_up(a: Labels, log_prior: Array, m: Replicas) -> None:
         for t in range(k):
             m.near[members[t] + 1] = theta[t + 1]
     slot = a.slots[at]
-    m.here[1], m.here[2] = a.log_evidence[slot], -a.log_evidence[slot]
+    m.here[1] = a.log_evidence[slot]
     m.here[0] = m.here[1] + log_prior[k]
     for j in range(len(m.log_joint)):
         m.log_joint[j] = m.here[0] + a.log_odds[slot, j]
@@ -268,8 +268,8 @@ class Ladder(NamedTuple):
 class Record(NamedTuple):
     """The record of the steps at β = 1.
 
-    `trace` has the log evidence, 1 − R² and the weight; `models` the columns, padded with −1; `included`
-    the sums of weight × conditional inclusion probabilities.
+    `trace` has the log evidence and the weight; `models` the columns, padded with −1; `included` the sums of weight ×
+    conditional inclusion probabilities.
     """
 
     trace: Array
@@ -391,7 +391,7 @@ def _flip(p: Problem, m: Replicas, j: int, exploration: float, uniform: float, i
 
 @njit(inline="always")
 def _store(m: Replicas, record: Record, done: int, weight: float) -> None:
-    record.trace[done, 0], record.trace[done, 1], record.trace[done, 2] = m.here[1], m.here[2], weight
+    record.trace[done, 0], record.trace[done, 1] = m.here[1], weight
     for t in range(record.models.shape[1]):
         record.models[done, t] = m.members[t] if t < m.size[0] else -1
 

@@ -87,11 +87,11 @@ def recommended_prior(d: int, n: float) -> str:
 
 @dataclass(frozen=True)
 class Moments:
-    """Inclusion, mean and covariance of coefficients over all models; and the variance of the noise."""
+    """Inclusion, mean and covariance over all models, of the level and then of the columns; the noise variance."""
 
-    inclusion: Annotated[Array, Axes("R"), NonNegative]
-    mean: Annotated[Array, Axes("R")]
-    cov: Annotated[Array, Axes("R R")]
+    inclusion: Annotated[Array, Axes("R+1"), NonNegative]
+    mean: Annotated[Array, Axes("R+1")]
+    cov: Annotated[Array, Axes("R+1 R+1")]
     noise: Annotated[float, Finite, NonNegative]
 
 

@@ -46,19 +46,6 @@ MIN_DF = 3.0
 
 
 @dataclass(frozen=True)
-class CoefficientPosterior:
-    """The posterior of a subset's coefficients, or a part of it: β ~ t_df(s·A⁻¹b, noise·s·A⁻¹).
-
-    `shrink` is s, and `noise` the squared scale of the noise.
-    """
-
-    weight: float
-    shrink: float
-    df: float
-    noise: float
-
-
-@dataclass(frozen=True)
 class Slab:
     """A prior of the coefficients of the columns in a model, as the parameters of `_slabs_jit.log_evidence`.
 
@@ -132,21 +119,25 @@ class Slab:
             float(self.n), np.ascontiguousarray(table),
         )  # fmt: skip
 
-    def posteriors(self, k: ArrayLike, one_minus_r2: ArrayLike) -> list[list[CoefficientPosterior]]:
-        """For each subset the posterior of its coefficients: one distribution, or a mixture of several."""
+    def posteriors(self, k: ArrayLike, one_minus_r2: ArrayLike) -> list[list[tuple[float, float, float, float]]]:
+        """For each subset the posterior of its coefficients, β ~ t_df(s·A⁻¹b, noise·s·A⁻¹), or a mixture of several.
+
+        Each is (weight, s, df, noise), with s the shrinkage and `noise` the squared scale of the noise.
+        """
         sizes, shares = np.atleast_1d(k).astype(np.int64), np.clip(np.atleast_1d(one_minus_r2), FLOOR, 1.0)
         df, scale = (values.tolist() for values in self._noise(sizes))
-        found = []
         # Weights and values of 1 − s.
         rules = [(np.ones(1), np.array([self.lost if size else 0.0])) for size in sizes]
         if self.form == TABLE:
             at = np.flatnonzero(sizes)
             for i, lost, weights in zip(at, *shrinkage_rules(self.n, sizes[at], -np.log(shares[at])), strict=True):
                 rules[i] = (weights, lost)
+        found = []
         for (weights, lost), nu, square, share in zip(rules, df, scale, shares.tolist(), strict=True):
             noise = square * (np.ones_like(lost) if self.form == LINEAR else lost + (1.0 - lost) * share)
-            rows = zip(weights.tolist(), lost.tolist(), noise.tolist(), strict=True)
-            found.append([CoefficientPosterior(weight, 1.0 - u, nu, v) for weight, u, v in rows])
+            found.append(
+                list(zip(weights.tolist(), (1.0 - lost).tolist(), [nu] * len(lost), noise.tolist(), strict=True))
+            )
         return found
 
     def _noise(self, k: NDArray[Any]) -> tuple[Array, Array]:
@@ -166,10 +157,10 @@ def bic_slab(n: float, yy: float) -> Slab:
     return Slab(n, yy, per_column=-0.5 * math.log(n), slope=-0.5 * n, factor=1.0, method="bic")
 
 
-def bic(slab: Slab, k: ArrayLike, one_minus_r2: ArrayLike) -> Array:
+def bic(n: float, yy: float, k: ArrayLike, one_minus_r2: ArrayLike) -> Array:
     """BIC = −2 ln p(y | γ, best fit) + (k+2) ln n, with the intercept and σ² counted."""
-    fit = slab.n * (math.log(2 * math.pi * slab.yy / slab.n) + 1.0 + np.log(np.maximum(one_minus_r2, FLOOR)))
-    return np.asarray(fit + (np.asarray(k) + 2.0) * math.log(slab.n))
+    fit = n * (math.log(2 * math.pi * yy / n) + 1.0 + np.log(np.maximum(one_minus_r2, FLOOR)))
+    return np.asarray(fit + (np.asarray(k) + 2.0) * math.log(n))
 
 
 def g_slab(n: float, yy: float, g: float) -> Slab:

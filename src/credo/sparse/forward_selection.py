@@ -137,7 +137,7 @@ def forward_selection(
     penalty = choices if criterion == "ebic" else np.zeros(d + 1)
     search = _Search(design, slab, -0.5 * penalty[: most + 1])
     order, rests = search.forward()
-    plain = bic(slab, sizes[: len(rests)], rests)
+    plain = bic(slab.n, slab.yy, sizes[: len(rests)], rests)
     search.move_to(order[: int(np.argmin(plain + penalty[: len(rests)]))])
     if polish:
         search.polish()

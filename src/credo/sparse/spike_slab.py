@@ -36,55 +36,17 @@ from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
 from credo.distributions import Distribution, Mixture
 from credo.sparse import _enumerate_jit
-from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments, without_level
+from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments
 from credo.sparse._chain import sample_models
-from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of, median_model, named
-from credo.sparse._design import EXACT_FIT, Design
+from credo.sparse._design import DEPENDENT, EXACT_FIT, Dependence, Design, dependence_of, median_model, named
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
-from credo.sparse._slabs import MIN_DF, Slab, bic, bic_slab, slab_of
+from credo.sparse._slabs import MIN_DF, Slab, bic, slab_of
 
 Array = NDArray[np.float64]
 
 # Rows of a printed table of coefficients, and characters of a printed subset.
 _MAX_SHOWN_ROWS, _SUBSET_WIDTH = 50, 48
-
-
-def models_table(posterior: ModelPosterior, names: Sequence[str]) -> Table:
-    """The most probable models."""
-    models = posterior.models
-    whole = "the visited models' probability" if "revisited" in posterior.diagnostics else "the posterior probability"
-    shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of {whole}"
-    return Table(
-        "Most probable models",
-        {
-            "model": [subset_name(model, names) for model in models],
-            "probability": posterior.probability.tolist(),
-            "log evidence": posterior.log_evidence.tolist(),
-            "size": [len(model) for model in models],
-            "columns": list(models),
-        },
-        notes=(f"{len(models)} models with {shown}",),
-        most=12,
-        width=_SUBSET_WIDTH,
-    )
-
-
-def best_table(posterior: ModelPosterior, design: Design, names: Sequence[str]) -> Table:
-    """The best subset of each size, with R² and BIC."""
-    slab = bic_slab(design.n, design.yy)
-    bare = [model for model in posterior.best_by_size if set(model) <= set(design.kept.tolist())]
-    unexplained = [design.one_minus_r2(design.places(model)) for model in bare]
-    return Table(
-        "Best subset of each size",
-        {
-            "size": [len(model) for model in bare],
-            "subset": [subset_name(model, names) for model in bare],
-            "R2": [1.0 - left for left in unexplained],
-            "BIC": [float(bic(slab, len(model), left)) for model, left in zip(bare, unexplained, strict=True)],
-        },
-        width=_SUBSET_WIDTH,
-    )
 
 
 def subset_name(model: Model, names: Sequence[str]) -> str:
@@ -104,24 +66,14 @@ def design_messages(design: Design, dependence: Dependence, slab: Slab, names: S
     """Warnings about columns and target, issued before the search."""
     messages = constant_messages(design.flat, names)
     if len(design.kept) and slab.max_size > 0:
-        messages += dependence.messages([names[j] for j in design.kept], proper=slab.ridge > 0)
-        longest = float(column_norms(design.X).max())
-        # A ridge this small is lost to rounding beside the squared length of a column.
-        if (dependence.copies or dependence.combinations) and 0 < slab.ridge < (1e-13 * longest) ** 2:
-            messages.append(
-                "slab_variance is so large that rounding errors decide between these columns: decrease it, or remove "
-                "columns"
-            )
-    if slab.method == "bic" and len(design.kept) >= design.n:
-        messages.append(f"{len(design.kept)} columns and {design.n:g} rows: {_bic_message(design)}")
+        messages += dependence.messages([names[j] for j in design.kept])
+    if slab.method == "bic" and 2 * len(design.kept) >= design.n:
+        messages.append(
+            f"{len(design.kept)} columns and {design.n:g} rows: the BIC is valid only for many more rows than columns, "
+            'and overfits otherwise. Use slab="g" or "zellner-siow" with '
+            f"{recommended_prior(len(design.kept), design.n)}"
+        )
     return messages + target_messages(design)
-
-
-def _bic_message(design: Design) -> str:
-    return (
-        'the BIC is valid only for many more rows than columns, and overfits otherwise. Use slab="g" or "zellner-siow" '
-        f"with {recommended_prior(len(design.kept), design.n)}"
-    )
 
 
 def target_messages(design: Design) -> list[str]:
@@ -146,24 +98,16 @@ def size_messages(design: Design, slab: Slab) -> list[str]:
 
 def search_messages(found: ModelPosterior, slab: Slab, design: Design, names: Sequence[str]) -> list[str]:
     """Warnings about the models that were found, in terms of the columns of the design."""
-    messages, sizes = [], found.size_probability
-    best = list(found.map_model)
+    messages, best = [], list(found.map_model)
     if 0 < len(best) <= design.n - 2 and design.one_minus_r2(best) < EXACT_FIT:
         messages.append(
             f"{named(design.kept[best].tolist(), names)} {'reproduces' if len(best) == 1 else 'reproduce'} "
             "y exactly, up to rounding, so the noise can't be estimated: check that they weren't computed from y"
         )
-    if design.n - 1 < MIN_DF and math.isfinite(slab.posteriors(0, 1.0)[0][0].df):
+    if design.n - 1 < MIN_DF and slab.noise is None:
         messages.append(
             f"{design.n:g} rows leave {design.n - 1:g} degree{'s' * (design.n != 2)} of freedom for the noise; "
             f"intervals use {MIN_DF:g}, so that their width is finite, and are too narrow"
-        )
-    large = np.arange(len(sizes)) >= min(design.n / 2, slab.max_size)
-    # With more columns than rows, `design_messages` has said this.
-    if slab.method == "bic" and len(design.kept) < design.n and len(sizes) and sizes[large].sum() > 0.1:
-        messages.append(
-            f"models with at least half as many columns as rows have {100 * sizes[large].sum():.3g} % of the posterior "
-            f"probability: {_bic_message(design)}"
         )
     return messages
 
@@ -270,7 +214,22 @@ class SubsetEstimator(Estimator):
     @property
     def models_(self) -> Table:
         check_is_fitted(self)
-        return models_table(self.posterior_, self._feature_names())
+        posterior, names = self.posterior_, self._feature_names()
+        whole = "the visited models' probability" if self.search_ == "gibbs" else "the posterior probability"
+        shown = f"{100 * min(posterior.probability.sum(), 1.0):.4g} % of {whole}"
+        return Table(
+            "Most probable models",
+            {
+                "model": [subset_name(model, names) for model in posterior.models],
+                "probability": posterior.probability.tolist(),
+                "log evidence": posterior.log_evidence.tolist(),
+                "size": [len(model) for model in posterior.models],
+                "columns": list(posterior.models),
+            },
+            notes=(f"{len(posterior.models)} models with {shown}",),
+            most=12,
+            width=_SUBSET_WIDTH,
+        )
 
     def _intervals(self, columns: NDArray[np.intp], level: float) -> Array:
         """(len(columns), 2): the central interval of each coefficient; zero where a column is hardly ever in."""
@@ -465,7 +424,9 @@ def _combined(
 
     counts, masses = total([part.counts for part in sums]), total([part.masses[0, 0] for part in sums])
     means, squares = total([part.means[0, 0, 0] for part in sums]), total([part.squares[0, 0] for part in sums])
-    mass, unit = masses[0], y_scale / scale
+    # The level, whose mean is zero and whose variance `summed_moments` adds, comes first.
+    means, squares = np.append(0.0, means), np.pad(squares, ((1, 0), (1, 0)))
+    mass, unit = masses[0], np.append(1.0, y_scale / scale)
     log_mass = units.max() + math.log(mass)
     tops, places = np.concatenate([part.top for part in sums]), np.concatenate([part.top_place for part in sums])
     stored = np.argsort(-tops, kind="stable")[:n_models]
@@ -487,7 +448,9 @@ def _combined(
         log_mass=float(log_mass),
         size_probability=counts[1] / mass,
         best_by_size=tuple(members(place, d) for place in best if place >= 0),
-        moments=Moments(inclusion, mean, square - np.outer(mean, mean), float(masses[4] / mass) * y_scale**2),
+        moments=Moments(
+            np.append(1.0, inclusion), mean, square - np.outer(mean, mean), float(masses[4] / mass) * y_scale**2
+        ),
         diagnostics={"converged": True, "n_visited": 2**d, "scores": sums[0].scores},
     )
 
@@ -650,7 +613,6 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         found = self._search(design, slab, prior)
         self.search_ = "enumerate" if found.moments is not None else "gibbs"
         self._learn(design, dependence, slab, prior, found)
-        self._fits = self._make_average()
         later = search_messages(found, slab, design, names)
         warn_of(later)
         diagnostics = found.diagnostics
@@ -747,13 +709,26 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         """Posterior covariance of the coefficients over all models, computed on each access."""
         check_is_fitted(self)
         cov = np.zeros((self.n_features_in_, self.n_features_in_))
-        cov[np.ix_(self.design_.kept, self.design_.kept)] = self.moments_.cov
+        cov[np.ix_(self.design_.kept, self.design_.kept)] = self.moments_.cov[1:, 1:]
         return cov
 
     def best_subsets_table(self) -> Table:
         """The best subset of each size: its columns, R² and BIC."""
         check_is_fitted(self)
-        return best_table(self.posterior_, self.design_, self._feature_names())
+        design, names, known = self.design_, self._feature_names(), set(self.design_.kept.tolist())
+        models = [model for model in self.posterior_.best_by_size if known.issuperset(model)]
+        unexplained = [design.one_minus_r2(design.places(model)) for model in models]
+        sizes = [len(model) for model in models]
+        return Table(
+            "Best subset of each size",
+            {
+                "size": sizes,
+                "subset": [subset_name(model, names) for model in models],
+                "R2": [1.0 - left for left in unexplained],
+                "BIC": bic(design.n, design.yy, sizes, unexplained).tolist(),
+            },
+            width=_SUBSET_WIDTH,
+        )
 
     def _notes(self) -> list[str]:
         return [f"noise sd {math.sqrt(self.moments_.noise):.4g}"]
@@ -762,10 +737,10 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         return self._average.mean(rows)
 
     def _dist(self, rows: Array, *, latent: bool) -> Distribution:
-        return self._average.predictive(rows, latent=latent, n=self.design_.n)
+        return self._average.predictive(rows, latent=latent)
 
     def _covariance(self, rows: Array) -> Array:
-        return self._average.covariance(rows, n=self.design_.n)
+        return self._average.covariance(rows)
 
     def _make_average(self) -> Average:
         stored = self.posterior_.models, self.posterior_.probability
@@ -819,13 +794,9 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
             averaged, weight = self.posterior_.averaged
             used = np.unique([j for model in (*self.posterior_.models, *averaged) for j in model]).astype(np.intp)
             design = design.restrict(used)
-            self.moments_ = without_level(moments_of(parts_of(design, slab, averaged, weight), used))
+            self.moments_ = moments_of(parts_of(design, slab, averaged, weight), used)
         else:
             self.moments_ = summed_moments(design, slab, found.moments, self.posterior_)
         self.design_ = design
-        self.coef_, self.coef_std_ = np.zeros(design.n_features), np.zeros(design.n_features)
-        self.coef_[design.kept] = self.moments_.mean
-        self.coef_std_[design.kept] = np.sqrt(np.maximum(np.diag(self.moments_.cov), 0.0))
-        self.intercept_ = design.y_mean - float(design.x_mean @ self.moments_.mean)
-        variance = float(design.x_mean @ self.moments_.cov @ design.x_mean) + self.moments_.noise / design.n
-        self.intercept_std_ = math.sqrt(max(variance, 0.0))
+        self._fits = self._make_average()
+        self.coef_, self.coef_std_, self.intercept_, self.intercept_std_ = self._fits.coefficients(self.n_features_in_)

@@ -36,9 +36,9 @@ from credo.core.linalg import Factor
 from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.likelihoods.bernoulli import expected_sigmoid_fast
-from credo.sparse._average import Average, Part, moments_of, without_level
+from credo.sparse._average import Average, Part, moments_of
 from credo.sparse._chain import sample_logistic
-from credo.sparse._dependence import DEPENDENT, Dependence, dependence_of
+from credo.sparse._design import DEPENDENT, Dependence, dependence_of
 from credo.sparse._laplace import Dataset, Mode, Standard, enumerate_logistic
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, recommended_prior
 from credo.sparse.spike_slab import SubsetEstimator, constant_messages
@@ -403,7 +403,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     def _make_average(self) -> Average:
         parts, standard = self.average_.parts(self.standard_), self.standard_
-        return Average(parts, without_level(moments_of(parts, standard.kept)), standard.kept, standard.mean)
+        return Average(parts, moments_of(parts, standard.kept), standard.kept, standard.mean)
 
     def _enumerates(self, data: Dataset) -> bool:
         d = data.n_columns
@@ -436,7 +436,7 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
 
     def _learn(self, data: Dataset, dependence: Dependence, slab: SlabAverage) -> None:
         """Set the fitted attributes, in terms of the table's columns."""
-        standard, d, found = self.standard_, self.n_features_in_, slab.found
+        standard, found = self.standard_, slab.found
         self.slab_variance_ = slab.variance
         # Models beyond this cumulative probability don't change predictions visibly.
         self.average_ = ClassAverage.of(*slab.modes(1.0 - 1e-6))
@@ -444,20 +444,15 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
         self._store(
             found, dependence, data.ZT.T, standard.kept, least=DEPENDENT, proper=True, method="laplace", base=base
         )
-        moments = moments_of(self.average_.parts(standard), standard.kept)
-        self.coef_, self.coef_std_ = np.zeros((1, d)), np.zeros((1, d))
-        self.coef_[0, standard.kept] = moments.mean[1:]
-        self.coef_std_[0, standard.kept] = np.sqrt(np.maximum(np.diag(moments.cov)[1:], 0.0))
-        # The intercept is the level minus the weights times the means.
-        lean = np.append(1.0, -standard.mean)
-        self.intercept_ = np.array([lean @ moments.mean])
-        self.intercept_std_ = np.array([math.sqrt(max(float(lean @ moments.cov @ lean), 0.0))])
         self._fits = self._make_average()
+        coef, std, intercept, intercept_std = self._fits.coefficients(self.n_features_in_)
+        self.coef_, self.coef_std_, self.intercept_ = coef[None], std[None], np.array([intercept])
+        self.intercept_std_ = np.array([intercept_std])
 
     def _column_messages(self, dependence: Dependence) -> list[str]:
         names, kept = self._feature_names(), self.standard_.kept
         messages = constant_messages(sorted(set(range(self.n_features_in_)) - set(kept.tolist())), names)
-        return messages + (dependence.messages([names[j] for j in kept], proper=True) if len(kept) else [])
+        return messages + (dependence.messages([names[j] for j in kept]) if len(kept) else [])
 
 
 def _variance(value: Any) -> float:

@@ -197,8 +197,8 @@ def run(
 
 def _not_run_notes(work: Engine) -> list[str]:
     """One sentence about the models that are not on the leaderboard."""
-    if work.interrupted:
-        waiting = [spec.name for spec in work.specs if spec.name not in work.trials]
+    waiting = [spec.name for spec in work.specs if spec.name not in work.trials]
+    if work.interrupted and waiting:
         return [f"Stopped by Ctrl-C before these models were fitted: {', '.join(waiting)}."]
     if not work.not_run:
         return []

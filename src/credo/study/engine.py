@@ -115,7 +115,11 @@ class Engine:
                 if not self.has_model:
                     raise
         if with_average and self.has_model:
-            self._average()
+            try:
+                self._average()
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self.notes.append("Stopped by Ctrl-C before the models were averaged.")
         self._say(None, 0)
         names = [*(spec.name for spec in self.specs), AVERAGE]
         return [self.trials[name] for name in names if name in self.trials]

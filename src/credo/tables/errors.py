@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -111,6 +113,40 @@ def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> list[str]
     for candidate in candidates:
         by_fold.setdefault(candidate.casefold(), candidate)
     return [by_fold[fold] for fold in get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)]
+
+
+# An integer with more digits isn't a finite float.
+_MAX_DIGITS = 310
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; raises a ValueError if it isn't one, or repeats a name in an object.
+
+    >>> strict_json('[{"x": 1.5}]')
+    [{'x': 1.5}]
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"an object has the name {repeated[:100]!r} more than once")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} isn't a JSON value; a missing value is null")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"an integer has {len(digits)} digits")
+    return int(digits)
 
 
 def existing(path: str | os.PathLike[str], what: str, error: type[Exception] = OSError) -> Path:

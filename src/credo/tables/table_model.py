@@ -7,6 +7,7 @@ The summary of a linear estimator is in the units of the columns before they wer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
@@ -37,7 +38,7 @@ from credo.core.estimator import (
 )
 from credo.core.frames import Table
 from credo.core.notices import collected, warn
-from credo.distributions import Distribution
+from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Outside
@@ -436,11 +437,11 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
     For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as p(spam). A
     model that knows its training range also gives `outside`, which names values outside of it and is empty otherwise.
     """
-    frame = distribution_frame(predictive(model, rows), level=level, classes=getattr(model, "classes_", None))
-    if hasattr(model, "outside"):
+    classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
+    frame = distribution_frame(predictive(model, rows), level=level, classes=classes)
+    if isinstance(model, TableModel):
         frame["outside"] = model.outside(rows).reasons
-    index = getattr(rows, "index", None)
-    return frame if index is None else frame.set_axis(index, axis=0)
+    return frame.set_axis(rows.index, axis=0) if isinstance(rows, pandas().DataFrame) else frame
 
 
 def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int = 0) -> Any:
@@ -448,23 +449,22 @@ def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int
 
     The target isn't used if the table has it; `start` rows were read before this part of the table.
     """
-    target, preparation = getattr(model, "target", None), getattr(model, "preparation_", None)
-    frame = table.drop(columns=[target]) if target in table.columns else table
+    known = isinstance(model, TableModel)
+    frame = table.drop(columns=[model.target]) if known and model.target in table.columns else table
     found = predictions(model, frame, level=level)
-    for column in reversed([] if preparation is None else preparation.columns_):
+    for column in reversed(model.preparation_.columns_ if known else []):
         if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
             found.insert(0, column.name, frame[column.name])
     found.insert(0, "row", [start + int(label) + 1 for label in frame.index])
     return found
 
 
-def distribution_frame(dist: Any, *, level: float, classes: Any = None) -> Any:
+def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = ()) -> Any:
     """A predictive distribution as columns of a data frame."""
     pd = pandas()
-    if hasattr(dist, "probs"):
-        table = dist.probs if dist.probs.ndim == 2 else np.column_stack([1 - dist.probs, dist.probs])
-        labels = np.asarray(dist.classes if classes is None and hasattr(dist, "classes") else classes)
-        labels = np.array([0, 1]) if labels.ndim == 0 else labels
+    if isinstance(dist, Bernoulli | Categorical):
+        table = dist.probs if isinstance(dist, Categorical) else np.column_stack([1 - dist.probs, dist.probs])
+        labels = np.asarray(classes or (dist.classes if isinstance(dist, Categorical) else (0, 1)))
         columns: dict[str, Any] = {"predicted": labels[table.argmax(axis=1)]}
         columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
         return pd.DataFrame(columns)

@@ -280,6 +280,13 @@ class _Boosting(Estimator):
             "categorical_features": self._mask(rows, categorical),
         }
 
+    def _distinct_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Any, Array, Index]:
+        """Rows, targets or codes, total weights, and the key of the folds."""
+        self._reset()
+        rows, target, weight = self._training_rows(X, y, sample_weight)
+        first, total, key = divided_rows(rows, target, np.ones(len(rows)) if weight is None else weight, PARTS)
+        return rows[first], target[first], total, key
+
     def _mask(self, rows: Array, categorical: ArrayLike | None) -> Mask | None:
         mask, given = np.zeros(rows.shape[1], dtype=bool), np.asarray([] if categorical is None else categorical)
         try:
@@ -387,11 +394,7 @@ class BoostedTreesRegressor(_Boosting, Regressor):
         *,
         categorical_features: ArrayLike | None = None,
     ) -> Self:
-        self._reset()
-        rows, target, weight = self._training_rows(X, y, sample_weight)
-        weight = np.ones(len(target)) if weight is None else weight
-        first, total, key = divided_rows(rows, target, weight, PARTS)
-        rows, target = rows[first], target[first]
+        rows, target, total, key = self._distinct_rows(X, y, sample_weight)
         # On one scale, whatever the unit of the target.
         self.mean_, self.scale_ = map(float, center_and_scale(target, total))
         z, share = (target - self.mean_) / self.scale_, total / total.mean()
@@ -505,11 +508,7 @@ class BoostedTreesClassifier(_Boosting, Classifier):
         *,
         categorical_features: ArrayLike | None = None,
     ) -> Self:
-        self._reset()
-        rows, codes, weight = self._training_rows(X, y, sample_weight)
-        weight = np.ones(len(codes)) if weight is None else weight
-        first, total, key = divided_rows(rows, codes, weight, PARTS)
-        rows, codes = rows[first], codes[first]
+        rows, codes, total, key = self._distinct_rows(X, y, sample_weight)
         share, n_outputs = total / total.mean(), self._sizes()["k"]
         builder = _StoppableClassifier(**self._settings(rows, categorical_features))
         members, F = grow(builder, rows, codes.astype(np.float64), share, _folds(codes, key), n_outputs)

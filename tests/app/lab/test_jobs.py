@@ -209,7 +209,8 @@ def test_corrected_kinds_and_task_are_used_and_bad_ones_explained(client):
 
 
 def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_is_explained(client, app):
-    job = upload(client, table(500))
+    # Rows enough for minutes of gp, which is stopped within a second.
+    job, waiting = upload(client, table(2000)), upload(client, table())
     address, jobs = f"/api/jobs/{job['id']}", app.state.jobs
     settings = {"target": "y", "models": ["linear", "gp"], "seconds": 3600, "kinds": {HOSTILE: "leave out"}}
 
@@ -219,7 +220,6 @@ def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_is_explained(clie
 
     client.post(f"{address}/run", json=settings)
     assert wait(client, job["id"], until=begun)["state"] == "running"
-    waiting = upload(client, table())
     client.post(f"/api/jobs/{waiting['id']}/run", json=settings)
     assert client.get(f"/api/jobs/{waiting['id']}").json()["state"] == "waiting"
     client.post(f"/api/jobs/{waiting['id']}/stop", json={})
@@ -243,6 +243,29 @@ def test_a_stopped_run_keeps_what_is_finished_and_a_killed_one_is_explained(clie
     ended = wait(client, job["id"])
     assert ended["state"] == "ready" and ended["error"] == "Stopped before a model was finished."
     assert client.get(f"/api/jobs/{waiting['id']}").json()["state"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("progress", "interrupted"), [(None, True), ({"running": "gp"}, True), ({"running": None}, False)]
+)
+def test_a_run_that_writes_its_files_is_not_interrupted(progress, interrupted):
+    calls = []
+
+    class Process:
+        def interrupt(self):
+            calls.append("interrupt")
+
+        def kill(self):
+            calls.append("kill")
+
+    jobs = Jobs()
+    job = jobs.new("a.csv")
+    job.state, job.progress, job.child = "running", progress, Process()
+    jobs.stop(job)
+    assert job.state == "stopping" and calls == ["interrupt"] * interrupted
+    jobs.stop(job, now=True)
+    assert calls[-1] == "kill"
+    jobs.close()
 
 
 def test_old_jobs_make_room_and_all_is_gone_at_the_end():

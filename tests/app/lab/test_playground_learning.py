@@ -7,9 +7,8 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
-from credo.app.lab.playground._answer import Want, answer
+from credo.app.lab.playground._answer import Learners, Want, answer
 from credo.app.lab.playground._catalogue import MODELS
-from credo.app.lab.playground._learning import Learners
 from credo.app.lab.playground._problem import Domain, Problem
 from credo.app.lab.refused import Refused
 

@@ -189,10 +189,10 @@ class TestRefusals:
         [
             (b"", "isn't JSON"),
             (b"[{]", "isn't JSON"),
-            (b'[{"age": NaN}]', "NaN isn't JSON"),
-            (b'[{"age": -Infinity}]', "Infinity isn't JSON"),
+            (b'[{"age": NaN}]', "NaN isn't a JSON value"),
+            (b'[{"age": -Infinity}]', "Infinity isn't a JSON value"),
             (b'[{"age": 1, "age": 2}]', "'age' more than once"),
-            (b"\xff", "isn't UTF-8"),
+            (b"\xff", "'utf-8' codec can't decode byte"),
             (b"[" * 200_000, "nested too deeply"),
             (b'{"a":' * 100_000, "nested too deeply"),
             (b"[" + b"9" * 5000 + b"]", "5000 digits"),

@@ -297,10 +297,10 @@ def test_classes_that_no_file_may_name(tag, name, good, path):
 SCALER = "sklearn.preprocessing.StandardScaler"
 BAD_STATES = [
     (b"{", "not JSON"),
-    (b'{"a": NaN}', "holds NaN"),
-    (b'{"a": 1, "a": 2}', "repeats a key"),
+    (b'{"a": NaN}', "NaN isn't a JSON value"),
+    (b'{"a": 1, "a": 2}', "'a' more than once"),
     (b"\xff\xfe", "not JSON"),
-    (b"[" * 100_000 + b"]" * 100_000, "nested deeper than any model"),
+    (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
     (b'{"tuple":[' * 300 + b"]}" * 300, "nested deeper than any model"),
     ([1, 2], "is not a model"),
     ({"function": "print"}, "'function', which this version of Credo doesn't know"),

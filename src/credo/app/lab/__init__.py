@@ -13,17 +13,14 @@ Members: `server` (the application and its routes), `playground` (fits a model t
 Not here: models and their numbers (`credo.study` and below), commands (`cli`), HTTP guards (`serve`).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from credo.core.lazy import lazy
 
 if TYPE_CHECKING:
     from credo.app.lab.server import application, run
 
 __all__ = ["application", "run"]
 
-
-def __getattr__(name: str) -> Any:
-    # Imported on first use, because the child processes of `jobs` don't need the web application.
-    if name in __all__:
-        return getattr(import_module("credo.app.lab.server"), name)
-    raise AttributeError(f"credo.app.lab has no member {name!r}")
+# Imported on first use, because the child processes of `jobs` don't need the web application.
+__getattr__ = lazy(__name__, {"server": ("application", "run")})

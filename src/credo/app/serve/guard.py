@@ -50,10 +50,6 @@ class Metrics:
         """All metrics in the format of Prometheus."""
         return generate_latest(self.registry)
 
-    def begun(self) -> None:
-        """Count a request that isn't answered yet."""
-        self.in_flight.inc()
-
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count and time a request; paths other than the `known` ones count as "other"."""
         path, method = path if path in self.known else "other", method if method in _METHODS else "other"
@@ -105,39 +101,31 @@ class AccessLog:
     """
 
     def __init__(self, app: Callable[..., Awaitable[None]], metrics: Metrics | None = None) -> None:
-        self.app, self.metrics = app, metrics
+        self.app, self.metrics = app, Metrics() if metrics is None else metrics
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         started, status, identity = time.perf_counter(), 0, uuid4().hex[:16]
+        with_id = _with_headers(send, {"x-request-id": identity})
 
         async def sending(message: MutableMapping[str, Any]) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = [*message.get("headers", ()), (b"x-request-id", identity.encode())]
-                message = {**message, "headers": headers}
-            await send(message)
+            status = message.get("status", status)
+            await with_id(message)
 
         failure: Exception | None = None
-        if self.metrics is not None:
-            self.metrics.begun()
+        self.metrics.in_flight.inc()
         try:
             await self.app(scope, receive, sending)
         except Exception as error:
             failure = error
             if status == 0:
-                body = b'{"error": "internal error; see the log of the server"}'
-                length = str(len(body)).encode()
-                headers = [(b"content-type", b"application/json"), (b"content-length", length)]
-                await sending({"type": "http.response.start", "status": 500, "headers": headers})
-                await sending({"type": "http.response.body", "body": body})
+                await refuse(scope, sending, 500, "internal error; see the log of the server")
         finally:
             seconds, method = time.perf_counter() - started, scope.get("method", "")
-            if self.metrics is not None:
-                self.metrics.answered(method, scope["path"], status, seconds)
+            self.metrics.answered(method, scope["path"], status, seconds)
             fields = {
                 "id": identity,
                 "method": method,

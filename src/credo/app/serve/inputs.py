@@ -8,11 +8,10 @@ the training data had missing cells too; `credo predict` also accepts others, an
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -23,10 +22,7 @@ from sklearn.utils import get_tags
 from credo.core.estimator import column_names, has_column_names
 from credo.core.wording import plural, quoted
 from credo.tables import Days, Levels, ModelFileError, Numbers, Preparation, TableModel
-from credo.tables.errors import nearest, pandas
-
-# An integer with more digits isn't a finite float.
-_MAX_DIGITS = 310
+from credo.tables.errors import nearest, pandas, strict_json
 
 
 class Refused(Exception):
@@ -49,37 +45,9 @@ def parse(body: bytes) -> Any:
     [{'x': 1.5}]
     """
     try:
-        return json.loads(
-            body.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer
-        )
-    except RecursionError:
-        _refuse("the JSON text is nested too deeply")
-    except UnicodeDecodeError as error:
-        _refuse(f"the body isn't UTF-8: byte {error.start} can't be decoded")
-    except json.JSONDecodeError as error:
-        _refuse(f"the body isn't JSON: {error.msg} (line {error.lineno}, column {error.colno})")
-
-
-def _refuse(sentence: str) -> NoReturn:
-    raise Refused(HTTPStatus.BAD_REQUEST, sentence) from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        repeated = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        _refuse(f"an object has the name {repeated[:100]!r} more than once")
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    _refuse(f"{name} isn't JSON; a missing value is null")
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:
-        _refuse(f"an integer has {len(digits)} digits")
-    return int(digits)
+        return strict_json(body.decode("utf-8"))
+    except ValueError as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"the body isn't JSON: {error}") from None
 
 
 def dump(value: Any) -> bytes:

@@ -278,22 +278,6 @@ class UnavailableMethod:
         raise AttributeError(self._reason)
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """A log evidence, the method that gave it, and what it conditions on (see `evidence_base`).
-
-    Examples
-    --------
-    >>> from credo import GPRegressor
-    >>> GPRegressor(noise=0.1, hyperparameters="fixed").fit([[0.0], [1.0]], [1.0, 2.0]).posterior_.evidence.method
-    'exact'
-    """
-
-    value: float
-    method: str
-    base: str
-
-
 FLAT = "flat prior"
 JEFFREYS = "prior 1/σ²"
 MAXIMISED = "maximised"

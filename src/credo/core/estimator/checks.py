@@ -11,10 +11,7 @@ from inspect import get_annotations
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.exceptions import NotFittedError
-
-from credo.core.fields import Axes, Indices, NonNegative, Positive
 
 
 def positive(name: str, value: Any, *, words: Sequence[str] = ()) -> float:
@@ -168,67 +165,3 @@ class FittedState:
 def _declares(kind: type, name: str) -> bool:
     """Whether the class or one of its bases annotates the attribute, as for all that `fit` may set."""
     return any(name in get_annotations(base) for base in kind.__mro__)
-
-
-def check_shapes(owner: Any, sizes: dict[str, int] | None = None, **shapes: str) -> dict[str, int]:
-    """Raise a ValueError unless attributes are finite arrays of the given shapes; returns the length of each letter.
-
-    A shape has a letter for each axis, such as "n d", or a letter plus a number, such as "n d+1". A letter stands for
-    the same length everywhere; only "r", a rank, may be zero. An empty shape is a number. "?" at the end allows None,
-    and "~" allows NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credo.core.estimator import check_shapes
-    >>> from types import SimpleNamespace
-    >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(3)), X="n d", w="n")
-    {'n': 3, 'd': 2}
-    >>> check_shapes(SimpleNamespace(X=np.zeros((3, 2)), w=np.zeros(4)), X="n d", w="n")
-    Traceback (most recent call last):
-    ...
-    ValueError: w has shape (4,), where (n) is needed with n = 3, d = 2
-    """
-    known = dict(sizes or {})
-    for name, text in shapes.items():
-        value = getattr(owner, name)
-        if value is not None or "?" not in text:
-            Axes(text.strip("?~").replace("r", "R"), finite="~" not in text).check(name, value, known)
-    return known
-
-
-def check_indices(owner: Any, name: str, stop: int) -> None:
-    """Raise a ValueError unless the array contains whole numbers from 0 to stop − 1 only.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from credo.core.estimator import check_indices
-    >>> check_indices(SimpleNamespace(group=np.array([0, 2])), "group", 2)
-    Traceback (most recent call last):
-    ...
-    ValueError: group must contain whole numbers from 0 to 1
-    """
-    Indices(stop).check(name, getattr(owner, name), {})
-
-
-def check_positive(owner: Any, *names: str, zero: bool = False, square: bool = False) -> None:
-    """Raise a ValueError unless the attributes contain positive numbers only, or with `zero` non-negative ones.
-
-    With `square`, their squares must be within the range of double precision too.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from credo.core.estimator import check_positive
-    >>> check_positive(SimpleNamespace(scale_=-1.0), "scale_")
-    Traceback (most recent call last):
-    ...
-    ValueError: scale_ must be positive
-    """
-    for name in names:
-        values = np.asarray(getattr(owner, name), dtype=np.float64)
-        (NonNegative if zero else Positive).check(name, values, {})
-        if square and not ((values < 1e150) & ((values > 1e-150) | (values == 0))).all():
-            raise ValueError(f"{name} is so large or small that its square overflows or underflows")

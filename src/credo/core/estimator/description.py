@@ -45,8 +45,16 @@ class Effect(NamedTuple):
     kind: str = PARAMETER
 
 
-class Evidence(NamedTuple):
-    """A log evidence, how it was computed, what it conditions on, and its standard error (0 if it is exact)."""
+@dataclass(frozen=True)
+class Evidence:
+    """A log evidence, the method that gave it, what it conditions on (see `evidence_base`), and its standard error.
+
+    Examples
+    --------
+    >>> from credo import GPRegressor
+    >>> GPRegressor(noise=0.1, hyperparameters="fixed").fit([[0.0], [1.0]], [1.0, 2.0]).posterior_.evidence.method
+    'exact'
+    """
 
     value: float
     method: str | None = None

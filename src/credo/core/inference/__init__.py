@@ -12,8 +12,7 @@ Two things can be chosen independently (`protocols` has the contract between the
 - the inference: `prior.observe` is exact for Gaussian noise, or a bound with inducing points, with the coefficients
   of the mean integrated out. `laplace`, `ep` and `vi` approximate each row's likelihood by a Gaussian site and differ
   only in how they choose it; with a Gaussian likelihood they equal the exact result to rounding error.
-  `softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values, and
-  `annealed_evidence` estimates ln p(y) by annealed importance sampling.
+  `softmax_laplace` is Laplace for more than two classes. `elliptical_slice` samples latent values.
 
 What does not belong here: the search for hyperparameters, which is in `learning`, and estimators.
 """
@@ -21,7 +20,7 @@ What does not belong here: the search for hyperparameters, which is in `learning
 from credo.core.inference.dense import Dense
 from credo.core.inference.inducing import Inducing, SummaryPosterior, default_points
 from credo.core.inference.inducing_sums import InducingFeatures, InducingSummary
-from credo.core.inference.mcmc import Chain, annealed_evidence, elliptical_slice
+from credo.core.inference.mcmc import elliptical_slice
 from credo.core.inference.paths import Paths
 from credo.core.inference.protocols import (
     Approximation,
@@ -46,7 +45,6 @@ __all__ = [
     "AndersonAcceleration",
     "Approximation",
     "Basis",
-    "Chain",
     "Dense",
     "Gradient",
     "HasInformation",
@@ -63,7 +61,6 @@ __all__ = [
     "StateSpace",
     "SummaryPosterior",
     "Vecchia",
-    "annealed_evidence",
     "choose",
     "cost_remark",
     "default_points",

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Self
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from credo.core.wording import plural
-from credo.tables.errors import ModelFileError
+from credo.tables.errors import ModelFileError, strict_json
 
 # A temporary file not written to for this long was left by a process that was killed.
 _ABANDONED_SECONDS = 86_400.0
@@ -172,11 +172,7 @@ def n_values(payload: bytes) -> int:
 def from_bytes(payload: bytes, *, name: str) -> Any:
     """The tree of a JSON member; NaN, repeated keys and deep nesting raise an error."""
     try:
-        return json.loads(payload.decode("ascii"), object_pairs_hook=_unique, parse_constant=_no_constant)
-    except ModelFileError:
-        raise
-    except RecursionError:
-        raise ModelFileError(f"its member {name} is nested deeper than any model") from None
+        return strict_json(payload.decode("ascii"))
     except ValueError as error:
         raise ModelFileError(f"its member {name} is not JSON ({str(error)[:100]})") from None
 
@@ -228,14 +224,3 @@ def _check_total(size: int, max_bytes: int) -> None:
     if size > max_bytes:
         advice = f"if you trust it, raise the limit: load(path, max_bytes={size})"
         raise ModelFileError(f"it holds {plural(size, 'byte')}, more than the limit of {max_bytes:,}; {advice}")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ModelFileError("a JSON member repeats a key, so it was changed")
-    return found
-
-
-def _no_constant(word: str) -> Any:
-    raise ModelFileError(f"a JSON member holds {word}, which Credo never writes")

@@ -21,8 +21,8 @@ from credo.tables.errors import ModelFileError
 # Packages of values and estimators; those with side effects (app, study) are left out.
 _PACKAGES = frozenset(
     ("core.estimator", "core.frames", "core.inference", "core.learning", "core.linalg", "core.params", "core.parts",
-     "distributions", "ensemble", "features", "gp", "kernel_machines", "kernels", "likelihoods", "linear", "metrics",
-     "mixtures", "selection", "sparse", "tables", "trees")
+     "additive", "distributions", "ensemble", "features", "gp", "kernel_machines", "kernels", "likelihoods", "linear",
+     "metrics", "mixtures", "selection", "sparse", "tables", "trees")
 )  # fmt: skip
 _NAME = re.compile(r"credo\.((?:core\.)?[a-z][a-z0-9_]*)\.[A-Za-z][A-Za-z0-9_]*")
 

@@ -194,13 +194,16 @@ class Jobs:
         self._runs.submit(self._guarded, job, self._run)
 
     def stop(self, job: Job, *, now: bool = False) -> None:
-        """Stop a run: finished models are compared and reported. `now` ends the process at once."""
+        """Stop a run: finished models are compared and reported. `now` ends the process at once.
+
+        A run whose models are all finished writes its files.
+        """
         with self._lock:
             if job.state == "waiting":
                 job.state = "ready"
             elif job.state in ("running", "stopping"):
                 job.state = "stopping"
-                if job.child is not None:
+                if job.child is not None and (now or job.progress is None or job.progress["running"] is not None):
                     (job.child.kill if now else job.child.interrupt)()
 
     def ask(self, job: Job, question: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:

@@ -70,22 +70,15 @@ def read(name: str) -> dict[str, Any]:
 
 def column_record(name: str, column: Any) -> dict[str, Any]:
     """One column: its kind and why, missing and distinct values, range and examples."""
-    nothing: dict[str, Any] = {
-        "name": name,
-        "missing": 0,
-        "distinct": 0,
-        "low": None,
-        "high": None,
-        "examples": [],
-        "task": None,
-    }
     try:
         found = profile(name, column)
     except ColumnError as error:
-        return nothing | {"kind": LEAVE_OUT, "reason": str(error)}
+        nothing: dict[str, Any] = {"missing": 0, "distinct": 0, "low": None, "high": None, "examples": [], "task": None}
+        return {"name": name, "kind": LEAVE_OUT, "reason": str(error), **nothing}
     kind, reason = kind_of(found)
     low, high = _range(found, kind)
-    return nothing | {
+    return {
+        "name": name,
         "kind": KINDS.get(kind, LEAVE_OUT),
         "reason": reason if kind in KINDS else _reason(kind, reason),
         "missing": found.n_missing,

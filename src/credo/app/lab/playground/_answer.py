@@ -1,7 +1,12 @@
-"""The answer to a page: a model fitted to its points, and everything that is drawn."""
+"""The answer to a page: a model fitted to its points, everything that is drawn, and settings that are learned.
+
+At most two models learn at a time; a page's newer request stops its older one.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from time import monotonic, perf_counter
 from typing import Any, Literal
 
@@ -19,11 +24,12 @@ from credo.core.notices import collected, on_one_line
 
 MAX_DRAWS, MAX_GRID = 30, 400
 CURVE_POINTS, CLASS_CURVE_POINTS, MAX_MAP_COLUMNS = 40, 20, 80
-# The time limit of an answer.
-SECONDS = 15.0
+# The time limit of an answer, and of learning.
+SECONDS, MAX_LEARNERS = 15.0, 2
+FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
-class Want(BaseModel, extra="forbid", frozen=True):
+class Want(BaseModel, extra="forbid", frozen=True, strict=True):
     """What to compute besides the model itself; `page` identifies a page, whose newer requests stop older ones."""
 
     grid: int = Field(default=160, ge=2, le=MAX_GRID)
@@ -46,11 +52,15 @@ def answer(problem: Problem, model: type[Model], settings: Settings, want: Want)
             shown |= _shown(problem, model, settings, want)
         except TimeUp:
             shown |= _failed(f"This took more than {SECONDS:.0f} seconds and was stopped; use fewer points.")
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        except FAILURES as error:
             shown |= _failed(on_one_line(error))
-    shown["notes"] = list(dict.fromkeys([*shown["notes"], *(" ".join(str(each).split()) for each in warnings)]))
+    shown["notes"] = list(dict.fromkeys([*shown["notes"], *_sentences(warnings)]))
     shown["seconds"] = rounded(perf_counter() - start, 3)
     return shown
+
+
+def _sentences(warnings: Sequence[Any]) -> list[str]:
+    return [" ".join(str(each).split()) for each in warnings]
 
 
 def _empty(settings: Settings) -> dict[str, Any]:
@@ -200,7 +210,7 @@ def _curve(fitted: Model, id: str, control: Control, at: float) -> dict[str, Any
         check()
         try:
             found = fitted.with_value(id, value).evidence().value
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+        except FAILURES:
             found = None
         return np.nan if found is None else found
 
@@ -236,3 +246,51 @@ def _code(problem: Problem, fitted: Model, want: Want) -> str:
     else:
         place = _source.map_line(problem, *map_size(want.grid))
     return _source.program(problem, [place, *fitted.code()])
+
+
+class Learners:
+    """The requests to learn of all pages."""
+
+    def __init__(self) -> None:
+        self._lock, self._slots = threading.Lock(), threading.Semaphore(MAX_LEARNERS)
+        self._stops: dict[str, threading.Event] = {}
+
+    def learn(
+        self, page: str, problem: Problem, model: type[Model], settings: Settings, seconds: float = SECONDS
+    ) -> tuple[Settings, list[str]]:
+        """Learned settings and notes; raises `Refused` if a newer request of the page arrives."""
+        if "learn" not in model.shows[problem.task]:
+            raise Refused(f"{model.name} has nothing to learn.")
+        if problem.n < 2 or lacking(problem, model):
+            return settings, ["Add more points to learn from."]
+        stop = threading.Event()
+        with self._lock:
+            older = self._stops.get(page)
+            if page:
+                self._stops[page] = stop
+        if older is not None:
+            older.set()
+        if not self._slots.acquire(timeout=SECONDS):
+            raise Refused("Too many models are learning; try again when they are done.", 409)
+        try:
+            return _learned(problem, model, settings, seconds, stop)
+        finally:
+            self._slots.release()
+            with self._lock:
+                if self._stops.get(page) is stop:
+                    del self._stops[page]
+
+
+def _learned(
+    problem: Problem, model: type[Model], settings: Settings, seconds: float, stop: threading.Event
+) -> tuple[Settings, list[str]]:
+    with collected() as warnings, until(monotonic() + seconds, stop.is_set):
+        try:
+            learned, notes = model.learn(problem, settings)
+        except TimeUp:
+            if stop.is_set():
+                raise Refused("A newer request replaced this one.", 409) from None
+            return settings, [f"Learning took more than {seconds:.0f} seconds; the settings are unchanged."]
+        except FAILURES as error:
+            return settings, [f"Nothing was learned: {on_one_line(error)}"]
+    return learned, [*notes, *_sentences(warnings)]

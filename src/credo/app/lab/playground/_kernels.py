@@ -19,17 +19,6 @@ from credo.kernels import RBF, Constant, Exponential, Kernel, Linear, Matern32, 
 MAX_TERMS, MAX_FACTORS = 3, 3
 Terms = list[list[dict[str, Any]]]
 
-STATIONARY: dict[str, tuple[Any, str]] = {
-    "RBF": (RBF, "Squared exponential (RBF)"),
-    "Matern52": (Matern52, "Matérn 5/2"),
-    "Matern32": (Matern32, "Matérn 3/2"),
-    "Exponential": (Exponential, "Exponential (Matérn 1/2)"),
-}
-
-
-_CLASSES = {name: kind for name, (kind, _) in STATIONARY.items()} | {
-    "Periodic": Periodic, "RationalQuadratic": RationalQuadratic,
-}  # fmt: skip
 _MORE: dict[str, Any] = {"learnable": True, "curve": True}
 _LENGTH = log_slider("lengthscale", "Length scale", 1 / 200, 5, 1 / 8, unit="x", **_MORE)
 _LENGTHS = (
@@ -48,13 +37,34 @@ _VARIANCE = (
 _SHAPE = log_slider("shape", "Shape", 0.05, 50, 1.0, help="Large: like the squared exponential.", **_MORE)
 _WAVES = log_slider("lengthscale", "Length scale", 0.05, 20, 1.0, help="In units of the period's phase.", **_MORE)
 _PERIOD = log_slider("period", "Period", 1 / 100, 2, 1 / 4, unit="x", **_MORE)
-# The label and the parameters of each kernel.
-KERNELS: dict[str, tuple[str, tuple[Control, ...]]] = {
-    **{name: (label, (*_LENGTHS, *_VARIANCE)) for name, (_, label) in STATIONARY.items()},
-    "RationalQuadratic": ("Rational quadratic", (*_LENGTHS, _SHAPE, *_VARIANCE)),
-    "Periodic": ("Periodic", (_PERIOD, _WAVES, *_VARIANCE)),
-    "Linear": ("Linear", _VARIANCE),
-    "Constant": ("Constant", _VARIANCE),
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kernel of the page: its class, label and parameters, and its equation in r apart from the variance."""
+
+    kind: Any
+    label: str
+    controls: tuple[Control, ...]
+    equation: str
+
+
+STATIONARY = {
+    kind.__name__: Shape(kind, label, (*_LENGTHS, *_VARIANCE), equation)
+    for kind, label, equation in (
+        (RBF, "Squared exponential (RBF)", "exp(−r^2/(2 · {lengthscale}^2))"),
+        (Matern52, "Matérn 5/2", '"Matérn 5/2"(r/{lengthscale})'),
+        (Matern32, "Matérn 3/2", '"Matérn 3/2"(r/{lengthscale})'),
+        (Exponential, "Exponential (Matérn 1/2)", "exp(−r/{lengthscale})"),
+    )
+}
+_RATIONAL = "(1 + r^2/(2 · {shape} · {lengthscale}^2))^(−{shape})"
+_WAVE = "exp(−(2 sin^2((π r)/{period}))/{lengthscale}^2)"
+KERNELS = STATIONARY | {
+    "RationalQuadratic": Shape(RationalQuadratic, "Rational quadratic", (*_LENGTHS, _SHAPE, *_VARIANCE), _RATIONAL),
+    "Periodic": Shape(Periodic, "Periodic", (_PERIOD, _WAVES, *_VARIANCE), _WAVE),
+    "Linear": Shape(Linear, "Linear", _VARIANCE, "u u′"),
+    "Constant": Shape(Constant, "Constant", _VARIANCE, ""),
 }
 
 
@@ -66,15 +76,15 @@ class KernelControl(Control):
 
     def on(self, domain: Domain, task: str) -> KernelControl:
         known = {
-            name: [control.on(domain, task) for control in controls if task in (control.tasks or (task,))]
-            for name, (_, controls) in KERNELS.items()
+            name: [control.on(domain, task) for control in shape.controls if task in (control.tasks or (task,))]
+            for name, shape in KERNELS.items()
         }
         default = {control.id: control.default for control in known["RBF"] if control.default is not None}
         return replace(self, known=known, default=[[{"name": "RBF", **default}]])
 
     def json(self) -> dict[str, Any]:
         kernels = [
-            {"name": name, "label": KERNELS[name][0], "parameters": [control.json() for control in controls]}
+            {"name": name, "label": KERNELS[name].label, "parameters": [control.json() for control in controls]}
             for name, controls in self.known.items()
         ]
         return super().json() | {"kernels": kernels, "max_terms": MAX_TERMS, "max_factors": MAX_FACTORS}
@@ -138,7 +148,7 @@ def _make(factor: dict[str, Any], domain: Domain, *, two_inputs: bool) -> Kernel
     second = given.pop("lengthscale2", None)
     if second is not None:
         given["lengthscale"] = [given["lengthscale"], second]
-    made: Kernel = _CLASSES[name](**given)
+    made: Kernel = KERNELS[name].kind(**given)
     return made
 
 
@@ -188,22 +198,9 @@ def kernel_equation(terms: Terms) -> str:
     return " + ".join(" ".join(map(_factor_equation, term)) for term in terms)
 
 
-# Each kernel of r, apart from its variance.
-_EQUATIONS = {
-    "RBF": "exp(−r^2/(2 · {lengthscale}^2))",
-    "Exponential": "exp(−r/{lengthscale})",
-    "Matern32": '"Matérn 3/2"(r/{lengthscale})',
-    "Matern52": '"Matérn 5/2"(r/{lengthscale})',
-    "Periodic": "exp(−(2 sin^2((π r)/{period}))/{lengthscale}^2)",
-    "RationalQuadratic": "(1 + r^2/(2 · {shape} · {lengthscale}^2))^(−{shape})",
-    "Linear": "u u′",
-    "Constant": "",
-}
-
-
 def _factor_equation(factor: dict[str, Any]) -> str:
     values = {id: number(value) for id, value in factor.items() if id != "name" and value is not None}
     if "lengthscale2" in values:
         scales = f"r_1/{values['lengthscale']}, r_2/{values['lengthscale2']}"
         return f'{values["variance"]} "{factor["name"]}"({scales})'
-    return f"{values['variance']} {_EQUATIONS[factor['name']].format(**values)}".strip()
+    return f"{values['variance']} {KERNELS[factor['name']].equation.format(**values)}".strip()

@@ -16,7 +16,7 @@ from credo.app.lab.playground._problem import Array
 from credo.kernel_machines import KernelPerceptron, NadarayaWatson, SoftNeighborsClassifier
 from credo.kernels import Kernel
 
-_SHAPES = tuple((name, label) for name, (_, label) in STATIONARY.items())
+_SHAPES = tuple((name, shape.label) for name, shape in STATIONARY.items())
 
 
 _CONTROLS = (
@@ -37,14 +37,14 @@ class Weighing(Model):
 
     @property
     def kernel(self) -> Kernel:
-        made: Kernel = STATIONARY[self.settings["shape"]][0](self.settings["lengthscale"])
+        made: Kernel = STATIONARY[self.settings["shape"]].kind(self.settings["lengthscale"])
         return made
 
     def learned(self) -> dict[str, Any]:
         return {"lengthscale": float(self.estimator.bandwidth_) * self.settings["lengthscale"]}
 
     def equation(self) -> str:
-        label, width = STATIONARY[self.settings["shape"]][1], number(self.settings["lengthscale"])
+        label, width = STATIONARY[self.settings["shape"]].label, number(self.settings["lengthscale"])
         return f'{self.formula}\nk(r) = "{label} with bandwidth "{width}'
 
 

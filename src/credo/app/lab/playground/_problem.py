@@ -5,20 +5,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
 
 Array = NDArray[np.float64]
+MAX_COORDINATE = 1e9
+Coordinate = Annotated[float, Field(strict=True, ge=-MAX_COORDINATE, le=MAX_COORDINATE)]
+
+
+def _increasing(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[1] - ends[0] <= 1e-6 * max(*map(abs, ends), 1e-3):
+        raise ValueError("the plot must go from a smaller to a larger number")
+    return ends
+
+
+Interval = Annotated[tuple[Coordinate, Coordinate], AfterValidator(_increasing)]
 
 
 @dataclass(frozen=True)
 class Domain:
     """The rectangle that the plot shows."""
 
-    x: tuple[float, float] = (0.0, 1.0)
-    y: tuple[float, float] = (-1.5, 1.5)
+    x: Interval = (0.0, 1.0)
+    y: Interval = (-1.5, 1.5)
 
     @property
     def width(self) -> float:
@@ -129,4 +141,5 @@ def _digits(value: float, resolution: float) -> int:
 
 def _middle(low: float, high: float) -> float:
     middle = (low + high) / 2
-    return rounded(middle, 3 + _digits(middle, high - low)) if abs(middle) > 1e-9 * (high - low) else 0.0
+    # Six digits, which kernels write.
+    return rounded(middle, min(6, 3 + _digits(middle, high - low))) if abs(middle) > 1e-9 * (high - low) else 0.0

@@ -6,12 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-
 import credo
 from credo.app.lab.playground._problem import Problem
-from credo.kernels import Constant, Kernel, Linear, Product, Sum
 
 _LINE_CHARACTERS = 100
 
@@ -60,46 +56,8 @@ def shift(name: str, offset: float, sign: str) -> str:
 
 
 def source(value: Any) -> str:
-    """Python source of an estimator, kernel, list or number; evaluating it gives an equal value."""
-    if isinstance(value, BaseEstimator):
-        defaults = type(value)().get_params(deep=False) if not _needs_arguments(value) else {}
-        parts = [
-            f"{name}={source(given)}"
-            for name, given in value.get_params(deep=False).items()
-            if name not in defaults or not _same(given, defaults[name])
-        ]
-        return f"{type(value).__name__}({', '.join(parts)})"
-    if isinstance(value, Kernel):
-        return _kernel_source(value)
-    if isinstance(value, np.ndarray):
-        return source(value.tolist())
-    if isinstance(value, list):
-        return f"[{', '.join(source(entry) for entry in value)}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(source(entry) for entry in value)})"
-    return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def _kernel_source(kernel: Kernel) -> str:
-    if isinstance(kernel, Sum):
-        return " + ".join(_kernel_source(term) for term in kernel.terms)
-    if isinstance(kernel, Product):
-        return " * ".join(_kernel_source(term) for term in kernel.terms)
-    if isinstance(kernel, Constant):
-        return f"Constant({kernel.value!r})"
-    arguments = [f"{name}={source(value)}" for name, value in kernel.params.items()]
-    if isinstance(kernel, Linear):
-        arguments += [f"center={source(kernel.center)}", f"scale={source(kernel.scale)}"]
-    return f"{type(kernel).__name__}({', '.join(arguments)})"
-
-
-def _needs_arguments(value: BaseEstimator) -> bool:
-    """Whether the first argument of the class has no default."""
-    return type(value).__name__ == "ModelAverage"
-
-
-def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and not isinstance(a, list | np.ndarray | BaseEstimator) and a == b
+    """Python source of an estimator, with its kernel if it has one: evaluating it gives an equal one."""
+    return " ".join(value.__repr__(N_CHAR_MAX=100_000).split())
 
 
 def _points(problem: Problem) -> list[str]:

@@ -1,0 +1,213 @@
+"""Families of targets: which likelihood they have, where its parameters start, what is predicted from f ~ N(m, s²)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, log_softmax, ndtri, softmax
+
+from credo.distributions import Distribution, Empirical, Log, Mixture, Normal, PoissonLogNormal, Transformed
+from credo.likelihoods import Beta, Gamma, NegativeBinomial, Ordinal, Poisson, StudentT, ZeroTruncated
+from credo.likelihoods.marginal import Marginal
+
+Array = NDArray[np.float64]
+
+LOG_LINKS = ("poisson", "negative_binomial", "gamma")
+REGRESSION = ("gaussian", "student", *LOG_LINKS, "beta")
+WORDS = {
+    "gaussian": "normal", "student": "Student-t", "poisson": "Poisson", "negative_binomial": "negative binomial",
+    "gamma": "gamma", "beta": "beta", "bernoulli": "Bernoulli", "categorical": "categorical",
+    "ordinal": "cumulative logit",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RowNoise:
+    """A likelihood of one latent value for each row, as Laplace's method needs it."""
+
+    likelihood: Any
+    y: Array
+    weight: Array
+    n_latents: int = 1
+
+    def log_prob(self, F: Array) -> Array:
+        """ln p of each row."""
+        return self.weight * self.likelihood.log_prob(self.y, F[:, 0])
+
+    def gradient(self, F: Array) -> Array:
+        """Its derivative by the latent value."""
+        return (self.weight * self.likelihood.derivatives(self.y, F[:, 0])[0])[:, None]
+
+    def curvature(self, F: Array) -> Array:
+        """The negative second derivative."""
+        return -(self.weight * self.likelihood.derivatives(self.y, F[:, 0])[1])[:, None, None]
+
+    def third(self, F: Array, Q: Array) -> Array:
+        """½ Q times the third derivative."""
+        return 0.5 * (self.weight * Q[:, 0, 0] * self.likelihood.derivatives(self.y, F[:, 0])[2])[:, None]
+
+    def by_parameters(self, F: Array) -> list[tuple[Array, Array, Array]]:
+        """Derivatives by the logs of the likelihood's parameters."""
+        w, f = self.weight, F[:, 0]
+        if isinstance(self.likelihood, StudentT):
+            found = _student_by_parameters(self.likelihood, self.y, f)
+        else:
+            found = self.likelihood.by_parameters(self.y, f) if hasattr(self.likelihood, "by_parameters") else []
+        return [(w * value, (w * first)[:, None], -(w * second)[:, None, None]) for value, first, second in found]
+
+
+def _student_by_parameters(likelihood: StudentT, y: Array, f: Array) -> list[tuple[Array, Array, Array]]:
+    """By the logs of scale and df; ln p is a function of (y − f)/scale, less ln scale."""
+    gap, df, variance = y - f, likelihood.df, likelihood.scale**2
+    first, second, third = likelihood.derivatives(y, f)
+    by_scale = (gap * first - 1.0, gap * second - first, gap * third - 2.0 * second)
+    c, total = df * variance, df * variance + gap**2
+    ratio = gap**2 / c
+    value = digamma(0.5 * (df + 1)) - digamma(0.5 * df) - 1 / df - np.log1p(ratio) + (df + 1) * gap**2 / (df * total)
+    slope = gap / total - (df + 1.0) * gap * variance / total**2
+    bend = (gap**2 - c) / total**2
+    bend = bend - (df + 1.0) * variance * (1.0 / total**2 + 2.0 * (gap**2 - c) / total**3)
+    return [by_scale, (0.5 * df * value, df * slope, df * bend)]
+
+
+@dataclass(frozen=True)
+class SoftmaxNoise:
+    """Several classes: softmax(C F), with an orthonormal basis C of the differences between classes."""
+
+    codes: NDArray[np.intp]
+    weight: Array
+    contrasts: Array
+
+    @property
+    def n_latents(self) -> int:
+        """One less than there are classes."""
+        return self.contrasts.shape[1]
+
+    def _probs(self, F: Array) -> Array:
+        return softmax(F @ self.contrasts.T, axis=1)
+
+    def log_prob(self, F: Array) -> Array:
+        """ln p of each row."""
+        return self.weight * log_softmax(F @ self.contrasts.T, axis=1)[np.arange(len(F)), self.codes]
+
+    def gradient(self, F: Array) -> Array:
+        """Cᵀ(1_y − π)."""
+        gap = -self._probs(F)
+        gap[np.arange(len(F)), self.codes] += 1.0
+        return self.weight[:, None] * (gap @ self.contrasts)
+
+    def curvature(self, F: Array) -> Array:
+        """Cᵀ(diag π − ππᵀ)C."""
+        # As a sum of squares about the mean, which stays positive semidefinite if one class is almost certain.
+        probs = self._probs(F)
+        gaps = self.contrasts - (probs @ self.contrasts)[:, None, :]
+        return np.einsum("n,nk,nka,nkb->nab", self.weight, probs, gaps, gaps, optimize=True)
+
+    def third(self, F: Array, Q: Array) -> Array:
+        """−½ ∂ tr(Q W)/∂F."""
+        probs = self._probs(F)
+        A = np.einsum("ka,nab,lb->nkl", self.contrasts, Q, self.contrasts)
+        slope = np.einsum("nkk->nk", A) - 2.0 * np.einsum("nkl,nl->nk", A, probs)
+        slope = probs * (slope - (probs * slope).sum(axis=1, keepdims=True))
+        return -0.5 * self.weight[:, None] * (slope @ self.contrasts)
+
+    def by_parameters(self, F: Array) -> list[tuple[Array, Array, Array]]:
+        """It has no parameters."""
+        return []
+
+
+@dataclass(frozen=True)
+class Start:
+    """The likelihood for given logs of its parameters, where these start, and the first guess of f."""
+
+    at: Callable[[Array], Any]
+    logs: Array
+    level: float
+
+
+def start(family: str, y: Array, weight: Array, *, positive: bool = False) -> Start:
+    """Of a family of numbers; `positive` if the zeros of counts have a part of their own."""
+    mean = float(np.average(y, weights=weight))
+    spread = float(np.average((y - mean) ** 2, weights=weight))
+    if family == "poisson":
+        likelihood: Any = ZeroTruncated(Poisson()) if positive else Poisson()
+        return Start(lambda logs: likelihood, np.empty(0), math.log(max(mean, 1e-8)))
+    if family == "negative_binomial":
+        shape = mean**2 / max(spread - mean, 0.01 * mean + 1e-12)
+        base: Any = NegativeBinomial(shape)
+        likelihood = ZeroTruncated(base) if positive else base
+        return Start(likelihood.with_logs, np.log([np.clip(shape, 1e-3, 1e3)]), math.log(max(mean, 1e-8)))
+    if family == "gamma":
+        return Start(Gamma(1.0).with_logs, np.log([max(mean**2 / max(spread, 1e-12 * mean**2), 1e-3)]), math.log(mean))
+    if family == "beta":
+        precision = max(mean * (1 - mean) / max(spread, 1e-9) - 1, 0.5)
+        return Start(Beta(1.0).with_logs, np.log([precision]), math.log(mean / (1 - mean)))
+    assert family == "student"
+    return Start(_student_at, np.log([0.7 * math.sqrt(spread) or 1.0, 5.0]), mean)
+
+
+def _student_at(logs: Array) -> StudentT:
+    return StudentT(*np.exp(np.clip(logs, [-30.0, -1.0], [30.0, 7.0])).tolist())
+
+
+def ordinal_start(codes: NDArray[np.intp], weight: Array, n_classes: int) -> Start:
+    """Cuts at the logits of the cumulative frequencies."""
+    share = np.cumsum(np.bincount(codes, weight, minlength=n_classes))[:-1] / weight.sum()
+    cuts = np.log(share / (1.0 - share))
+    gaps = np.maximum(np.diff(cuts), 1e-6)
+    return Start(Ordinal(cuts).with_logs, np.concatenate([cuts[:1], np.log(gaps)]), 0.0)
+
+
+def predictive(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Distribution:
+    """The distribution of y for f ~ N(mean, std²)."""
+    if isinstance(likelihood, StudentT):
+        shares, variances = likelihood.components()
+        return Mixture([Normal(mean, np.sqrt(std**2 + variance)) for variance in variances], shares)
+    if isinstance(likelihood, Poisson):
+        return PoissonLogNormal(mean, std)
+    return Marginal(likelihood, mean, std, 0.0 if zero is None else zero)
+
+
+# The middles of intervals of equal probability of a standard normal distribution.
+_EVEN = ndtri((np.arange(401) + 0.5) / 401)
+
+
+def latent(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Distribution:
+    """The distribution of the mean of y given f, for f ~ N(mean, std²)."""
+    if isinstance(likelihood, StudentT):
+        return Normal(mean, std)
+    if zero is None and not isinstance(likelihood, Beta):
+        return Transformed(Normal(mean, std), Log())
+    share = 1.0 if zero is None else 1.0 - zero
+    return Empirical(share * likelihood.mean(mean + std * _EVEN[:, None]))
+
+
+def allowed(y: Array) -> tuple[str, ...]:
+    """The families that the support of the target allows, for `family="auto"`."""
+    if (y == y[0]).all():
+        return ("gaussian",)
+    if (y >= 0).all() and (y == np.floor(y)).all():
+        return ("poisson", "negative_binomial")
+    if (y > 0).all():
+        return ("gaussian", "beta") if (y < 1).all() else ("gaussian", "gamma")
+    return ("gaussian",)
+
+
+def check_support(family: str, y: Array, *, zeros: bool) -> None:
+    """Raise an error for a target outside the support of its family."""
+    counts = (y >= 0) & (y == np.floor(y))
+    rules = {
+        "poisson": (counts, "counts 0, 1, 2, …"),
+        "negative_binomial": (counts, "counts 0, 1, 2, …"),
+        "gamma": ((y > 0) | (zeros & (y == 0)), "numbers above 0 (zeros=True allows zeros)"),
+        "beta": ((y > 0) & (y < 1), "shares strictly between 0 and 1"),
+    }
+    if family in rules and not rules[family][0].all():
+        fits, words = rules[family]
+        row = int(np.argmin(fits))
+        raise ValueError(f'family="{family}" needs {words}; y is {y[row]:g} in row {row}')

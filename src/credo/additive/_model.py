@@ -1,0 +1,613 @@
+"""What additive regressors and classifiers share: columns, terms, the posterior of the coefficients, curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from credo.additive._learning import Layout, Learned
+from credo.additive.terms import N_PAIR_KNOTS, Beside, Block, Column, Term, blocks_of, factor, linear, pair, smooth
+from credo.core.estimator import FLAT, MAXIMISED, Estimator, Result, choice, evidence_base, interval_level
+from credo.core.fields import Axes, Finite, Positive
+from credo.core.frames import Table, frame
+from credo.core.linalg import factorize
+
+Array = NDArray[np.float64]
+# Pairs are looked for among the columns with the largest effects.
+_MAX_PAIRS, _MAX_PAIR_COLUMNS = 20, 30
+# Rows of a block of basis functions, whose entries stay in cache.
+_BLOCK_ENTRIES = 2_000_000
+_N_DRAWS = 4000
+
+
+@dataclass(frozen=True)
+class AdditivePosterior:
+    """The posterior of intercept and coefficients: normal, or Student-t with `df` degrees of freedom.
+
+    With several latent values, `mean` and `covariance` hold the coefficients of one after those of the other. The basis
+    functions are centred by `center`, so that every term has mean zero over the training rows.
+    """
+
+    blocks: tuple[Block, ...]
+    center: Annotated[Array, Axes("P"), Finite]
+    mean: Annotated[Array, Axes("q"), Finite]
+    covariance: Annotated[Array, Axes("q q"), Finite]
+    has_intercept: bool
+    df: Annotated[float, Positive]
+
+    @property
+    def n_latents(self) -> int:
+        """Latent values of each row."""
+        return max(len(self.mean) // max(len(self.center) + self.has_intercept, 1), 1)
+
+    def widths(self) -> list[int]:
+        """The number of columns of each block."""
+        return [block.width for block in self.blocks]
+
+    def is_absent_at_zero(self) -> NDArray[np.bool_]:
+        """Which columns are coefficients with flat priors or effects of levels, and not curves around their mean."""
+        absent = [not block.shrunk or block.has_levels for block in self.blocks]
+        return np.repeat(absent, self.widths()).astype(bool)
+
+    def design(self, rows: Array) -> Array:
+        """The centred basis functions, with a column of ones for an intercept first."""
+        parts = [np.ones((len(rows), 1))] if self.has_intercept else []
+        if self.blocks:
+            parts.append(np.hstack([block(rows) for block in self.blocks]) - self.center)
+        return np.hstack(parts) if parts else np.empty((len(rows), 0))
+
+    def latent(self, rows: Array) -> tuple[Array, Array]:
+        """Means (n, m) and covariances (n, m, m) of the latent values."""
+        m, p = self.n_latents, len(self.mean) // max(self.n_latents, 1)
+        weights = self.mean.reshape(m, p).T
+        mean, cov = np.empty((len(rows), m)), np.empty((len(rows), m, m))
+        step = max(200, _BLOCK_ENTRIES // max(p, 1))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            Z = self.design(rows[part])
+            mean[part] = Z @ weights
+            for a in range(m):
+                for b in range(a + 1):
+                    C = self.covariance[a * p : (a + 1) * p, b * p : (b + 1) * p]
+                    cov[part, a, b] = cov[part, b, a] = np.einsum("ij,ij->i", Z @ C, Z)
+        diagonal = np.einsum("naa->na", cov)
+        np.maximum(diagonal, 0.0, out=diagonal)
+        return mean, cov
+
+
+@dataclass(frozen=True)
+class TermCurve:
+    """A term of a fitted model on a grid: a normal distribution of the function at all points at once.
+
+    Attributes
+    ----------
+    label : the term
+    points : dict from column to the grid's values
+    mean, std : arrays of shape (n_points,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import AdditiveRegressor
+    >>> x = np.linspace(0.0, 1.0, 60)[:, None]
+    >>> curve = AdditiveRegressor(family="gaussian").fit(x, np.sin(6 * x[:, 0]) + 0.01 * np.cos(90 * x[:, 0])).curve(0)
+    >>> inner, outer = curve.interval(0.95), curve.band(0.95)
+    >>> bool(np.all(outer[0] <= inner[0])), len(curve.mean)
+    (True, 100)
+    """
+
+    label: str
+    points: dict[str, NDArray[Any]]
+    mean: Array
+    covariance: Array
+    df: float
+
+    @property
+    def std(self) -> Array:
+        """The standard deviation at each point."""
+        return np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """The interval at each point by itself."""
+        from scipy.stats import norm, t  # noqa: PLC0415, scipy.stats takes long to import
+
+        tail = 0.5 + 0.5 * interval_level(level)
+        z = float(t.ppf(tail, self.df) if math.isfinite(self.df) else norm.ppf(tail))
+        return self.mean - z * self.std, self.mean + z * self.std
+
+    def band(self, level: float = 0.95) -> tuple[Array, Array]:
+        """The band that contains the whole curve with the given probability, by simulation with a fixed seed."""
+        rng, std = np.random.default_rng(0), self.std
+        values, axes = np.linalg.eigh(self.covariance)
+        draws = (axes * np.sqrt(np.maximum(values, 0.0))) @ rng.standard_normal((len(std), _N_DRAWS))
+        if math.isfinite(self.df):
+            draws *= np.sqrt(self.df / rng.chisquare(self.df, _N_DRAWS))
+        largest = np.abs(draws[std > 0] / std[std > 0, None]).max(axis=0, initial=0.0)
+        z = float(np.quantile(largest, interval_level(level)))
+        return self.mean - z * std, self.mean + z * std
+
+    def to_frame(self, level: float = 0.95, *, backend: str | None = None) -> Any:
+        """The grid, the mean, and the ends of the interval and of the band."""
+        (lower, upper), (band_lower, band_upper) = self.interval(level), self.band(level)
+        columns = {"mean": self.mean, "std": self.std, "lower": lower, "upper": upper}
+        bands = {"band_lower": band_lower, "band_upper": band_upper}
+        return frame(self.points | columns | bands, backend=backend)
+
+
+class AdditiveModel(Estimator):
+    """Base of `AdditiveRegressor` and `AdditiveClassifier`."""
+
+    terms: Any
+    pairs: Any
+    hyperparameters: Any
+    reml: Any
+    posterior_: AdditivePosterior
+    fitted_terms_: tuple[Term, ...]
+    # Of each block with a learned variance.
+    variances_: Annotated[Array, Axes("B"), Finite]
+    dof_: Annotated[Array, Axes("T"), Finite]
+    shares_: Annotated[Array, Axes("T"), Finite]
+    log_bayes_factors_: Annotated[Array, Axes("T", finite=False)]
+    # The levels of columns of text, by name.
+    levels_: dict[str, tuple[str, ...]]
+    ranges_: Annotated[Array, Axes("d 2"), Finite]
+    log_evidence_: float
+    evidence_method_: str
+    evidence_base_: str
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        posterior = self.posterior_
+        columns = [basis.column for block in posterior.blocks for part in block.bases for basis in _simple(part)]
+        if any(not 0 <= column < self.n_features_in_ for column in columns):
+            raise ValueError(f"a term uses a column that is not one of the {self.n_features_in_}")
+        p = sum(posterior.widths())
+        if len(posterior.center) != p or len(posterior.mean) != posterior.n_latents * (p + posterior.has_intercept):
+            raise ValueError(f"the posterior has another size than its {p} basis functions")
+        if any(not 0 <= block.term < len(self.fitted_terms_) for block in posterior.blocks):
+            raise ValueError("a block belongs to a term that there isn't")
+
+    # Columns of text become the positions of their levels; a level that the training rows don't have becomes −1.
+
+    def _numbered(self, X: Any, *, reset: bool) -> Any:
+        if reset:
+            self.levels_ = {}
+        if not nw.dependencies.is_into_dataframe(X):
+            return X
+        table = nw.from_native(X, eager_only=True)
+        new = {}
+        for series in table.iter_columns():
+            name = str(series.name)
+            text = series.dtype in (nw.String, nw.Categorical, nw.Enum) or (
+                series.dtype == nw.Object and any(isinstance(value, str) for value in series.to_list()[:100])
+            )
+            if not (text if reset else name in self.levels_):
+                continue
+            given = series.to_list()
+            missing = [value is None or value != value for value in given]
+            if any(missing):
+                raise ValueError(
+                    f"column {name!r} of X has no value in row {missing.index(True)}: leave such rows out, or give "
+                    "missing values a level of their own"
+                )
+            values = [str(value) for value in given]
+            if reset:
+                categories = (
+                    series.cat.get_categories().to_list() if series.dtype in (nw.Categorical, nw.Enum) else None
+                )
+                present = set(values)
+                order = sorted(present) if categories is None else [str(c) for c in categories if str(c) in present]
+                self.levels_[name] = tuple(order)
+            place = {level: float(i) for i, level in enumerate(self.levels_[name])}
+            new[series.name] = [place.get(str(value), -1.0) for value in values]
+        if not new:
+            return X
+        return table.with_columns(
+            *(nw.new_series(name, values, nw.Float64, backend=table.implementation) for name, values in new.items())
+        ).to_native()
+
+    def _predict_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return super()._predict_rows(self._numbered(X, reset=False))
+
+    # Terms.
+
+    def _kinds(self) -> list[str]:
+        return ["levels" if name in self.levels_ else "number" for name in self._feature_names()]
+
+    def _named_terms(self, rows: Array) -> tuple[Term, ...]:
+        """The terms that the user gave, or one for every column."""
+        if self.terms is not None:
+            given = (self.terms,) if isinstance(self.terms, Term) else tuple(self.terms)
+            for term in given:
+                if not isinstance(term, Term):
+                    raise ValueError(f"terms must be made by smooth, linear, factor, random or pair; got {term!r}")
+            return given
+        found = []
+        for j, (name, kind) in enumerate(zip(self._feature_names(), self._kinds(), strict=True)):
+            n_values = len(np.unique(rows[:, j]))
+            if n_values > 1:
+                make = factor if kind == "levels" else smooth if n_values > 2 else _shrunk_line
+                found.append(make(name))
+        return tuple(found)
+
+    def _index(self, term: Term) -> tuple[int, ...]:
+        columns = term.columns if term.by is None else (*term.columns, term.by)
+        return tuple(self._position(column) for column in columns)
+
+    def _position(self, column: Column) -> int:
+        names = self._feature_names()
+        if isinstance(column, str):
+            if column not in names:
+                raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names)}")
+            return names.index(column)
+        if not isinstance(column, int | np.integer) or not 0 <= column < len(names):
+            raise ValueError(f"a term names a column or its position from 0 to {len(names) - 1}; got {column!r}")
+        return int(column)
+
+    def _blocks(self, terms: Sequence[Term], rows: Array) -> tuple[Block, ...]:
+        return tuple(blocks_of(terms, [self._index(term) for term in terms], rows, self._kinds()))
+
+    def _check_options(self) -> None:
+        choice("hyperparameters", self.hyperparameters, ("integrate", "optimize"))
+        if not isinstance(self.reml, bool | np.bool_):
+            raise ValueError(f"reml must be True or False; got {self.reml!r}")
+        whole = isinstance(self.pairs, int | np.integer) and not isinstance(self.pairs, bool) and self.pairs >= 0
+        if self.pairs != "auto" and not whole:
+            raise ValueError(f'pairs must be "auto" or a whole number that is not negative; got {self.pairs!r}')
+
+    def _candidate_pairs(self, terms: Sequence[Term], rows: Array, slope: Array, curvature: Array) -> list[Term]:
+        """The pairs of columns in whose cells the residuals differ most from zero, at most as many as wanted.
+
+        For a cell with log-likelihood slopes g and curvatures h, (Σg)²/Σh is what a level of its own would gain twice.
+        """
+        most = _MAX_PAIRS if self.pairs == "auto" else int(self.pairs)
+        if not most or (self.pairs == "auto" and self.terms is not None):
+            return []
+        names = self._feature_names()
+        usable = [self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor")]
+        usable = usable[:_MAX_PAIR_COLUMNS]
+        cells = {j: _cells(rows[:, j]) for j in usable}
+        found = []
+        for i, j in combinations(usable, 2):
+            n_i, n_j = int(cells[i].max()) + 1, int(cells[j].max()) + 1
+            place = cells[i] * n_j + cells[j]
+            g, h = (np.bincount(place, values, minlength=n_i * n_j) for values in (slope, curvature))
+            gain = float(np.sum(g[h > 0] ** 2 / h[h > 0])) - (n_i - 1) * (n_j - 1)
+            if gain > 0 or self.pairs != "auto":
+                found.append((gain, i, j))
+        return [pair(names[i], names[j]) for _, i, j in sorted(found, reverse=True)[:most]]
+
+    def _starts(self, terms: Sequence[Term], blocks: Sequence[Block]) -> Array:
+        """Where the search for the variances starts: where that of a smaller model ended, pairs at e⁻² of the noise."""
+        known: dict[Any, float] = getattr(self, "_found", {})
+        new = {"pair": -2.0}
+        keys = _keys(terms, blocks)
+        return np.array([known.get(key, new.get(key[0].kind, 0.0)) for key in keys], dtype=np.float64)
+
+    # What was learned.
+
+    def _keep(
+        self, terms: Sequence[Term], posterior: AdditivePosterior, learned: Learned, layout: Layout, G: Array
+    ) -> None:
+        """Store the posterior and what is said about each term; `G` is ZᵀWZ of the centred basis functions."""
+        self.fitted_terms_, self.posterior_ = tuple(terms), posterior
+        ends = learned.search.vector[: layout.n_blocks].tolist()
+        self._found = dict(zip(_keys(terms, posterior.blocks), ends, strict=True))
+        self.variances_ = learned.variances
+        term_of = np.repeat([block.term for block in posterior.blocks], posterior.widths()).astype(np.intp)
+        block_of = [block.term for block in posterior.blocks if block.shrunk]
+        m = posterior.n_latents
+        weights = posterior.mean.reshape(m, -1)[:, int(posterior.has_intercept) :]
+        by_column = sum((w * (G @ w) for w in weights), np.zeros(len(term_of)))
+        total = max(float(by_column.sum()), 1e-300)
+        n = len(terms)
+        self.shares_ = np.bincount(term_of, by_column / total, minlength=n).astype(np.float64)
+        flat = np.bincount(term_of[layout.is_flat], minlength=n) * m
+        self.dof_ = np.bincount(block_of, learned.dof, minlength=n).astype(np.float64) + flat
+        factors, costs = np.full(n, np.nan), np.bincount(block_of, learned.cost, minlength=n)
+        for k in range(n):
+            mine = term_of == k
+            if mine.any() and not (layout.is_flat & mine).any():
+                factors[k] = learned.without(mine) - costs[k]
+        self.log_bayes_factors_ = factors
+        self.log_evidence_ = learned.log_evidence
+        search = learned.search
+        message = "converged" if search.converged else "stopped before it converged: fewer terms may help"
+        self.result_ = Result(bool(search.converged), search.n_evaluations, message)
+
+    def _base(self, noise: str) -> str:
+        flat = FLAT if self.reml else MAXIMISED
+        some = any(not block.shrunk for block in self.posterior_.blocks)
+        return evidence_base(
+            intercept=flat,
+            slopes=flat if some else "",
+            noise=noise,
+            hyperparameters=MAXIMISED if self.hyperparameters == "optimize" else "",
+        )
+
+    @property
+    def terms_(self) -> Table:
+        """Each term's standard deviations, effective degrees of freedom, share and log Bayes factor.
+
+        `sd` are the prior standard deviations τ of its blocks (for a smooth those of the line and of the deviation from
+        it), `share` its part of the variance of the fitted function, and `log_bayes_factor` is ln p(y) with the term
+        less ln p(y) without it, averaged over its variances given the others; there is none under a flat prior.
+        """
+        check_is_fitted(self)
+        spread: list[list[str]] = [[] for _ in self.fitted_terms_]
+        shrunk = [block.term for block in self.posterior_.blocks if block.shrunk]
+        for term, variance in zip(shrunk, self.variances_, strict=True):
+            spread[term].append(f"{math.sqrt(variance):.4g}")
+        needed = [
+            None if math.isnan(f) else "yes" if f > 0 else "no" for f in self.log_bayes_factors_.tolist()
+        ]  # fmt: skip
+        return Table(
+            "Terms",
+            {
+                "term": [term.label for term in self.fitted_terms_],
+                "sd": [", ".join(texts) or None for texts in spread],
+                "dof": self.dof_.tolist(),
+                "share": self.shares_.tolist(),
+                "log_bayes_factor": self.log_bayes_factors_.tolist(),
+                "needed": needed,
+            },
+        )
+
+    def _term(self, term: Term | Column) -> int:
+        check_is_fitted(self)
+        for k, fitted in enumerate(self.fitted_terms_):
+            same = self._index(fitted)[: len(fitted.columns)]
+            if term in (fitted, fitted.label) or (
+                not isinstance(term, Term) and len(same) == 1 and self._is(term, same[0])
+            ):
+                return k
+        labels = ", ".join(fitted.label for fitted in self.fitted_terms_)
+        raise ValueError(f"there is no term {getattr(term, 'label', term)!r}; the terms are {labels}")
+
+    def _is(self, column: Column, j: int) -> bool:
+        return (column == self._feature_names()[j]) if isinstance(column, str) else column == j
+
+    def curve(self, term: Term | Column, *, n: int = 100, label: Any = None) -> TermCurve:
+        """A term as a function of its columns, on a grid: for a pair a surface, for a factor one value for each level.
+
+        Parameters
+        ----------
+        term : Term, str or int
+            A term, its label, or the column of a term with one column.
+        n : int, default 100
+            Points of the grid; for a pair and for curves by level, on each of two axes at most 30.
+        label : optional
+            The class, for a classifier with more than two: the curve is that of its log odds against the average class.
+        """
+        k = self._term(term)
+        fitted = self.fitted_terms_[k]
+        index, names = self._index(fitted), self._feature_names()
+        axes = [self._grid(j, n if len(index) == 1 else min(n, 30)) for j in index]
+        mesh = np.meshgrid(*axes, indexing="ij")
+        rows = np.zeros((mesh[0].size, self.n_features_in_))
+        for j, values in zip(index, mesh, strict=True):
+            rows[:, j] = values.ravel()
+        mean, cov = self._contribution(k, rows, label)
+        points = {}
+        for j, values in zip(index, mesh, strict=True):
+            level = self.levels_.get(names[j])
+            text = None if level is None else np.array(level, dtype=object)[values.ravel().astype(np.intp)]
+            points[names[j]] = values.ravel() if text is None else text
+        return TermCurve(fitted.label, points, mean, cov, self.posterior_.df)
+
+    def _grid(self, j: int, n: int) -> Array:
+        name = self._feature_names()[j]
+        if name in self.levels_:
+            return np.arange(float(len(self.levels_[name])))
+        for block in self.posterior_.blocks:
+            for basis in block.bases:
+                if getattr(basis, "column", None) == j and hasattr(basis, "levels"):
+                    return np.asarray(basis.levels)
+        low, high = self.ranges_[j].tolist()
+        return np.linspace(low, high, n)
+
+    def _contribution(self, k: int, rows: Array, label: Any = None) -> tuple[Array, Array]:
+        """Mean and covariance of a term at rows."""
+        posterior, C = self.posterior_, self._direction(label)
+        starts = np.concatenate([[0], np.cumsum(posterior.widths())])
+        mine = [i for i, block in enumerate(posterior.blocks) if block.term == k]
+        at = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in mine])
+        Z = np.hstack([posterior.blocks[i](rows) for i in mine]) - posterior.center[at]
+        p = len(posterior.center) + posterior.has_intercept
+        places = np.concatenate([a * p + posterior.has_intercept + at for a in range(posterior.n_latents)])
+        wide = np.hstack([c * Z for c in C])
+        return wide @ posterior.mean[places], wide @ posterior.covariance[np.ix_(places, places)] @ wide.T
+
+    def _direction(self, label: Any) -> Array:
+        """How the latent values combine into the function that is shown."""
+        return np.ones(1)
+
+    def explain(self, X: Any, *, label: Any = None) -> Any:
+        """The contribution of each term to the prediction of each row, exactly: their sum is f, in units of the link.
+
+        Returns a frame with the columns intercept, one for each term, and f.
+        """
+        rows = self._predict_rows(X)
+        posterior, C = self.posterior_, self._direction(label)
+        weights = C @ posterior.mean.reshape(posterior.n_latents, -1)
+        Z = posterior.design(rows) * weights
+        start = int(posterior.has_intercept)
+        term_of = np.repeat([block.term for block in posterior.blocks], posterior.widths())
+        columns = {"intercept": Z[:, 0] if start else np.zeros(len(rows))}
+        for k, term in enumerate(self.fitted_terms_):
+            columns[term.label] = Z[:, start:][:, term_of == k].sum(axis=1)
+        return frame(columns | {"f": Z.sum(axis=1)})
+
+    def summary(self, *, level: float = 0.95) -> Table:
+        """Intercept, coefficients with flat priors, and the standard deviation of the effects of each other term."""
+        check_is_fitted(self)
+        posterior, m = self.posterior_, self.posterior_.n_latents
+        p = len(posterior.center) + posterior.has_intercept
+        names: list[str] = []
+        estimates: list[float] = []
+        sds: list[float | None] = []
+        sd = np.sqrt(np.maximum(np.diagonal(posterior.covariance), 0.0))
+        for a in range(m):
+            suffix = "" if m == 1 else f" [{a + 1}]"
+            if posterior.has_intercept:
+                value, variance = self._uncentred_intercept(a)
+                names.append(f"intercept{suffix}")
+                estimates.append(value)
+                sds.append(math.sqrt(max(variance, 0.0)))
+            start = a * p + posterior.has_intercept
+            for block, width in zip(posterior.blocks, posterior.widths(), strict=True):
+                if not block.shrunk:
+                    for i, name in enumerate(self._coefficient_names(block, width)):
+                        names.append(name + suffix)
+                        estimates.append(float(posterior.mean[start + i]))
+                        sds.append(float(sd[start + i]))
+                start += width
+        shrunk = [block.term for block in posterior.blocks if block.shrunk]
+        labels = [term.label for term in self.fitted_terms_]
+        parts = [[""], [", line", ", curve"], [", level", ", line", ", curve"]]
+        for term, variance in zip(shrunk, self.variances_.tolist(), strict=True):
+            part = parts[shrunk.count(term) - 1][sum(name.startswith(f"sd of {labels[term]}") for name in names)]
+            names.append(f"sd of {labels[term]}{part}")
+            estimates.append(math.sqrt(variance))
+            sds.append(None)
+        for name, value in self._noise_rows():
+            names.append(name)
+            estimates.append(value)
+            sds.append(None)
+        return Table(self._words(), {"parameter": names, "estimate": estimates, "sd": sds}, notes=self._notes())
+
+    def _uncentred_intercept(self, a: int) -> tuple[float, float]:
+        """The value of f without lines and effects of levels, as other programs report it, and its variance."""
+        posterior = self.posterior_
+        p = len(posterior.center) + 1
+        row = np.concatenate([[1.0], np.where(posterior.is_absent_at_zero(), -posterior.center, 0.0)])
+        part = slice(a * p, (a + 1) * p)
+        return float(row @ posterior.mean[part]), float(row @ posterior.covariance[part, part] @ row)
+
+    def _coefficient_names(self, block: Block, width: int) -> list[str]:
+        name = str(self.fitted_terms_[block.term].columns[0])
+        if width == 1 and not hasattr(block.bases[0], "levels"):
+            return [name]
+        values = block.bases[0].levels[1:]
+        words = self.levels_.get(self._feature_names()[block.bases[0].column])
+        return [f"{name}={words[int(v)] if words else format(v, 'g')}" for v in values.tolist()]
+
+    def _noise_rows(self) -> list[tuple[str, float]]:
+        return []
+
+    def _notes(self) -> tuple[str, ...]:
+        idle = [t.label for t, f in zip(self.fitted_terms_, self.log_bayes_factors_, strict=True) if f <= 0]
+        notes = [f"log evidence {self.log_evidence_:.2f}; {float(self.dof_.sum()):.1f} effective degrees of freedom"]
+        if idle:
+            notes.append(f"not needed: {', '.join(idle)}")
+        return (*notes, self.result_.message)
+
+    def _importances(self) -> tuple[Any, str]:
+        found = np.zeros(self.n_features_in_)
+        for term, share in zip(self.fitted_terms_, self.shares_.tolist(), strict=True):
+            index = self._index(term)
+            found[list(index)] += max(share, 0.0) / len(index)
+        return found, "share of the explained variance"
+
+
+def _simple(basis: Any) -> tuple[Any, ...]:
+    """The bases that a basis consists of."""
+    return basis.bases if isinstance(basis, Beside) else (basis,)
+
+
+def _keys(terms: Sequence[Term], blocks: Sequence[Block]) -> list[tuple[Term, int]]:
+    """A key for each block with a learned variance: its term, and its number among the blocks of the term."""
+    found: list[tuple[Term, int]] = []
+    for block in blocks:
+        if block.shrunk:
+            term = terms[block.term]
+            found.append((term, sum(term is other for other, _ in found)))
+    return found
+
+
+def _shrunk_line(column: Column) -> Term:
+    return linear(column, shrink=True)
+
+
+def _cells(x: Array) -> NDArray[np.intp]:
+    """At most six cells of similar numbers of distinct values."""
+    values = np.unique(x)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, N_PAIR_KNOTS + 1))[1:-1])
+    return np.searchsorted(edges, x, side="right")
+
+
+def basis_layout(blocks: Sequence[Block], widths: Sequence[int], squares: Array, *, intercept: bool) -> Layout:
+    """To which block with a learned variance each column belongs."""
+    numbers = np.where([block.shrunk for block in blocks], np.cumsum([block.shrunk for block in blocks]) - 1, -1)
+    block = np.repeat(numbers, widths).astype(np.intp) if len(blocks) else np.empty(0, dtype=np.intp)
+    return Layout.of(np.concatenate([[-1], block]) if intercept else block, squares)
+
+
+def centered_basis(
+    blocks: Sequence[Block], rows: Array, weight: Array, *, intercept: bool, center_levels: bool
+) -> tuple[Array, Array]:
+    """The basis functions less their means, behind a column of ones for an intercept; and these means.
+
+    If an intercept is integrated out, centring changes nothing. If it is maximized, effects of levels must stay as they
+    are: centred ones would have one degree of freedom less.
+    """
+    Z = np.hstack([block(rows) for block in blocks]) if blocks else np.empty((len(rows), 0))
+    center = np.average(Z, axis=0, weights=weight)
+    if not center_levels:
+        levels = np.repeat([block.shrunk and block.has_levels for block in blocks], [block.width for block in blocks])
+        center[levels.astype(bool)] = 0.0
+    return np.hstack([np.ones((len(rows), int(intercept))), Z - center]), center
+
+
+def monotone(posterior: AdditivePosterior, terms: Sequence[Term]) -> AdditivePosterior:
+    """The posterior truncated to curves of the shapes that the terms demand, by its mean and covariance."""
+    starts = np.concatenate([[0], np.cumsum(posterior.widths())]) + posterior.has_intercept
+    mean, covariance = posterior.mean.copy(), posterior.covariance.copy()
+    for k, term in enumerate(terms):
+        mine = [i for i, block in enumerate(posterior.blocks) if block.term == k]
+        if term.shape is None or len(mine) != 2:
+            continue
+        line, spline = (posterior.blocks[i].bases[0] for i in mine)
+        rises = spline.increments()
+        rises[:, 0] /= line.scale
+        at = np.concatenate([[starts[mine[0]]], np.arange(starts[mine[1]], starts[mine[1] + 1])])
+        A = (1.0 if term.shape == "increasing" else -1.0) * rises
+        u_mean, u_cov = A @ mean[at], A @ covariance[np.ix_(at, at)] @ A.T
+        scale = np.sqrt(np.diagonal(u_cov))
+        found, spread = truncated_moments(u_mean / scale, u_cov / np.outer(scale, scale))
+        gain = np.linalg.solve(u_cov, A @ covariance[at]).T
+        mean += gain @ (scale * found - u_mean)
+        covariance += gain @ (spread * np.outer(scale, scale) - u_cov) @ gain.T
+    return AdditivePosterior(
+        posterior.blocks, posterior.center, mean, covariance, posterior.has_intercept, posterior.df
+    )
+
+
+def truncated_moments(mean: Array, covariance: Array, *, n_draws: int = 3000) -> tuple[Array, Array]:
+    """Mean and covariance of N(mean, covariance) given that all entries are positive, by Gibbs sampling."""
+    from scipy.special import log_ndtr, ndtri_exp  # noqa: PLC0415
+
+    rng = np.random.default_rng(0)
+    precision = factorize(covariance).inverse()
+    std = 1.0 / np.sqrt(np.diagonal(precision))
+    x = np.maximum(mean, 0.1)
+    draws = np.empty((n_draws, len(mean)))
+    uniforms = np.log(rng.random((n_draws + 200, len(mean))))
+    for i, row in enumerate(uniforms):
+        for j in range(len(x)):
+            gap = precision[j] @ (x - mean) - precision[j, j] * (x[j] - mean[j])
+            center = mean[j] - gap / precision[j, j]
+            # A normal variable above zero: the upper tail is uniform.
+            x[j] = max(center - std[j] * float(ndtri_exp(row[j] + log_ndtr(center / std[j]))), 1e-12)
+        if i >= 200:
+            draws[i - 200] = x
+    return draws.mean(axis=0), np.cov(draws.T)

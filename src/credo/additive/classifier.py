@@ -1,0 +1,247 @@
+"""Additive classification: logits, several classes, or ordered classes as a sum of curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, ndtri
+
+from credo.additive import _families as families
+from credo.additive._learning import LaplaceEvidence, Layout
+from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
+from credo.additive.terms import Term
+from credo.core.estimator import Classifier, check_labels, choice, interval_level
+from credo.likelihoods import Bernoulli, Ordinal, expected_sigmoid
+from credo.likelihoods.bernoulli import expected_softmax, normal_points, softmax_interval
+
+Array = NDArray[np.float64]
+# Equally probable points of a standard normal distribution, over which ordered probabilities are averaged.
+_EVEN = ndtri((np.arange(101) + 0.5) / 101)
+
+
+class AdditiveClassifier(AdditiveModel, Classifier):
+    """Class probabilities from a sum of curves, lines, factors, random effects and pairs of columns.
+
+    Two classes have P(y = 1) = σ(f), f = b + f₁(x) + f₂(x) + …; more have a softmax of one such sum for each; ordered
+    classes have P(y ≤ k) = σ(c_k − f). Terms and their variances are those of `AdditiveRegressor`, by Laplace's
+    approximation of the evidence, and probabilities are averaged over the posterior.
+
+    Parameters
+    ----------
+    terms : list of terms, optional
+        As in `AdditiveRegressor`.
+    family : {"auto", "bernoulli", "categorical", "ordinal"}, default "auto"
+        "auto" is "bernoulli" for two classes, else "ordinal" if `order` is given, else "categorical".
+    order : list of labels, optional
+        The classes from lowest to highest, for ordered classes.
+    pairs, hyperparameters, reml : as in `AdditiveRegressor`
+
+    Attributes
+    ----------
+    terms_ : a table of the terms: standard deviations, effective degrees of freedom, shares, log Bayes factors
+    family_ : the family
+    cuts_ : c of ordered classes, on the scale of f where all columns with flat priors are zero
+    log_evidence_, evidence_method_, evidence_base_ : ln p(y | X), by Laplace's approximation
+    posterior_ : the posterior of the coefficients
+    result_ : how the search for the variances ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import AdditiveClassifier
+    >>> x = np.linspace(-3.0, 3.0, 200)[:, None]
+    >>> inside = np.abs(x[:, 0]) < 1.2
+    >>> AdditiveClassifier().fit(x, inside).predict([[-2.0], [0.0], [2.0]])
+    array([False,  True, False])
+    """
+
+    family_: str
+    likelihood_: Any
+    contrasts_: Any
+    ranks_: NDArray[np.intp]
+
+    _title = "Additive classification"
+    _equation = "logit P(y = 1) = b + f1(x) + f2(x) + ..."
+
+    def __init__(
+        self,
+        terms: Sequence[Term] | None = None,
+        *,
+        family: Literal["auto", "bernoulli", "categorical", "ordinal"] = "auto",
+        order: Sequence[Any] | None = None,
+        pairs: int | Literal["auto"] = "auto",
+        hyperparameters: Literal["integrate", "optimize"] = "integrate",
+        reml: bool = True,
+    ) -> None:
+        self.terms = terms
+        self.family = family
+        self.order = order
+        self.pairs = pairs
+        self.hyperparameters = hyperparameters
+        self.reml = reml
+
+    def fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Columns of text are factors.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        """
+        choice("family", self.family, ("auto", "bernoulli", "categorical", "ordinal"))
+        self._check_options()
+        self._reset()
+        self._found: dict[Any, float] = {}
+        rows, codes, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
+        every = np.ones(len(rows)) if weight is None else weight
+        self.ranges_ = np.column_stack([rows.min(axis=0), rows.max(axis=0)])
+        self.family_ = self._chosen_family()
+        self.ranks_ = self._ranks()
+        terms = self._named_terms(rows)
+        slope, curvature = self._fit_terms(terms, rows, codes, every)
+        candidates = self._candidate_pairs(terms, rows, slope, curvature) if self.family_ != "categorical" else []
+        if candidates:
+            self._fit_terms([*terms, *candidates], rows, codes, every)
+            gains = self.log_bayes_factors_[len(terms) :]
+            kept = [p for p, gain in zip(candidates, gains, strict=True) if gain > 0 or self.pairs != "auto"]
+            if len(kept) < len(candidates):
+                self._fit_terms([*terms, *kept], rows, codes, every)
+        return self
+
+    def proba_interval(self, X: Any, level: float = 0.95) -> tuple[Array, Array]:
+        """Lower and upper ends of the intervals of the class probabilities, each of shape (n_samples, n_classes)."""
+        rows, tail = self._predict_rows(X), 0.5 + 0.5 * interval_level(level)
+        mean, cov = self.posterior_.latent(rows)
+        if self.family_ == "categorical":
+            nodes = normal_points(mean.shape[1], log2=10)
+            return softmax_interval([nodes], mean[None], _roots(cov)[None], self.contrasts_, level)
+        std, z = np.sqrt(cov[:, 0, 0]), float(ndtri(tail))
+        if self.family_ == "bernoulli":
+            low, high = expit(mean[:, 0] - z * std), expit(mean[:, 0] + z * std)
+            return np.column_stack([1 - high, low]), np.column_stack([1 - low, high])
+        draws = self._ordered(mean[:, 0] + std * _EVEN[:, None])
+        lower, upper = np.quantile(draws, [1 - tail, tail], axis=0)
+        return lower, upper
+
+    def decision_function(self, X: Any) -> Array:
+        """The log odds of two classes, or the log probability of each of more."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.predict_proba(X))
+        return logs if len(self.classes_) > 2 else logs[:, 1] - logs[:, 0]
+
+    def _probabilities(self, rows: Any) -> Array:
+        mean, cov = self.posterior_.latent(rows)
+        if self.family_ == "bernoulli":
+            return expected_sigmoid(mean[:, 0], cov[:, 0, 0])
+        if self.family_ == "categorical":
+            found = expected_softmax(normal_points(mean.shape[1], log2=9), mean, _roots(cov), self.contrasts_)
+        else:
+            found = self._ordered(mean[:, 0] + np.sqrt(cov[:, 0, 0]) * _EVEN[:, None]).mean(axis=0)
+        return found / found.sum(axis=1, keepdims=True)
+
+    def _ordered(self, f: Array) -> Array:
+        """Probabilities of ordered classes, in the order of `classes_`."""
+        found = self.likelihood_.probabilities(f.ravel()).reshape(*f.shape, -1)
+        return found[..., self.ranks_]
+
+    def _chosen_family(self) -> str:
+        n = len(self.classes_)
+        if self.family == "bernoulli" and n > 2:
+            raise ValueError(f'family="bernoulli" needs two classes, and there are {n}')
+        if self.family == "auto":
+            return "bernoulli" if n == 2 else "categorical" if self.order is None else "ordinal"
+        return self.family if n > 2 or self.family == "ordinal" else "bernoulli"
+
+    def _ranks(self) -> NDArray[np.intp]:
+        """The rank of each class."""
+        if self.family_ != "ordinal" or self.order is None:
+            return np.arange(len(self.classes_))
+        order = check_labels(np.asarray(self.order)).tolist()
+        missing = [label for label in self.classes_.tolist() if label not in order]
+        if missing or len(set(order)) < len(order):
+            raise ValueError(f"order must name every class once; the classes are {self.classes_.tolist()}")
+        present = [label for label in order if label in self.classes_.tolist()]
+        return np.array([present.index(label) for label in self.classes_.tolist()], dtype=np.intp)
+
+    def _noise_at(self, codes: NDArray[np.intp], weight: Array) -> tuple[Any, Array]:
+        """The likelihood for given parameters, and where these start."""
+        n = len(self.classes_)
+        self.contrasts_ = None
+        if self.family_ == "categorical":
+            # An orthonormal basis of the differences between classes.
+            self.contrasts_ = np.linalg.qr(np.eye(n) - 1.0 / n)[0][:, : n - 1]
+            classes = families.SoftmaxNoise(codes, weight, self.contrasts_)
+            return (lambda logs: classes), np.empty(0)
+        if self.family_ == "ordinal":
+            ranks = self.ranks_[codes]
+            begin = families.ordinal_start(ranks, weight, n)
+            return (lambda logs: families.RowNoise(begin.at(logs), ranks.astype(np.float64), weight)), begin.logs
+        noise = families.RowNoise(Bernoulli("logit"), np.where(codes == 1, 1.0, -1.0), weight)
+        return (lambda logs: noise), np.empty(0)
+
+    def _fit_terms(
+        self, terms: Sequence[Term], rows: Array, codes: NDArray[np.intp], weight: Array
+    ) -> tuple[Array, Array]:
+        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
+        intercept = self.family_ != "ordinal"
+        blocks = self._blocks(terms, rows)
+        Z, center = centered_basis(blocks, rows, weight, intercept=intercept, center_levels=bool(self.reml))
+        squares = np.average(Z**2, axis=0, weights=weight)
+        layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=intercept)
+        noise_at, start = self._noise_at(codes, weight)
+        average = self.hyperparameters == "integrate"
+        evidence = LaplaceEvidence(
+            Z, np.zeros(len(Z)), layout, noise_at, start, prior=average, maximize_flat=not self.reml
+        )
+        learned = evidence.learn(self._starts(terms, blocks), average=average)
+        noise = noise_at(learned.parameters)
+        self.likelihood_ = noise.likelihood if self.family_ == "ordinal" else None
+        posterior = AdditivePosterior(blocks, center, learned.mean, learned.covariance, intercept, math.inf)
+        inner = Layout(layout.block[int(intercept) :], layout.scale)
+        basis = Z[:, int(intercept) :]
+        self._keep(
+            terms, monotone(posterior, terms), learned.for_columns(int(intercept)), inner,
+            (basis * weight[:, None]).T @ basis,
+        )  # fmt: skip
+        self.evidence_method_ = "laplace"
+        self.evidence_base_ = self._base("")
+        F = Z @ learned.mean.reshape(noise.n_latents, -1).T
+        return noise.gradient(F)[:, 0], np.maximum(noise.curvature(F)[:, 0, 0], 0.0)
+
+    @property
+    def cuts_(self) -> Array:
+        """The cut points of ordered classes."""
+        if not isinstance(self.likelihood_, Ordinal):
+            raise AttributeError("only ordered classes have cuts")
+        posterior = self.posterior_
+        return self.likelihood_.cuts + float((posterior.mean * posterior.center)[posterior.is_absent_at_zero()].sum())
+
+    def _direction(self, label: Any) -> Array:
+        if self.family_ != "categorical":
+            return np.ones(1)
+        known = self.classes_.tolist()
+        if label not in known:
+            raise ValueError(f"with more than two classes, label must be one of {known}; got {label!r}")
+        return np.asarray(self.contrasts_[known.index(label)])
+
+    def _noise_rows(self) -> list[tuple[str, float]]:
+        if self.family_ != "ordinal":
+            return []
+        labels = self.classes_[np.argsort(self.ranks_)].tolist()
+        return [(f"cut {a}|{b}", float(c)) for a, b, c in zip(labels, labels[1:], self.cuts_, strict=False)]
+
+    def _words(self) -> str:
+        return f"Additive classification ({families.WORDS[self.family_]})"
+
+
+def _roots(cov: Array) -> Array:
+    """Roots of the covariances of the latent values."""
+    values, axes = np.linalg.eigh(cov)
+    return axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]

@@ -1,0 +1,409 @@
+"""Additive regression: a sum of curves, lines, factors and random effects, with families of targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from credo.additive import _families as families
+from credo.additive._learning import LaplaceEvidence, Layout, Learned, RestrictedLikelihood, require_enough_rows
+from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
+from credo.additive.classifier import AdditiveClassifier
+from credo.additive.terms import Block, Term
+from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
+from credo.core.parts import Chunk, RowSample, RowSummary, in_parts, parts_of, row_summary
+from credo.distributions import Distribution, StudentT
+
+Array = NDArray[np.float64]
+Family = Literal[
+    "auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"
+]  # fmt: skip
+# Rows whose basis functions are in memory at once have about this many entries.
+_BLOCK_ENTRIES = 4_000_000
+
+
+class AdditiveRegressor(AdditiveModel, Regressor):
+    """y ~ family with g(E y) = b + f₁(x) + f₂(x) + …: curves, lines, factors, random effects and pairs of columns.
+
+    Every term is a block of basis functions with coefficients N(0, τ²); the variances τ² are learned by the evidence
+    (the restricted likelihood for normal noise, Laplace's approximation for other families), so that a curve that the
+    data don't need shrinks to a line, and a line to nothing. Equivalent to `gam(method="REML")` of R's mgcv and, with
+    random effects, to `lmer` of lme4.
+
+    Parameters
+    ----------
+    terms : list of terms, optional
+        Made by `credo.additive.smooth`, `linear`, `factor`, `random` and `pair`. By default every column gets a term: a
+        smooth for numbers, a line for two values, a factor for text.
+    family : {"auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"}, default "auto"
+        The distribution of y given f: with identity link ("gaussian", and "student" for outliers), log link (counts
+        and positive numbers) or logit link ("beta", for shares). "auto" takes the one with the highest evidence among
+        those that the values of y allow: Poisson or negative binomial for counts, gamma or normal for positive numbers,
+        beta or normal for shares, else normal.
+    pairs : "auto" or int, default "auto"
+        Pairs of columns to add. "auto" adds those whose residuals demand it and that raise the evidence, at most 20, if
+        no terms are given; a number adds as many, whatever the evidence.
+    zeros : bool, default False
+        Whether the zeros of counts or positive numbers have a model of their own (a hurdle): y is zero with a
+        probability by an `AdditiveClassifier` of the same terms, and otherwise follows the family without its zero.
+    hyperparameters : {"integrate", "optimize"}, default "integrate"
+        "integrate" averages over the posterior of the variances, to first order, under the prior ln(τ²/σ²) ~ N(0, 6²)
+        for the variance τ² of each term's function beside normal noise, and ln τ² ~ N(0, 2²) otherwise; "optimize"
+        maximizes the evidence without a prior, as lme4 does.
+    reml : bool, default True
+        Whether coefficients with flat priors are integrated out. If False they are maximized with the variances, as
+        glmer and glmmTMB do; without random effects, that is maximum likelihood.
+
+    Attributes
+    ----------
+    terms_ : a table of the terms: standard deviations, effective degrees of freedom, shares, log Bayes factors
+    family_ : the family
+    family_reason_ : why, if it was chosen
+    noise_std_ : standard deviation of normal noise
+    dispersion_ : the family's own parameters by name, such as the shape of a negative binomial distribution
+    reml_criterion_ : −2 ln of the restricted likelihood at its maximum, for normal noise
+    log_evidence_, evidence_method_, evidence_base_ : ln p(y | X), "exact" for normal noise and "laplace" otherwise
+    posterior_ : the posterior of the coefficients
+    result_ : how the search for the variances ended
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo import AdditiveRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 2))
+    >>> y = np.sin(6 * X[:, 0]) + 2 * X[:, 1] + 0.1 * rng.normal(size=200)
+    >>> model = AdditiveRegressor(family="gaussian").fit(X, y)
+    >>> model.predict([[0.25, 0.5]]).round(1)
+    array([2.])
+    >>> [round(value) for value in model.terms_.columns["dof"]]  # a curve, and nearly a line
+    [11, 2]
+    """
+
+    family_: str
+    family_reason_: str
+    noise_std_: float
+    dispersion_: dict[str, float]
+    reml_criterion_: float
+    likelihood_: Any
+    zero_part_: AdditiveClassifier | None
+
+    _accepts_parts = True
+    _title = "Additive model"
+    _equation = "g(E y) = b + f1(x) + f2(x) + ..."
+
+    def __init__(
+        self,
+        terms: Sequence[Term] | None = None,
+        *,
+        family: Family = "auto",
+        pairs: int | Literal["auto"] = "auto",
+        zeros: bool = False,
+        hyperparameters: Literal["integrate", "optimize"] = "integrate",
+        reml: bool = True,
+    ) -> None:
+        self.terms = terms
+        self.family = family
+        self.pairs = pairs
+        self.zeros = zeros
+        self.hyperparameters = hyperparameters
+        self.reml = reml
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features), or a table in parts
+            Columns of text are factors. A table in parts is read twice, and needs normal noise and numeric columns.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            A weight of k is the same as k copies of the row.
+        exposure : array of shape (n_samples,), optional
+            Positive numbers by which the mean is proportional, such as time or population, for families with a log
+            link. Predictions are for an exposure of one unless told otherwise.
+        """
+        choice("family", self.family, ("auto", *families.REGRESSION))
+        self._check_options()
+        self._reset()
+        self._found: dict[Any, float] = {}
+        if in_parts(X, y):
+            return self._fit_parts(parts_of(X, y, sample_weight))
+        rows, target, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
+        used = None if sample_weight is None else has_weight(sample_weight, len(np.asarray(y)))
+        offset = self._offset(exposure, len(rows) if used is None else len(used))
+        offset = offset if used is None else offset[used]
+        self.ranges_ = np.column_stack([rows.min(axis=0), rows.max(axis=0)])
+        every = np.ones(len(rows)) if weight is None else weight
+        family, self.family_reason_ = self._chosen_family(rows, target, every, offset)
+        if exposure is not None and family not in families.LOG_LINKS:
+            raise ValueError(
+                f'exposure needs a family with a log link ({", ".join(families.LOG_LINKS)}); got "{family}"'
+            )
+        families.check_support(family, target, zeros=self.zeros)
+        self._fit_zeros(X, y, sample_weight, family, target)
+        if self.zero_part_ is not None:
+            above = target > 0
+            rows, target, every, offset = rows[above], target[above], every[above], offset[above]
+        self._fit_family(family, rows, target, every, offset)
+        return self
+
+    def predict_dist(self, X: Any, *, latent: bool = False, exposure: ArrayLike | None = None) -> Distribution:
+        """The predictive distribution of a new observation at each row.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+        latent : bool, default False
+            If True, the distribution of the mean of y at the row, without the noise of an observation.
+        exposure : array of shape (n_samples,), optional
+            As in `fit`.
+        """
+        rows = self._predict_rows(X)
+        return self._dist(rows, latent=latent, offset=self._offset(exposure, len(rows)))
+
+    def _dist(self, rows: Any, *, latent: bool, offset: Array | float = 0.0) -> Distribution:
+        mean, cov = self.posterior_.latent(rows)
+        f, variance = mean[:, 0] + offset, cov[:, 0, 0]
+        if self.family_ == "gaussian":
+            return StudentT(self.posterior_.df, f, np.sqrt(variance + (0.0 if latent else self.noise_std_**2)))
+        zero = None if self.zero_part_ is None else self.zero_part_._probabilities(rows)[:, 0]
+        std = np.sqrt(variance)
+        return (families.latent if latent else families.predictive)(self.likelihood_, f, std, zero)
+
+    def _mean(self, rows: Any) -> Array:
+        if self.family_ in ("gaussian", "student"):
+            return self.posterior_.latent(rows)[0][:, 0]
+        return np.array(self._dist(rows, latent=False).mean)
+
+    def _covariance(self, rows: Any) -> Array:
+        if self.family_ != "gaussian":
+            return super()._covariance(rows)
+        Z = self.posterior_.design(rows)
+        inflation = self.posterior_.df / (self.posterior_.df - 2) if self.posterior_.df > 2 else math.inf
+        return inflation * (Z @ self.posterior_.covariance @ Z.T + self.noise_std_**2 * np.eye(len(rows)))
+
+    def _offset(self, exposure: ArrayLike | None, n: int) -> Array:
+        if exposure is None:
+            return np.zeros(n)
+        values = np.asarray(missing_to_nan(exposure, name="exposure"), dtype=np.float64)
+        values = np.broadcast_to(values, (n,)) if values.ndim == 0 else values
+        if values.shape != (n,) or not ((values > 0) & np.isfinite(values)).all():
+            raise ValueError(f"exposure must have a positive finite number for each of the {n} rows")
+        return np.log(values)
+
+    def _chosen_family(self, rows: Array, y: Array, weight: Array, offset: Array) -> tuple[str, str]:
+        """The family, and why; "auto" compares evidences in which the noise is maximized."""
+        if self.family != "auto":
+            return self.family, ""
+        names = families.allowed(y)
+        if (offset != 0).any():
+            names = tuple(name for name in names if name in families.LOG_LINKS) or ("poisson",)
+        if self.zeros and "gaussian" in names:
+            names = ("gamma",)
+        if len(names) == 1:
+            return names[0], "the values of y allow no other"
+        scores = {}
+        for name in names:
+            model = type(self)(
+                self.terms,
+                family=name,  # type: ignore[arg-type]
+                pairs=0,
+                hyperparameters="optimize",
+                reml=self.reml,
+            )
+            model.n_features_in_, model.levels_ = self.n_features_in_, self.levels_
+            if hasattr(self, "feature_names_in_"):
+                model.feature_names_in_ = self.feature_names_in_
+            model.zero_part_ = None
+            keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
+            model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
+            scores[name] = model.log_evidence_ if name != "gaussian" else -0.5 * model.reml_criterion_
+        best = max(scores, key=lambda name: scores[name])
+        values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
+        return best, f"it has the highest log evidence ({values})"
+
+    def _fit_zeros(self, X: Any, y: Any, sample_weight: Any, family: str, target: Array) -> None:
+        self.zero_part_ = None
+        if not self.zeros:
+            return
+        if family not in families.LOG_LINKS:
+            raise ValueError(f"zeros=True needs a family with a log link ({', '.join(families.LOG_LINKS)})")
+        if (target > 0).all() or not (target > 0).any():
+            raise ValueError("zeros=True needs targets that are zero and targets that aren't")
+        part = AdditiveClassifier(self.terms, pairs=self.pairs, hyperparameters=self.hyperparameters, reml=self.reml)
+        self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight)
+
+    def _fit_family(self, family: str, rows: Array, y: Array, weight: Array, offset: Array) -> None:
+        self.family_ = family
+        terms = self._named_terms(rows)
+        fit = self._fit_normal if family == "gaussian" else self._fit_laplace
+        slope, curvature = fit(terms, rows, y, weight, offset)
+        candidates = self._candidate_pairs(terms, rows, slope, curvature)
+        if candidates:
+            fit([*terms, *candidates], rows, y, weight, offset)
+            kept = [
+                pair
+                for pair, gain in zip(candidates, self.log_bayes_factors_[len(terms) :], strict=True)
+                if gain > 0 or self.pairs != "auto"
+            ]
+            if len(kept) < len(candidates):
+                fit([*terms, *kept], rows, y, weight, offset)
+
+    # Normal noise: one pass for the sums, and nothing of the rows after that.
+
+    def _fit_normal(
+        self, terms: Sequence[Term], rows: Array, y: Array, weight: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
+        blocks = self._blocks(terms, rows)
+        self._learn_normal(terms, blocks, _summary(rows, y, weight, blocks))
+        noise = max(self.noise_std_**2, 1e-300)
+        return weight * (y - self.posterior_.latent(rows)[0][:, 0]) / noise, weight / noise
+
+    def _learn_normal(self, terms: Sequence[Term], blocks: tuple[Block, ...], summary: RowSummary) -> None:
+        layout_of = partial(basis_layout, blocks, [block.width for block in blocks], intercept=False)
+        gram = summary.factor.T @ summary.factor
+        G, moment, total = gram[:-1, :-1], gram[:-1, -1], float(gram[-1, -1])
+        n = summary.weight
+        layout: Layout = layout_of(squares=np.diagonal(G) / n)
+        require_enough_rows(n, int(layout.is_flat.sum()))
+        total = max(total, 1e-24 * n * float(summary.mean[-1]) ** 2, 1e-280)
+        criterion = RestrictedLikelihood(G, moment, total, n, layout, prior=self.hyperparameters == "integrate")
+        learned: Learned = criterion.learn(self._starts(terms, blocks), average=self.hyperparameters == "integrate")
+        p = len(moment)
+        covariance = np.zeros((p + 1, p + 1))
+        covariance[0, 0], covariance[1:, 1:] = learned.noise / n, learned.covariance
+        mean = np.concatenate([summary.mean[-1:], learned.mean])
+        posterior = AdditivePosterior(blocks, summary.mean[:-1], mean, covariance, True, float(learned.df))
+        self._keep(terms, monotone(posterior, terms), learned, layout, G)
+        self.noise_std_, self.likelihood_ = math.sqrt(learned.noise), None
+        self.dispersion_ = {"noise_std": self.noise_std_}
+        self.reml_criterion_ = criterion.criterion(learned.search.vector)
+        self.evidence_method_, self.evidence_base_ = "exact", self._base(JEFFREYS)
+
+    def _fit_parts(self, parts: Any) -> Self:
+        if self.family not in ("auto", "gaussian") or self.zeros:
+            raise ValueError('a table in parts needs family="gaussian": other families read the rows many times')
+        self.levels_, self.zero_part_, self.family_reason_ = {}, None, ""
+        sample: RowSample = parts.map_reduce(partial(_sampled, type(self).__name__), RowSample.merge)
+        self.n_features_in_ = sample.rows.shape[1]
+        if sample.names is not None:
+            self.feature_names_in_, self.names_carried_ = np.array(sample.names, dtype=object), True
+        self.ranges_ = np.column_stack([sample.rows.min(axis=0), sample.rows.max(axis=0)])
+        # Terms and pairs come from the sample, and their coefficients from all rows.
+        y, weight = sample.extra
+        self._fit_family("gaussian", sample.rows, y, weight, np.zeros(len(y)))
+        if not sample.is_complete:
+            terms, blocks = self.fitted_terms_, self.posterior_.blocks
+            summary = parts.map_reduce(partial(_summarized, type(self).__name__, blocks), RowSummary.merge)
+            self._learn_normal(terms, blocks, summary)
+        return self
+
+    # Other families: Laplace's approximation.
+
+    def _fit_laplace(
+        self, terms: Sequence[Term], rows: Array, y: Array, weight: Array, offset: Array
+    ) -> tuple[Array, Array]:
+        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
+        shift, unit = (float(np.mean(y)), float(np.std(y)) or 1.0) if self.family_ == "student" else (0.0, 1.0)
+        target = (y - shift) / unit
+        blocks = self._blocks(terms, rows)
+        Z, center = centered_basis(blocks, rows, weight, intercept=True, center_levels=bool(self.reml))
+        squares = np.average(Z**2, axis=0, weights=weight)
+        layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=True)
+        begin = families.start(self.family_, target, weight, positive=self.zero_part_ is not None)
+        evidence = LaplaceEvidence(
+            Z,
+            offset,
+            layout,
+            lambda logs: families.RowNoise(begin.at(logs), target, weight),
+            begin.logs,
+            prior=self.hyperparameters == "integrate",
+            maximize_flat=not self.reml,
+        )
+        evidence.begin_at(begin.level - float(np.average(offset, weights=weight)))
+        learned = evidence.learn(self._starts(terms, blocks), average=self.hyperparameters == "integrate")
+        self.likelihood_ = begin.at(learned.parameters)
+        slope, curvature = _derivatives(self.likelihood_, target, weight, offset + Z @ learned.mean)
+        mean, covariance = unit * learned.mean, unit**2 * learned.covariance
+        mean[0] += shift
+        if self.family_ == "student":
+            self.likelihood_ = type(self.likelihood_)(unit * self.likelihood_.scale, self.likelihood_.df)
+        posterior = AdditivePosterior(blocks, center, mean, covariance, True, math.inf)
+        inner = Layout(layout.block[1:], layout.scale)
+        G = (Z[:, 1:] * weight[:, None]).T @ Z[:, 1:]
+        self._keep(terms, monotone(posterior, terms), learned.for_columns(1), inner, G)
+        self.variances_ = unit**2 * self.variances_
+        self.log_evidence_ -= float(weight.sum()) * math.log(unit)
+        inner_likelihood = getattr(self.likelihood_, "likelihood", self.likelihood_)
+        self.dispersion_ = {
+            name: float(getattr(inner_likelihood, name))
+            for name in ("shape", "precision", "scale", "df")
+            if hasattr(inner_likelihood, name)
+        }
+        self.evidence_method_ = "laplace"
+        self.evidence_base_ = self._base(MAXIMISED if self.dispersion_ else "")
+        return slope, curvature
+
+    def _words(self) -> str:
+        family = families.WORDS.get(getattr(self, "family_", "gaussian"), "")
+        return f"Additive model ({family}{', with a hurdle at zero' if self.zeros else ''})"
+
+    def _noise_rows(self) -> list[tuple[str, float]]:
+        names = {"noise_std": "noise sd", "df": "degrees of freedom"}
+        return [(names.get(name, name), value) for name, value in self.dispersion_.items()]
+
+    def _notes(self) -> tuple[str, ...]:
+        check_is_fitted(self)
+        chosen = (
+            (f"family: {families.WORDS[self.family_]}, because {self.family_reason_}",) if self.family_reason_ else ()
+        )
+        return (*chosen, *super()._notes())
+
+
+def _derivatives(likelihood: Any, y: Array, weight: Array, f: Array) -> tuple[Array, Array]:
+    first, second, _ = likelihood.derivatives(y, f)
+    return weight * first, np.maximum(-weight * second, 0.0)
+
+
+def _summary(rows: Array, y: Array, weight: Array | None, blocks: Sequence[Block]) -> RowSummary:
+    """The sums of the basis functions and y, a part of the rows at a time."""
+    width = 1 + sum(block.width for block in blocks)
+    if not blocks:
+        every = np.ones(len(y)) if weight is None else weight
+        center = np.average(y, weights=every, keepdims=True)
+        spread = np.sqrt(every @ (y - center) ** 2)
+        return RowSummary(np.array([[spread]]), center, np.zeros(1), float(every.sum()), len(y))
+    step = max(1000, _BLOCK_ENTRIES // width)
+    found: RowSummary | None = None
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        Z = np.hstack([block(rows[part]) for block in blocks])
+        one = row_summary(Z, y[part], None if weight is None else weight[part])
+        found = one if found is None else found.merge(one)
+    assert found is not None
+    return found
+
+
+def _sampled(caller: str, chunk: Chunk) -> RowSample:
+    rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
+
+
+def _summarized(caller: str, blocks: Sequence[Block], chunk: Chunk) -> RowSummary:
+    rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
+    return _summary(rows, y, weight, blocks)

@@ -1,0 +1,166 @@
+"""The distribution of y if its latent value is normal: ∫ p(y | f) N(f | mean, std²) df."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, Distribution
+
+# Gauss–Hermite nodes: the integrand is smooth in f on the scale of the posterior's standard deviation.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+# Levels between whose quantiles the CRPS is integrated piece by piece.
+_LEVELS = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.9999, 1 - 1e-7, 1 - 1e-10])
+_PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
+# The sum over counts of a CRPS is a sum up to this many, and an integral beyond.
+_SUMMED_COUNTS = 2000
+
+
+class Marginal(Distribution):
+    """y | f ~ likelihood with f ~ N(loc, scale²) in each row; with probability `zero`, y is 0 instead.
+
+    The likelihood has `mean(f)`, `variance(f)`, `tail(y, f, upper)`, `draw(f, rng)`, `support` and `is_discrete`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.likelihoods import Gamma
+    >>> from credo.likelihoods.marginal import Marginal
+    >>> dist = Marginal(Gamma(4.0), np.log([2.0]), [0.0])
+    >>> dist.mean.round(6), dist.std.round(6)
+    (array([2.]), array([1.]))
+    """
+
+    likelihood: Any
+    _loc: Array
+    _scale: Array
+    _zero: Array
+
+    def __init__(self, likelihood: Any, loc: ArrayLike, scale: ArrayLike, zero: ArrayLike = 0.0) -> None:
+        scalar = valid.are_scalars(loc, scale, zero)
+        loc, scale, zero = valid.rows(loc=loc, scale=scale, zero=zero)
+        valid.reject(scale < 0, scale, "scale must not be negative")
+        valid.reject((zero < 0) | (zero > 1), zero, "zero must be a probability")
+        vars(self).update(
+            likelihood=likelihood, _loc=loc, _scale=scale, _zero=zero, _scalar=scalar, _discrete=likelihood.is_discrete
+        )
+
+    def __len__(self) -> int:
+        return self._loc.size
+
+    def __repr__(self) -> str:
+        return f"Marginal({self.likelihood!r}, <{len(self)} rows>)"
+
+    def _latents(self, n_axes: int = 1) -> Array:
+        """Nodes of f, with the axis of the nodes first and that of the rows last."""
+        return (self._loc + self._scale * _NODES[:, None]).reshape(-1, *(1,) * (n_axes - 1), len(self))
+
+    def _average(self, values: Array) -> Array:
+        return np.tensordot(_WEIGHTS, values, axes=1)
+
+    @property
+    def _mean(self) -> Array:
+        return (1.0 - self._zero) * self._average(self.likelihood.mean(self._latents()))
+
+    @property
+    def _std(self) -> Array:
+        f = self._latents()
+        mean = self.likelihood.mean(f)
+        center = self._average(mean)
+        spread = self._average(self.likelihood.variance(f) + (mean - center) ** 2)
+        return np.sqrt((1.0 - self._zero) * (spread + self._zero * center**2))
+
+    def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
+        above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
+        share = 1.0 - self._zero
+        return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, self._zero + share * above))
+
+    def _cdf(self, y: Array) -> Array:
+        found = np.minimum(self._tail(y, np.zeros(y.shape, dtype=bool)), 1.0)
+        return np.where(y >= self.likelihood.support[1], 1.0, found)
+
+    def _log_prob(self, y: Array) -> Array:
+        low, high = self.likelihood.support
+        with np.errstate(all="ignore"):
+            logs = self.likelihood.log_prob(np.broadcast_to(y[None], (len(_NODES), *y.shape)), self._latents(y.ndim))
+            top = logs.max(axis=0)
+            found = top + np.log(self._average(np.exp(logs - top))) + np.log1p(-self._zero)
+            outside = (y < low) | (y > high) | (self._discrete & (y != np.floor(y)))
+            found = np.where(outside | np.isnan(found), -np.inf, found)
+            return np.where((y == 0) & (self._zero > 0), np.log(self._zero), found)
+
+    def _quantile(self, q: Array) -> Array:
+        level, n = q[:, None], len(self)
+        low, high = self.likelihood.support
+        start = np.zeros((len(q), n)) - (1.0 if self._discrete else 0.0)
+        if np.isfinite(high):
+            end = np.full_like(start, high)
+        else:
+            end = np.broadcast_to(self._mean + self._std + 1e-12, start.shape).copy()
+            inner = np.broadcast_to(level < 1, start.shape)
+            for _ in range(1000):
+                short = inner & (self._cdf(end) < level)
+                if not short.any():
+                    break
+                end[short] *= 2.0
+        for _ in range(1100 if self._discrete else 70):
+            if self._discrete:
+                middle = np.floor(0.5 * (start + end))
+                end = np.floor(end + 1e-9) if (end != np.floor(end)).any() else end
+                if (end - start <= 1).all():
+                    break
+            else:
+                # Geometric means find quantiles that are many orders of magnitude below the mean.
+                far = (start < 1e-3 * end) & (end > 1e-290)
+                middle = np.where(far, np.sqrt(np.maximum(start, 1e-12 * end) * end), 0.5 * (start + end))
+            reached = self._cdf(middle) >= level
+            start, end = np.where(reached, start, middle), np.where(reached, middle, end)
+        ends = np.where(level >= 1, high, np.where(level <= 0, np.where(self._zero > 0, 0.0, low), end))
+        return np.where(level <= self._zero, np.minimum(ends, np.where(self._zero > 0, 0.0, ends)), ends).T.copy()
+
+    def _crps(self, y: Array) -> Array:
+        y = np.asarray(y, dtype=np.float64)
+        knots = self._quantile(_LEVELS).T
+        last = np.maximum(knots[-1], y)
+        if self._discrete and float(last.max(initial=0.0)) <= _SUMMED_COUNTS:
+            k = np.arange(float(last.max(initial=0.0)) + 1.0)
+            heights = self._cdf(np.broadcast_to(k[:, None], (len(k), len(self))))
+            k = k.reshape(-1, *(1,) * y.ndim)
+            return np.square(heights.reshape(len(k), *(1,) * (y.ndim - 1), len(self)) - (k >= y)).sum(axis=0)
+        shape = (len(knots), *(1,) * (y.ndim - 1), len(self))
+        edges = np.broadcast_to(knots.reshape(shape), (len(knots), *y.shape))
+        edges = np.sort(np.concatenate([np.zeros((1, *y.shape)), edges, y[None]]), axis=0)
+        total = np.zeros(y.shape)
+        for low, high in pairwise(edges):
+            half = 0.5 * (high - low)
+            for node, weight in zip(_PANEL_NODES, _PANEL_WEIGHTS, strict=True):
+                x = low + half * (1.0 + node)
+                total += weight * half * np.square(self._cdf(x) - (x >= y))
+        return total
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        f = self._loc + self._scale * rng.standard_normal((n, len(self)))
+        return np.where(rng.random(f.shape) < self._zero, 0.0, self.likelihood.draw(f, rng))
+
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(self.likelihood, self._loc[rows], self._scale[rows], self._zero[rows])
+
+    def to_fields(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        return {"likelihood": self.likelihood, "loc": self._loc, "scale": self._scale, "zero": self._zero}
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        return np.full(len(self), self._discrete) | (self._zero > 0)
+
+    def _knots(self) -> Array:
+        return self._quantile(_LEVELS).T
+
+    def _widths(self) -> tuple[Array, Array]:
+        knots = self._knots()
+        width = np.zeros(knots.shape) if self._discrete else np.broadcast_to(0.25 * self._std, knots.shape)
+        return width, np.zeros(knots.shape)
