@@ -1,0 +1,252 @@
+"""Distributions of a target whose possible values are known: counts, amounts that are never negative, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from credo.distributions import _numeric as _quadrature
+from credo.distributions import distribution as valid
+from credo.distributions.distribution import Array, Distribution
+
+# Where a row's values lie but for a probability of 1e-9 on either side.
+_TAIL = np.array([1e-9])
+# If the quartiles are more steps apart, a sum over the lattice differs from the integral by less than 1e-4 of that. The
+# sum has as many terms on either side of the median; farther away are integrals.
+_COARSE, _WINDOW = 30, 500
+# Mean, standard deviation and CRPS.
+Moments = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True)
+class Support:
+    """The possible values of a number: from `low` to `high`, and multiples of `step` unless it is 0.
+
+    Examples
+    --------
+    >>> from credo.distributions import Support
+    >>> counts = Support(low=0.0, step=1.0)
+    >>> counts.words, counts.nearest([-0.3, 1.7]).tolist()
+    ('whole numbers from 0', [0.0, 2.0])
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    step: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high; got {self.low:g} and {self.high:g}")
+        if not 0 <= self.step < np.inf:
+            raise ValueError(f"step must be 0 or a positive number; got {self.step:g}")
+
+    @property
+    def is_real_line(self) -> bool:
+        """Whether every number is possible."""
+        return self.step == 0 and np.isinf(self.low) and np.isinf(self.high)
+
+    @property
+    def words(self) -> str:
+        """What the values are."""
+        what = "whole numbers" if self.step == 1 else f"multiples of {self.step:g}" if self.step else "numbers"
+        low = f" from {self.low:g}" if np.isfinite(self.low) else ""
+        high = f" {'to' if low else 'up to'} {self.high:g}" if np.isfinite(self.high) else ""
+        return what + low + high
+
+    def nearest(self, y: ArrayLike) -> Array:
+        """The possible values nearest to these."""
+        values = np.asarray(y, dtype=np.float64)
+        return np.clip(self.step * np.round(values / self.step) if self.step else values, self.low, self.high)
+
+    def limit(self, dist: Distribution) -> Distribution:
+        """The distribution of the possible value nearest to a number with this distribution."""
+        return dist if self.is_real_line else Limited(dist, self)
+
+
+class Limited(Distribution):
+    """The distribution of the possible value nearest to x, where x has the distribution `base`.
+
+    With a step, outcomes have probabilities F(y + step/2) − F(y − step/2) instead of densities. All probability of the
+    base beyond an end of the support is at this end, as in a Tobit model.
+
+    Parameters
+    ----------
+    base : Distribution
+        Of numbers.
+    support : Support
+
+    Examples
+    --------
+    >>> from credo.distributions import Limited, Normal, Support
+    >>> counts = Limited(Normal([0.2, 5.0], 1.0), Support(low=0.0, step=1.0))
+    >>> counts.interval(0.95)
+    (array([0., 3.]), array([2., 7.]))
+    >>> counts.log_prob(0).round(3)
+    array([-0.481, -12.817])
+    """
+
+    base: Distribution
+    support: Support
+
+    def __init__(self, base: Distribution, support: Support) -> None:
+        if not isinstance(base, Distribution):
+            raise TypeError(f"base must be a distribution of numbers; got {base!r}")
+        if not isinstance(support, Support):
+            raise TypeError(f"support must be a Support; got {support!r}")
+        discrete = support.step > 0
+        vars(self).update(
+            base=base[:] if base._scalar else base, support=support, _scalar=base._scalar, _discrete=discrete
+        )
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def __repr__(self) -> str:
+        return f"Limited({self.base!r}, {self.support!r})"
+
+    @property
+    def _mean(self) -> Array:
+        return self._moments[0]
+
+    @property
+    def _std(self) -> Array:
+        return self._moments[1]
+
+    def _cdf(self, y: Array) -> Array:
+        return self._tail(y, np.zeros(y.shape, dtype=bool))
+
+    def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
+        low, high, step = self.support.low, self.support.high, self.support.step
+        inside = self.base._tail(step * (np.floor(y / step) + 0.5) if step else y, upper)
+        return np.where(y < low, upper, np.where(y >= high, ~upper, inside)).astype(np.float64)
+
+    def _log_prob(self, y: Array) -> Array:
+        low, high, step = self.support.low, self.support.high, self.support.step
+        if step:
+            # Outcomes between possible values, which were rounded in the training rows, count as the nearest one.
+            y = self.support.nearest(y)
+            found = self._log_mass(y - step / 2, y + step / 2)
+        else:
+            found = np.where((y < low) | (y > high), -np.inf, self.base._log_prob(y))
+        for end, at, beyond in ((low, y == low, False), (high, y == high, True)):
+            if at.any():
+                edge = end + (-step if beyond else step) / 2
+                with np.errstate(divide="ignore"):
+                    found = np.where(at, np.log(self.base._tail(np.full(y.shape, edge), np.full(y.shape, beyond))), found)
+        return found
+
+    def _log_mass(self, low: Array, high: Array) -> Array:
+        """ln of the base's probability between two values, by the tail in which they are."""
+        upper = self.base._cdf(low) > 0.5
+        with np.errstate(divide="ignore"):
+            return np.log(np.abs(self.base._tail(high, upper) - self.base._tail(low, upper)))
+
+    def _crps(self, y: Array) -> Array:
+        if y.shape != (len(self),):
+            rows = np.broadcast_to(np.arange(len(self)), y.shape)
+            return self._take(rows.ravel())._crps(y.ravel()).reshape(y.shape)
+        found = np.empty(len(self))
+        for rows, method in self._methods:
+            found[rows] = self.base[rows]._crps(y[rows]) if method is None else method(self._take(rows), y[rows])[2]
+        return found
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        mean, std = np.empty(len(self)), np.empty(len(self))
+        for rows, method in self._methods:
+            part = self._take(rows)
+            found = (part.base._mean, part.base._std) if method is None else method(part, part._ends[0])
+            mean[rows], std[rows] = found[:2]
+        return valid.frozen(mean), valid.frozen(std)
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        return self._quantile(_TAIL)[:, 0], self._isf(_TAIL)[:, 0]
+
+    @cached_property
+    def _methods(self) -> list[tuple[NDArray[np.intp], Callable[[Limited, Array], Moments] | None]]:
+        """How mean, standard deviation and CRPS of each row are found: as a sum, an integral, or those of the base."""
+        low, high = self._ends
+        lattice = np.zeros(len(self), dtype=bool)
+        if self.support.step:
+            quartiles = self._quantile(np.array([0.25, 0.75]))
+            lattice = (quartiles[:, 1] - quartiles[:, 0]) / self.support.step <= _COARSE
+        beyond = (low <= self.support.low) | (high >= self.support.high)
+        every = ((lattice, Limited._sums), (~lattice & beyond, Limited._integrals), (~lattice & ~beyond, None))
+        return [(np.flatnonzero(used), method) for used, method in every if used.any()]
+
+    def _sums(self, y: Array) -> Moments:
+        """Sums over the lattice, E(Y − a) = Σ (1 − F) for the least value a; integrals in far tails."""
+        step, middle = self.support.step, self._quantile(np.array([0.5]))[:, 0]
+        low, high = np.minimum(self._ends[0], y), np.maximum(self._ends[1], y)
+        first, last = np.maximum(low, middle - _WINDOW * step), np.minimum(high, middle + _WINDOW * step)
+        x = first + step * np.arange(np.round((last - first).max() / step))[:, None]
+        inside = x < last
+        above = np.where(inside, self._tail(x, np.ones(x.shape, dtype=bool)), 0.0)
+        mean = step * above.sum(axis=0)
+        square = step * ((2.0 * (x - low) + step) * above).sum(axis=0)
+        score = step * np.square(np.where(x >= y, above, 1.0 - above) * inside).sum(axis=0)
+        for start, end in ((low, first), (last, high)):
+            rows = np.flatnonzero(end > start)
+            if len(rows):
+                more = self._take(rows)._integral(low[rows], start[rows], end[rows], y[rows])
+                mean[rows], square[rows], score[rows] = mean[rows] + more[0], square[rows] + more[1], score[rows] + more[2]
+        return low + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
+
+    def _integrals(self, y: Array) -> Moments:
+        """E(Y − a) = ∫ (1 − F(x)) dx above the least value a."""
+        low, high = np.minimum(self._ends[0], y), np.maximum(self._ends[1], y)
+        mean, square, score = self._integral(low, low, high, y)
+        return low + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
+
+    def _integral(self, least: Array, low: Array, high: Array, y: Array) -> Array:
+        """∫ (1 − F), 2∫ (x − least)(1 − F) and ∫ (F − 1{y ≤ x})² from low to high, F being that of the base."""
+        width, _ = self.base._widths()
+        knots = np.clip(np.concatenate([self.base._knots(), y[None]]), low, high)
+        edges = _quadrature.panels(low, high, knots, np.concatenate([width, np.zeros((1, len(y)))]), growth=1.0)
+
+        def integrand(x: Array, rows: NDArray[np.intp]) -> Array:
+            above = self.base[rows]._tail(x, np.ones(x.shape, dtype=bool))
+            gap = np.where(x > y[rows], above, 1.0 - above)
+            return np.stack([above, 2.0 * (x - least[rows]) * above, np.square(gap)])
+
+        return np.reshape(_quadrature.integral(edges, integrand), (3, len(y)))
+
+    def _quantile(self, q: Array) -> Array:
+        return self._reached(self.base._quantile(q))
+
+    def _isf(self, p: Array) -> Array:
+        return self._reached(self.base._isf(p))
+
+    def _reached(self, x: Array) -> Array:
+        """The least possible value whose cdf reaches that of the base at x."""
+        low, high, step = self.support.low, self.support.high, self.support.step
+        return np.clip(step * np.ceil(x / step - 0.5) if step else x, low, high)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> Array:
+        return self.support.nearest(self.base._sample(n, rng))
+
+    def _take(self, rows: NDArray[np.intp]) -> Self:
+        return type(self)(self.base[rows], self.support)
+
+    def _atoms(self) -> NDArray[np.bool_]:
+        if self._discrete:
+            return np.ones(len(self), dtype=bool)
+        edges = [(end, up) for end, up in ((self.support.low, False), (self.support.high, True)) if np.isfinite(end)]
+        beyond = [self.base._tail(np.full(len(self), end), np.full(len(self), up)) > 0 for end, up in edges]
+        return np.any([self.base._atoms(), *beyond], axis=0)
+
+    def _tail_index(self) -> Array:
+        both = np.isfinite(self.support.low) and np.isfinite(self.support.high)
+        return np.full(len(self), np.inf) if both else self.base._tail_index()
+
+    def _knots(self) -> Array:
+        return np.clip(self.base._knots(), self.support.low, self.support.high)
+
+    def _widths(self) -> tuple[Array, Array]:
+        return self.base._widths()
