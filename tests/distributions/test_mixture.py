@@ -219,8 +219,8 @@ def test_bad_input_is_refused_in_words() -> None:
         Mixture([], [])
     with pytest.raises(TypeError, match="components must be distributions; component 1 is a float"):
         Mixture([a, 1.0], [0.5, 0.5])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="component 0 is a Normal and component 1 a Bernoulli: a density and"):
-        Mixture([a, Bernoulli(0.5)], [0.5, 0.5])
+    with pytest.raises(TypeError, match="a density and a probability can't be mixed: Normal and Bernoulli"):
+        Mixture([a, Bernoulli(0.5)], [0.5, 0.5]).log_prob(1.0)
     with pytest.raises(TypeError, match="labels such as 'x' have no cdf"):
         Mixture([Categorical([0.5, 0.5], classes=["x", "y"])], [1.0]).cdf(0.0)
     with pytest.raises(TypeError, match="no density"):

@@ -9,8 +9,9 @@ validates its arguments, and is accurate in the tails. A scale of exactly zero i
 Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`,
 `TabulatedScale` (one `Tabulated` distribution, shifted and scaled for each row), `PoissonLogNormal` (counts whose log
 rate is normal); `t_variance`, the variance of Student's t; `Transformed`, the distribution of y if a `Transform` of y
-(`Log`, `BoxCox`, `YeoJohnson`, `Identity`) has a given one; `Limited`, the distribution of the possible value nearest to
-a number, for the `Support` of counts, amounts and shares; `Recalibrated`, whose cdf is corrected by a monotone map; and `MultivariateNormal`, a joint distribution with marginals, conditionals, affine maps and sums.
+(`Log`, `BoxCox`, `YeoJohnson`, `Identity`) has a given one; `Limited`, the distribution of the possible value nearest
+to a number, for the `Support` of counts, amounts and shares; `Recalibrated`, whose cdf is corrected by a monotone map;
+and `MultivariateNormal`, a joint distribution with marginals, conditionals, affine maps and sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods (`credo.likelihoods`), priors
 (`credo.core.params`).

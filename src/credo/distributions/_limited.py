@@ -16,6 +16,8 @@ from credo.distributions.distribution import Array, Distribution
 
 # Where a row's values lie but for a probability of 1e-9 on either side.
 _TAIL = np.array([1e-9])
+# A probability beyond an end that changes mean and CRPS by less than about 1e-4 standard deviations.
+_NEGLIGIBLE = 1e-4
 # If the quartiles are more steps apart, a sum over the lattice differs from the integral by less than 1e-4 of that. The
 # sum has as many terms on either side of the median; farther away are integrals.
 _COARSE, _WINDOW = 30, 500
@@ -61,7 +63,7 @@ class Support:
     def nearest(self, y: ArrayLike) -> Array:
         """The possible values nearest to these."""
         values = np.asarray(y, dtype=np.float64)
-        return np.clip(self.step * np.round(values / self.step) if self.step else values, self.low, self.high)
+        return np.clip(self.step * np.round(values / self.step) if self.step else values, self.low, self.high) + 0.0
 
     def limit(self, dist: Distribution) -> Distribution:
         """The distribution of the possible value nearest to a number with this distribution."""
@@ -87,7 +89,7 @@ class Limited(Distribution):
     >>> counts.interval(0.95)
     (array([0., 3.]), array([2., 7.]))
     >>> counts.log_prob(0).round(3)
-    array([-0.481, -12.817])
+    array([ -0.481, -12.592])
     """
 
     base: Distribution
@@ -137,7 +139,9 @@ class Limited(Distribution):
             if at.any():
                 edge = end + (-step if beyond else step) / 2
                 with np.errstate(divide="ignore"):
-                    found = np.where(at, np.log(self.base._tail(np.full(y.shape, edge), np.full(y.shape, beyond))), found)
+                    found = np.where(
+                        at, np.log(self.base._tail(np.full(y.shape, edge), np.full(y.shape, beyond))), found
+                    )
         return found
 
     def _log_mass(self, low: Array, high: Array) -> Array:
@@ -151,9 +155,12 @@ class Limited(Distribution):
             rows = np.broadcast_to(np.arange(len(self)), y.shape)
             return self._take(rows.ravel())._crps(y.ravel()).reshape(y.shape)
         found = np.empty(len(self))
+        near = np.where(np.isinf(y), self._ends[0], y)
         for rows, method in self._methods:
-            found[rows] = self.base[rows]._crps(y[rows]) if method is None else method(self._take(rows), y[rows])[2]
-        return found
+            found[rows] = (
+                self.base[rows]._crps(near[rows]) if method is None else method(self._take(rows), near[rows])[2]
+            )
+        return np.where(np.isinf(y), np.inf, found)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
@@ -169,15 +176,27 @@ class Limited(Distribution):
         return self._quantile(_TAIL)[:, 0], self._isf(_TAIL)[:, 0]
 
     @cached_property
+    def _beyond(self) -> NDArray[np.bool_]:
+        """Which rows have a probability beyond the ends of the support that matters."""
+        ends = [(end, up) for end, up in ((self.support.low, False), (self.support.high, True)) if np.isfinite(end)]
+        tails = [self.base._tail(np.full(len(self), end), np.full(len(self), up)) for end, up in ends]
+        return np.any([np.zeros(len(self), dtype=bool), *(tail > _NEGLIGIBLE for tail in tails)], axis=0)
+
+    @cached_property
     def _methods(self) -> list[tuple[NDArray[np.intp], Callable[[Limited, Array], Moments] | None]]:
-        """How mean, standard deviation and CRPS of each row are found: as a sum, an integral, or those of the base."""
-        low, high = self._ends
+        """How mean, standard deviation and CRPS of each row are found; None if they are those of the base."""
         lattice = np.zeros(len(self), dtype=bool)
         if self.support.step:
             quartiles = self._quantile(np.array([0.25, 0.75]))
             lattice = (quartiles[:, 1] - quartiles[:, 0]) / self.support.step <= _COARSE
-        beyond = (low <= self.support.low) | (high >= self.support.high)
-        every = ((lattice, Limited._sums), (~lattice & beyond, Limited._integrals), (~lattice & ~beyond, None))
+        beyond = self._beyond & ~lattice
+        # Between two ends, the corrections may be far larger than what is left.
+        is_bounded = np.isfinite(self.support.low) and np.isfinite(self.support.high)
+        light = beyond & (self.base._tail_index() > 2) & (not is_bounded)
+        every = (
+            (lattice, Limited._sums), (light, Limited._corrected), (beyond & ~light, Limited._integrals),
+            (~lattice & ~beyond, None),
+        )  # fmt: skip
         return [(np.flatnonzero(used), method) for used, method in every if used.any()]
 
     def _sums(self, y: Array) -> Moments:
@@ -194,26 +213,47 @@ class Limited(Distribution):
         for start, end in ((low, first), (last, high)):
             rows = np.flatnonzero(end > start)
             if len(rows):
-                more = self._take(rows)._integral(low[rows], start[rows], end[rows], y[rows])
-                mean[rows], square[rows], score[rows] = mean[rows] + more[0], square[rows] + more[1], score[rows] + more[2]
+                more = self._take(rows)._integral(start[rows], end[rows], low[rows], y[rows])
+                mean[rows], square[rows], score[rows] = (
+                    mean[rows] + more[0],
+                    square[rows] + more[1],
+                    score[rows] + more[2],
+                )
         return low + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
 
     def _integrals(self, y: Array) -> Moments:
         """E(Y − a) = ∫ (1 − F(x)) dx above the least value a."""
         low, high = np.minimum(self._ends[0], y), np.maximum(self._ends[1], y)
-        mean, square, score = self._integral(low, low, high, y)
+        mean, square, score = self._integral(low, high, low, y)
         return low + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
 
-    def _integral(self, least: Array, low: Array, high: Array, y: Array) -> Array:
-        """∫ (1 − F), 2∫ (x − least)(1 − F) and ∫ (F − 1{y ≤ x})² from low to high, F being that of the base."""
+    def _corrected(self, y: Array) -> Moments:
+        """Those of the base, less the integrals beyond the ends."""
+        center, variance, score = self.base._mean, np.square(self.base._std), self.base._crps(y)
+        mean = np.array(center)
+        far = self.base._quantile(_TAIL)[:, 0], self.base._isf(_TAIL)[:, 0]
+        for end, upper in ((self.support.low, False), (self.support.high, True)):
+            start = np.clip(far[upper], end, np.inf) if upper else np.clip(far[upper], -np.inf, end)
+            rows = np.flatnonzero(start != end)
+            if len(rows):
+                edge = np.full(len(rows), end)
+                low, high = (edge, start[rows]) if upper else (start[rows], edge)
+                first, second, third = self._take(rows)._integral(low, high, center[rows], edge, upper=upper)
+                mean[rows] += -first if upper else first
+                variance[rows] += -second if upper else second
+                score[rows] -= third
+        return mean, np.sqrt(np.maximum(variance - np.square(mean - center), 0.0)), np.maximum(score, 0.0)
+
+    def _integral(self, low: Array, high: Array, center: Array, y: Array, *, upper: bool = True) -> Array:
+        """∫ T, 2∫ (x − center) T and ∫ (F − 1{y ≤ x})² from low to high; T is 1 − F of the base if `upper`, else F."""
         width, _ = self.base._widths()
         knots = np.clip(np.concatenate([self.base._knots(), y[None]]), low, high)
-        edges = _quadrature.panels(low, high, knots, np.concatenate([width, np.zeros((1, len(y)))]), growth=1.0)
+        edges = _quadrature.panels(low, high, knots, np.concatenate([width, np.zeros((1, len(y)))]))
 
         def integrand(x: Array, rows: NDArray[np.intp]) -> Array:
-            above = self.base[rows]._tail(x, np.ones(x.shape, dtype=bool))
-            gap = np.where(x > y[rows], above, 1.0 - above)
-            return np.stack([above, 2.0 * (x - least[rows]) * above, np.square(gap)])
+            tail = self.base[rows]._tail(x, np.full(x.shape, upper))
+            gap = np.where((x > y[rows]) == upper, tail, 1.0 - tail)
+            return np.stack([tail, 2.0 * (x - center[rows]) * tail, np.square(gap)])
 
         return np.reshape(_quadrature.integral(edges, integrand), (3, len(y)))
 
@@ -246,6 +286,12 @@ class Limited(Distribution):
         return np.full(len(self), np.inf) if both else self.base._tail_index()
 
     def _knots(self) -> Array:
+        if self._discrete:
+            step, least = self.support.step, np.array([1e-15])
+            low, high = self._quantile(least)[:, 0], self._isf(least)[:, 0]
+            n = np.round((high - low).max() / step)
+            if n <= 2 * _WINDOW:
+                return np.minimum(low + step * np.arange(n + 1.0)[:, None], high)
         return np.clip(self.base._knots(), self.support.low, self.support.high)
 
     def _widths(self) -> tuple[Array, Array]:

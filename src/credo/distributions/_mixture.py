@@ -34,8 +34,8 @@ class Mixture(Distribution):
     Parameters
     ----------
     components : sequence of Distribution
-        They must have equal lengths; a component with one row is used for all rows. Either all components are discrete
-        (Bernoulli, Categorical of numbers) or none is.
+        They must have equal lengths; a component with one row is used for all rows. If some components are discrete and
+        others have densities, `log_prob` raises an error.
     weights : array of shape (k,) or (n_rows, k)
         They must sum to one, up to 1e-6; they are normalized.
 
@@ -66,7 +66,12 @@ class Mixture(Distribution):
                 f"weights must have the shape {shape[1:]} or {shape}, one for each component; got {table.shape}"
             )
         table = np.broadcast_to(valid.probabilities("weights", table), shape)
-        vars(self).update(components=parts, weights=valid.frozen(table), _discrete=parts[0]._discrete, _scalar=scalar)
+        vars(self).update(
+            components=parts,
+            weights=valid.frozen(table),
+            _discrete=all(part._discrete for part in parts),
+            _scalar=scalar,
+        )
 
     @property
     def _mean(self) -> Array:
@@ -103,6 +108,9 @@ class Mixture(Distribution):
         return np.minimum(total, 1.0).reshape(y.shape)
 
     def _log_prob(self, y: Array) -> Array:
+        kinds = {part._discrete: type(part).__name__ for part in self.components}
+        if len(kinds) > 1:
+            raise TypeError(f"a density and a probability can't be mixed: {kinds[False]} and {kinds[True]}")
         total = np.full(y.shape, -np.inf)
         for weight, part in self._parts():
             with np.errstate(all="ignore"):
@@ -264,11 +272,6 @@ def _aligned(parts: tuple[Distribution, ...]) -> tuple[Distribution, ...]:
     for k, part in enumerate(parts):
         if not isinstance(part, Distribution):
             raise TypeError(f"components must be distributions; component {k} is a {type(part).__name__}")
-        if part._discrete != parts[0]._discrete:
-            raise TypeError(
-                f"component 0 is a {type(parts[0]).__name__} and component {k} a {type(part).__name__}: a "
-                "density and a probability can't be mixed"
-            )
     lengths = {len(part) for part in parts} - {1}
     if len(lengths) > 1:
         sizes = [len(part) for part in parts]
