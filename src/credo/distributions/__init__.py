@@ -18,6 +18,7 @@ What doesn't belong here: scores averaged over a data set (`credo.metrics`), lik
 """
 
 from credo.distributions._discrete import Bernoulli, Categorical, Empirical
+from credo.distributions._limited import REAL_LINE as REAL_LINE
 from credo.distributions._limited import Limited, Support
 from credo.distributions._mixture import Mixture
 from credo.distributions._multivariate_normal import MultivariateNormal

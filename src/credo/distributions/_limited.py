@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,24 @@ from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
 from credo.distributions.distribution import Array, Distribution
 
-# Where a row's values lie but for a probability of 1e-9 on either side.
+# A tail probability beyond which nothing is summed.
 _TAIL = np.array([1e-9])
 # A probability beyond an end that changes mean and CRPS by less than about 1e-4 standard deviations.
 _NEGLIGIBLE = 1e-4
-# If the quartiles are more steps apart, a sum over the lattice differs from the integral by less than 1e-4 of that. The
-# sum has as many terms on either side of the median; farther away are integrals.
-_COARSE, _WINDOW = 30, 500
+# With standard deviations of more steps, a sum over the possible values differs from the integral by less than 1e-4 of
+# it. Tables reach as many standard deviations to either side.
+_COARSE, _WIDTHS = 30.0, 8.0
 # Mean, standard deviation and CRPS.
 Moments = tuple[Array, Array, Array]
+
+
+class _Table(NamedTuple):
+    """Possible values of some rows, and their probabilities of at most these and of more; of shape (k, n_rows)."""
+
+    rows: NDArray[np.intp]
+    values: Array
+    below: Array
+    above: Array
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,10 @@ class Support:
     def limit(self, dist: Distribution) -> Distribution:
         """The distribution of the possible value nearest to a number with this distribution."""
         return dist if self.is_real_line else Limited(dist, self)
+
+
+# Every number is possible.
+REAL_LINE = Support()
 
 
 class Limited(Distribution):
@@ -154,76 +167,103 @@ class Limited(Distribution):
         if y.shape != (len(self),):
             rows = np.broadcast_to(np.arange(len(self)), y.shape)
             return self._take(rows.ravel())._crps(y.ravel()).reshape(y.shape)
-        found = np.empty(len(self))
-        near = np.where(np.isinf(y), self._ends[0], y)
+        found, near = np.empty(len(self)), np.where(np.isinf(y), self._middle, y)
+        for table in self._tables:
+            found[table.rows] = self._sums(table, near[table.rows])[2]
         for rows, method in self._methods:
-            found[rows] = (
-                self.base[rows]._crps(near[rows]) if method is None else method(self._take(rows), near[rows])[2]
-            )
+            part = self._take(rows)
+            found[rows] = part.base._crps(near[rows]) if method is None else method(part, near[rows])[2]
         return np.where(np.isinf(y), np.inf, found)
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         mean, std = np.empty(len(self)), np.empty(len(self))
+        for table in self._tables:
+            mean[table.rows], std[table.rows] = self._sums(table, table.values[0])[:2]
         for rows, method in self._methods:
             part = self._take(rows)
-            found = (part.base._mean, part.base._std) if method is None else method(part, part._ends[0])
+            found = (part.base._mean, part.base._std) if method is None else method(part, part._middle)
             mean[rows], std[rows] = found[:2]
         return valid.frozen(mean), valid.frozen(std)
 
     @cached_property
-    def _ends(self) -> tuple[Array, Array]:
-        return self._quantile(_TAIL)[:, 0], self._isf(_TAIL)[:, 0]
+    def _middle(self) -> Array:
+        """A possible value near the mean of each row."""
+        mean = self.base._mean
+        return self.support.nearest(np.where(np.isfinite(mean), mean, self.base._knots()[0]))
 
     @cached_property
-    def _beyond(self) -> NDArray[np.bool_]:
-        """Which rows have a probability beyond the ends of the support that matters."""
-        ends = [(end, up) for end, up in ((self.support.low, False), (self.support.high, True)) if np.isfinite(end)]
-        tails = [self.base._tail(np.full(len(self), end), np.full(len(self), up)) for end, up in ends]
-        return np.any([np.zeros(len(self), dtype=bool), *(tail > _NEGLIGIBLE for tail in tails)], axis=0)
+    def _tables(self) -> list[_Table]:
+        """The cdf at all values that are at most some standard deviations away, for rows in which these are few."""
+        step = self.support.step
+        if not step:
+            return []
+        spread = np.where(np.isfinite(self.base._std), self.base._std, 0.0)
+        # Between two ends there may be few values, whatever the base's standard deviation is.
+        spread = np.minimum(spread, self.support.high - self.support.low)
+        rows = np.flatnonzero(spread <= _COARSE * step)
+        reach = _WIDTHS * (spread[rows] + step)
+        first, last = (self.support.nearest(self._middle[rows] + sign * reach) for sign in (-1.0, 1.0))
+        length = np.ceil(np.log2((last - first) / step + 1.0))
+        found = []
+        # Rows of similar length share a table.
+        for value in np.unique(length):
+            mine = length == value
+            x = first[mine] + step * np.arange(np.round((last - first)[mine].max() / step) + 1.0)[:, None]
+            part = self._take(rows[mine])
+            tails = (part._tail(x, np.full(x.shape, upper)) for upper in (False, True))
+            found.append(_Table(rows[mine], x, *tails))
+        return found
 
     @cached_property
     def _methods(self) -> list[tuple[NDArray[np.intp], Callable[[Limited, Array], Moments] | None]]:
-        """How mean, standard deviation and CRPS of each row are found; None if they are those of the base."""
-        lattice = np.zeros(len(self), dtype=bool)
-        if self.support.step:
-            quartiles = self._quantile(np.array([0.25, 0.75]))
-            lattice = (quartiles[:, 1] - quartiles[:, 0]) / self.support.step <= _COARSE
-        beyond = self._beyond & ~lattice
+        """How mean, standard deviation and CRPS of other rows are found; None if they are those of the base."""
+        rest = np.ones(len(self), dtype=bool)
+        for table in self._tables:
+            rest[table.rows] = False
+        low, high = self.support.low, self.support.high
+        beyond = np.zeros(len(self), dtype=bool)
+        for end, upper in ((low, False), (high, True)):
+            if np.isfinite(end):
+                beyond |= self.base._tail(np.full(len(self), end), np.full(len(self), upper)) > _NEGLIGIBLE
         # Between two ends, the corrections may be far larger than what is left.
-        is_bounded = np.isfinite(self.support.low) and np.isfinite(self.support.high)
-        light = beyond & (self.base._tail_index() > 2) & (not is_bounded)
+        light = (self.base._tail_index() > 2) & (np.isinf(low) or np.isinf(high))
         every = (
-            (lattice, Limited._sums), (light, Limited._corrected), (beyond & ~light, Limited._integrals),
-            (~lattice & ~beyond, None),
+            (rest & beyond & light, Limited._corrected), (rest & beyond & ~light, Limited._integrals),
+            (rest & ~beyond, None),
         )  # fmt: skip
         return [(np.flatnonzero(used), method) for used, method in every if used.any()]
 
-    def _sums(self, y: Array) -> Moments:
-        """Sums over the lattice, E(Y − a) = Σ (1 − F) for the least value a; integrals in far tails."""
-        step, middle = self.support.step, self._quantile(np.array([0.5]))[:, 0]
-        low, high = np.minimum(self._ends[0], y), np.maximum(self._ends[1], y)
-        first, last = np.maximum(low, middle - _WINDOW * step), np.minimum(high, middle + _WINDOW * step)
-        x = first + step * np.arange(np.round((last - first).max() / step))[:, None]
-        inside = x < last
-        above = np.where(inside, self._tail(x, np.ones(x.shape, dtype=bool)), 0.0)
-        mean = step * above.sum(axis=0)
-        square = step * ((2.0 * (x - low) + step) * above).sum(axis=0)
-        score = step * np.square(np.where(x >= y, above, 1.0 - above) * inside).sum(axis=0)
-        for start, end in ((low, first), (last, high)):
-            rows = np.flatnonzero(end > start)
-            if len(rows):
-                more = self._take(rows)._integral(start[rows], end[rows], low[rows], y[rows])
-                mean[rows], square[rows], score[rows] = (
-                    mean[rows] + more[0],
-                    square[rows] + more[1],
-                    score[rows] + more[2],
-                )
-        return low + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
+    def _sums(self, table: _Table, y: Array) -> Moments:
+        """Sums over a table, E(Y − a) = Σ (1 − F) for its least value a, and integrals over the tails beyond it."""
+        part, step, x = self._take(table.rows), self.support.step, table.values
+        first, last = x[0], x[-1] + step
+        mean = step * table.above.sum(axis=0)
+        square = step * ((2.0 * (x - first) + step) * table.above).sum(axis=0)
+        score = step * np.square(np.where(x >= y, table.above, table.below)).sum(axis=0)
+        before = part._tail(first - step, np.zeros(len(y), dtype=bool))
+        for upper, missed in ((False, (before > _TAIL) | (y < first)), (True, (table.above[-1] > _TAIL) | (y > last))):
+            rows = np.flatnonzero(missed)
+            if not len(rows):
+                continue
+            far = part._take(rows)
+            if upper:
+                low, high = last[rows], np.maximum(np.maximum(far._isf(_TAIL)[:, 0], y[rows]), last[rows])
+            else:
+                low, high = np.minimum(np.minimum(far._quantile(_TAIL)[:, 0], y[rows]), first[rows]), first[rows]
+            one, two, gap = far._integral(low, high, first[rows], y[rows], upper=upper)
+            sign = 1.0 if upper else -1.0
+            mean[rows], square[rows], score[rows] = (
+                mean[rows] + sign * one,
+                square[rows] + sign * two,
+                score[rows] + gap,
+            )
+        return first + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
 
     def _integrals(self, y: Array) -> Moments:
         """E(Y − a) = ∫ (1 − F(x)) dx above the least value a."""
-        low, high = np.minimum(self._ends[0], y), np.maximum(self._ends[1], y)
+        low = np.minimum(self._reached(self.base._quantile(_TAIL))[:, 0], y)
+        high = np.maximum(self._reached(self.base._isf(_TAIL))[:, 0], y)
         mean, square, score = self._integral(low, high, low, y)
         return low + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
 
@@ -231,17 +271,16 @@ class Limited(Distribution):
         """Those of the base, less the integrals beyond the ends."""
         center, variance, score = self.base._mean, np.square(self.base._std), self.base._crps(y)
         mean = np.array(center)
-        far = self.base._quantile(_TAIL)[:, 0], self.base._isf(_TAIL)[:, 0]
         for end, upper in ((self.support.low, False), (self.support.high, True)):
-            start = np.clip(far[upper], end, np.inf) if upper else np.clip(far[upper], -np.inf, end)
-            rows = np.flatnonzero(start != end)
+            far = (self.base._isf if upper else self.base._quantile)(_TAIL)[:, 0]
+            rows = np.flatnonzero(far > end if upper else far < end)
             if len(rows):
                 edge = np.full(len(rows), end)
-                low, high = (edge, start[rows]) if upper else (start[rows], edge)
-                first, second, third = self._take(rows)._integral(low, high, center[rows], edge, upper=upper)
-                mean[rows] += -first if upper else first
-                variance[rows] += -second if upper else second
-                score[rows] -= third
+                low, high = (edge, far[rows]) if upper else (far[rows], edge)
+                one, two, gap = self._take(rows)._integral(low, high, center[rows], edge, upper=upper)
+                sign = -1.0 if upper else 1.0
+                mean[rows], variance[rows] = mean[rows] + sign * one, variance[rows] + sign * two
+                score[rows] -= gap
         return mean, np.sqrt(np.maximum(variance - np.square(mean - center), 0.0)), np.maximum(score, 0.0)
 
     def _integral(self, low: Array, high: Array, center: Array, y: Array, *, upper: bool = True) -> Array:
@@ -258,15 +297,35 @@ class Limited(Distribution):
         return np.reshape(_quadrature.integral(edges, integrand), (3, len(y)))
 
     def _quantile(self, q: Array) -> Array:
-        return self._reached(self.base._quantile(q))
+        return self._looked_up(q, lambda table, level: table.below < level, lambda part: part._quantile(q))
 
     def _isf(self, p: Array) -> Array:
-        return self._reached(self.base._isf(p))
+        return self._looked_up(p, lambda table, level: table.above > level, lambda part: part._isf(p))
+
+    def _looked_up(
+        self,
+        levels: Array,
+        is_short: Callable[[_Table, float], NDArray[np.bool_]],
+        of_base: Callable[[Distribution], Array],
+    ) -> Array:
+        """The least values whose cdf reaches the levels, from the tables or, beyond them, from the base."""
+        found, unknown = np.empty((len(self), levels.size)), np.ones(len(self), dtype=bool)
+        for table in self._tables:
+            place = np.empty((len(table.rows), levels.size), dtype=np.intp)
+            for j, level in enumerate(levels.tolist()):
+                place[:, j] = is_short(table, level).sum(axis=0)
+            inside = ((place > 0) | (table.values[0] <= self.support.low)[:, None]) & (place < len(table.values))
+            inside |= (place == len(table.values)) & (table.values[-1] >= self.support.high)[:, None]
+            found[table.rows] = table.values[0][:, None] + self.support.step * place
+            unknown[table.rows] = ~inside.all(axis=1)
+        if unknown.any():
+            found[unknown] = of_base(self.base[unknown])
+        return self._reached(found)
 
     def _reached(self, x: Array) -> Array:
         """The least possible value whose cdf reaches that of the base at x."""
         low, high, step = self.support.low, self.support.high, self.support.step
-        return np.clip(step * np.ceil(x / step - 0.5) if step else x, low, high)
+        return np.clip(step * np.ceil(x / step - 0.5) if step else x, low, high) + 0.0
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return self.support.nearest(self.base._sample(n, rng))
@@ -286,12 +345,13 @@ class Limited(Distribution):
         return np.full(len(self), np.inf) if both else self.base._tail_index()
 
     def _knots(self) -> Array:
-        if self._discrete:
-            step, least = self.support.step, np.array([1e-15])
-            low, high = self._quantile(least)[:, 0], self._isf(least)[:, 0]
-            n = np.round((high - low).max() / step)
-            if n <= 2 * _WINDOW:
-                return np.minimum(low + step * np.arange(n + 1.0)[:, None], high)
+        if self._discrete and sum(len(table.rows) for table in self._tables) == len(self):
+            longest = max(len(table.values) for table in self._tables)
+            found = np.empty((longest, len(self)))
+            for table in self._tables:
+                found[: len(table.values), table.rows] = table.values
+                found[len(table.values) :, table.rows] = table.values[-1]
+            return self.support.nearest(found)
         return np.clip(self.base._knots(), self.support.low, self.support.high)
 
     def _widths(self) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from credo.core.estimator import FittedState, evidence_of, in_words
 from credo.core.folds import Split
 from credo.core.notices import collected, on_one_line
 from credo.core.seeds import random_states
-from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.distributions import REAL_LINE, Bernoulli, Categorical, Distribution, Support
 from credo.metrics import NoDistribution, predictive
 from credo.selection.comparison import HeldOut, Score
 from credo.selection.measures import Task, bic, description_length, has_likelihood
@@ -179,7 +179,11 @@ class Parts:
 
 @dataclass
 class Trial:
-    """A model, its fits so far, and their predictions."""
+    """A model, its fits so far, and their predictions.
+
+    `parts` are predictions by the model itself; where they are scored, they are limited to the possible values of the
+    target, its `support`.
+    """
 
     name: str
     model: Any
@@ -188,6 +192,7 @@ class Trial:
     task: Task
     seed: int | None
     options: Mapping[str, Any] = field(default_factory=dict)
+    support: Support = REAL_LINE
     n_fits: int = 0
     error: str | None = None
     fitted: Any = None
@@ -240,7 +245,7 @@ class Trial:
                 raise
             self.plain.append((test, np.asarray(model.predict(part))))
             return
-        rows = self.task.rows(self.y[test], dist)
+        rows = self.task.rows(self.y[test], self.support.limit(dist))
         values = np.column_stack(list(rows.values()))
         bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
         if bad.size:
@@ -268,7 +273,7 @@ class Trial:
             return None
         rows = np.sort(np.concatenate([rows for rows, _ in self.parts]))
         parts = [(np.searchsorted(rows, own), dist) for own, dist in self.parts]
-        return HeldOut(self.y[rows], stacked(parts, len(rows)), rows)
+        return HeldOut(self.y[rows], self.support.limit(stacked(parts, len(rows))), rows)
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard, without the model probability, which needs all models."""
@@ -330,18 +335,20 @@ class SavedTrials(FittedState, BaseEstimator):
         ]  # fmt: skip
         return found
 
-    def trials(self, X: Parts, y: NDArray[Any], task: Task, seed: int | None) -> list[Trial]:
+    def trials(
+        self, X: Parts, y: NDArray[Any], task: Task, seed: int | None, support: Support = REAL_LINE
+    ) -> list[Trial]:
         """The trials again, for the same table."""
         found = []
         for record in self.trials_:
-            trial = Trial(record["name"], record["model"], X, y, task, seed)
+            trial = Trial(record["name"], record["model"], X, y, task, seed, support=support)
             for rows, dist in zip(record["rows"], record["dists"], strict=True):
                 if not (
                     isinstance(dist, Distribution) and len(rows) == len(dist) and 0 <= rows.min() <= rows.max() < len(y)
                 ):
                     raise ValueError(f"the held-out predictions of {trial.name} don't fit the table")
                 trial.parts.append((rows, dist))
-                trial.measured.append(task.rows(y[rows], dist))
+                trial.measured.append(task.rows(y[rows], support.limit(dist)))
             trial.fitted, trial.seconds, trial.warned = record["fitted"], record["seconds"], record["warned"]
             trial.n_fits = len(trial.parts) + 1
             found.append(trial)

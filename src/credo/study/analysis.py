@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any
 
 from credo.core.wording import listing
+from credo.distributions import Support
 from credo.selection.comparing import comparison_of
 from credo.selection.trial import SavedTrials
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
@@ -34,6 +35,7 @@ def analyze(
     select: str | None = None,
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
+    support: Support | str = "auto",
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -67,6 +69,9 @@ def analyze(
     kinds : mapping of column name to kind, optional
         Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
         it out.
+    support : {"auto", "real"} or Support, default "auto"
+        The possible values of a target of numbers, which no prediction leaves: "auto" takes what the values show, such
+        as whole numbers, or numbers that are never negative; "real" allows all numbers.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -100,7 +105,9 @@ def analyze(
     [9.0]
     """
     _check_options(reading)
-    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, engine=engine)
+    prepared = dataset(
+        data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, support=support, engine=engine
+    )
     with display(enabled=progress) as report:
         return run(
             prepared,

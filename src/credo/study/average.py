@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from credo.core.folds import even_folds
 from credo.core.learning import stacking_weights
-from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
+from credo.distributions import Bernoulli, Categorical, Distribution, Limited, Mixture, Support
 from credo.ensemble import ModelAverage
 from credo.ensemble.calibration import BetaMap, Calibration, choose_calibration
 from credo.metrics import forecast, pit
@@ -35,20 +35,22 @@ def average(name: str, trials: Sequence[Trial]) -> Trial:
     held = [one for trial in trials if (one := trial.held_out()) is not None]
     y, rows = held[0].y, held[0].rows
     scores = np.column_stack([one.log_score for one in held])
+    # The predictions of the models themselves: their mixture is limited to the possible values.
+    dists = [one.dist.base if isinstance(one.dist, Limited) else one.dist for one in held]
     pieces = []
     for own in _parts(first, rows):
         others = np.setdiff1d(np.arange(len(y)), own)
-        pieces.append((own, _mixed([one.dist[own] for one in held], _weights(scores[others]))))
-    pieces, found = _calibrated(y, pieces, getattr(first.fitted, "classes_", ()))
+        pieces.append((own, _mixed([dist[own] for dist in dists], _weights(scores[others]))))
+    pieces, found = _calibrated(y, pieces, getattr(first.fitted, "classes_", ()), first.support)
     weights = _weights(scores)
     kept = np.flatnonzero(weights).tolist()
     pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
     model = ModelAverage.of_fitted(
         pairs, [trials[k].fitted for k in kept], weights[kept], scores[:, kept], rows, "folds of the study", found
     )
-    trial = Trial(name, model, first.X, first.y, first.task, first.seed, fitted=model)
+    trial = Trial(name, model, first.X, first.y, first.task, first.seed, support=first.support, fitted=model)
     trial.parts = [(rows[own], dist) for own, dist in pieces]
-    trial.measured = [first.task.rows(y[own], dist) for own, dist in pieces]
+    trial.measured = [first.task.rows(y[own], first.support.limit(dist)) for own, dist in pieces]
     trial.warned, trial.n_fits, trial.seconds = [[]], 1, perf_counter() - start
     return trial
 
@@ -72,7 +74,7 @@ def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
     used = [(dist, weight) for dist, weight in zip(dists, weights, strict=True) if weight > 0]
     if len(used) == 1:
         return used[0][0]
-    if not used[0][0]._discrete:
+    if not isinstance(used[0][0], Bernoulli | Categorical):
         return Mixture([dist for dist, _ in used], [weight for _, weight in used])
     n = len(used[0][0])
     # All on the same classes, by stacking the models' rows.
@@ -84,20 +86,23 @@ def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
 
 
 def _calibrated(
-    y: NDArray[Any], pieces: list[Part], classes: Sequence[Any]
+    y: NDArray[Any], pieces: list[Part], classes: Sequence[Any], support: Support
 ) -> tuple[list[Part], BetaMap | Calibration | None]:
     """The distributions, calibrated if that raises the log score by more than one standard error; and the map."""
     if len(pieces) < 2:
         return pieces, None
-    if pieces[0][1]._discrete:
+    if isinstance(pieces[0][1], Bernoulli | Categorical):
         return _calibrated_classes(y, pieces, classes)
-    values = [pit(y[own], dist) for own, dist in pieces]
+    # Where outcomes have probabilities, only randomized PIT values of calibrated predictions are uniform.
+    values = [pit(y[own], support.limit(dist), random_state=0) for own, dist in pieces]
     maps = [BetaMap.fitted(np.concatenate(values[:k] + values[k + 1 :])) for k in range(len(pieces))]
-    gain = np.concatenate([found.log_gain(u) for found, u in zip(maps, values, strict=True)])
-    lead = gap(gain, np.zeros(len(gain)))
+    better = [(own, found(dist)) for (own, dist), found in zip(pieces, maps, strict=True)]
+    before, after = (
+        np.concatenate([support.limit(dist).log_prob(y[own]) for own, dist in each]) for each in (pieces, better)
+    )
+    lead = gap(after, before)
     if not lead.mean > lead.error:
         return pieces, None
-    better = [(own, found(dist)) for (own, dist), found in zip(pieces, maps, strict=True)]
     return better, BetaMap.fitted(np.concatenate(values))
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from credo.core.estimator import merge_equal_rows
 from credo.core.folds import Split, forward, mostly_copies, shuffled, with_known_classes
 from credo.core.wording import plural, quoted
-from credo.distributions import BoxCox, Log, YeoJohnson
+from credo.distributions import REAL_LINE, BoxCox, Log, Support, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study.catalogue import Size, Times
 from credo.study.checks import leaks, unit_notes
@@ -27,6 +27,7 @@ from credo.tables import (
     TimeColumn,
     read_table,
     split_target,
+    target_support,
     target_task,
     time_column,
     without_lone_classes,
@@ -45,12 +46,6 @@ _FEWEST = 20
 _NO_POWER = 0.1
 # If more than this share of the rows would be outliers, none are reported.
 _MOST_OUTLIERS = 0.02
-# The share of values that are exactly zero from which log densities are questionable.
-_MANY_ZEROS = 0.1
-# Of a target that is never negative, intervals may be if its least value is below this share of its median.
-_NEAR_ZERO = 0.1
-# The most distinct values of a target of counts.
-_COUNT_VALUES = 200
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ class Dataset:
 
     `rows` are the prepared columns. `groups` labels rows that share a fold; `time` is the time column if the rows are
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
-    sample of the rows.
+    sample of the rows. `support` has the possible values of a target of numbers.
 
     Examples
     --------
@@ -107,6 +102,7 @@ class Dataset:
     transformation: str = "identity"
     labels: Any = None
     whole: LargeTable | None = None
+    support: Support = REAL_LINE
 
     @property
     def shape(self) -> str:
@@ -158,11 +154,13 @@ def dataset(
     reading: Mapping[str, Any] | None = None,
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
+    support: Support | str = "auto",
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
-    `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. A Parquet file
+    `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. `support` are the
+    possible values of a target of numbers, by default what its values show. A Parquet file
     that is large beside the memory, or is to be read by the engine "dask", is read in parts.
 
     Examples
@@ -211,7 +209,10 @@ def dataset(
     in_order = time is not None and not time.repeated and time.name in preparation.sources()
     times = _times(time, preparation) if in_order and time is not None else None
     size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
-    made = Dataset(source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [])
+    possible = _support(support, y) if task == "regression" else REAL_LINE
+    made = Dataset(
+        source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
+    )
     groups = copies(frame, y)
     return replace(
         made,
@@ -225,6 +226,18 @@ def dataset(
             *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
         ],
     )
+
+
+def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
+    """The possible values of a target, from its values or as requested."""
+    if given in ("auto", "real"):
+        return target_support(y) if given == "auto" else REAL_LINE
+    if not isinstance(given, Support):
+        raise ValueError(f"support must be 'auto', 'real' or a credo.distributions.Support; got {given!r}")
+    odd = np.flatnonzero(given.nearest(y) != y)
+    if len(odd):
+        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {odd[0] + 1}")
+    return given
 
 
 def _chosen(table: Any, target: str, kinds: Mapping[str, str]) -> tuple[Any, dict[str, str], list[str]]:
@@ -381,28 +394,18 @@ def _far(values: NDArray[np.float64], *, times: float) -> NDArray[np.bool_]:
 
 
 def target_notes(data: Dataset) -> list[str]:
-    """How a count or a bounded target affects the intervals."""
-    if data.task == "classification" or data.time is not None:
+    """What the possible values of the target are."""
+    support = data.support
+    if support.is_real_line:
         return []
-    y = data.y
-    low, high = float(y.min()), float(y.max())
-    whole = bool((y == np.floor(y)).all())
-    if whole and 0 <= low <= 10 and len(np.unique(y)) <= min(_COUNT_VALUES, max(len(y) / 5, 60)) and high <= 1000:
+    other = "support='real' (--support real) allows all numbers"
+    if support.step:
         return [
-            f"The target {data.target!r} looks like counts. They are predicted as real numbers: intervals may extend "
-            "below zero and contain fractions."
+            f"The values of {data.target!r} are taken to be {support.words}: each has a predicted probability, and the "
+            f"log score is the log of that; {other}."
         ]
-    for bounds, what in (((0.0, 1.0), "shares between 0 and 1"), ((0.0, 100.0), "percentages")):
-        inside = bounds[0] <= low and high <= bounds[1] and high > 0.95 * bounds[1] and low < 0.05 * bounds[1]
-        if inside and not whole:
-            return [f"The target {data.target!r} looks like {what}. Intervals may extend beyond these bounds."]
-    zeros = float(np.mean(y == 0))
-    if low == 0 and zeros >= _MANY_ZEROS:
-        return [
-            f"{100 * zeros:.0f} % of the values of {data.target!r} are exactly 0, and none is below. Models predict "
-            "densities, which can be arbitrarily high at 0: compare models by CRPS and RMSE rather than log scores. "
-            "Intervals may extend below zero."
-        ]
-    if 0 <= low < _NEAR_ZERO * float(np.median(y)):
-        return [f"The target {data.target!r} is never negative. Intervals of models without a transformation may be."]
-    return []
+    zeros = float(np.mean(data.y == 0))
+    mass = f", and zero, which {100 * zeros:.0f} % of the rows have, has a probability of its own" if zeros else ""
+    return [
+        f"The values of {data.target!r} are taken to be {support.words}: intervals contain no others{mass}; {other}."
+    ]

@@ -95,7 +95,7 @@ class Engine:
         if saved.key_ != key:
             raise ValueError("continue_from is a study of another table, target, number of folds or random_state")
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed):
+        for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed, self.data.support):
             self._keep(trial)
         self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
@@ -131,7 +131,8 @@ class Engine:
 
     def table_model(self, trial: Trial) -> TableModel:
         """The fitted estimator behind the preparation of the study's table."""
-        return TableModel.of_fitted(self.data.preparation, trial.fitted, self.data.target, trial.seconds)
+        data = self.data
+        return TableModel.of_fitted(data.preparation, trial.fitted, data.target, trial.seconds, data.support)
 
     @property
     def _left(self) -> float:
@@ -184,7 +185,7 @@ class Engine:
             self.notes.append(f"{spec.name} learned from {rows:,} rows: more would not have been finished in time.")
         groups = {"column_groups": self.data.preparation.groups()}
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        trial = Trial(spec.name, model, self._parts(model), self.data.y, task, self.seed, groups)
+        trial = Trial(spec.name, model, self._parts(model), self.data.y, task, self.seed, groups, self.data.support)
         start = monotonic()
         try:
             with _threads(spec), until(self._deadline if self.has_model else None):

@@ -2,6 +2,7 @@
 
     read_table(path) -> Sheet        split_target(frame, name) -> frame, y, notes
     target_task(frame, name) -> regression or classification, and why
+    target_support(y) -> the possible values of a target
     time_column(frame) -> the column that puts the rows in time order, or None
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
@@ -42,11 +43,11 @@ from credo.tables.kinds import Column, Form
 from credo.tables.preparation import Preparation
 from credo.tables.read import Sheet, read_table
 from credo.tables.table_model import TableModel
-from credo.tables.target import Task, split_target, target_task, without_lone_classes
+from credo.tables.target import Task, split_target, target_support, target_task, without_lone_classes
 from credo.tables.time_order import TimeColumn, time_column
 
 __all__ = [
     "Column", "ColumnError", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet", "TableError",
     "TableModel", "TableWarning", "Task", "TimeColumn", "describe", "load", "read_table",
-    "replacing", "save", "split_target", "target_task", "time_column", "without_lone_classes",
+    "replacing", "save", "split_target", "target_support", "target_task", "time_column", "without_lone_classes",
 ]  # fmt: skip

@@ -38,7 +38,7 @@ from credo.core.estimator import (
 )
 from credo.core.frames import Table
 from credo.core.notices import collected, warn
-from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.distributions import Bernoulli, Categorical, Distribution, Support
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Outside
@@ -184,6 +184,8 @@ class TableModel(FittedState, BaseEstimator):
         A Credo estimator, or a pipeline that ends in one.
     target : str, optional
         Name of the predicted column. It is never used as a predictor.
+    support : Support, optional
+        The possible values of the target: predictions are distributions of these, so that no interval contains another.
 
     Attributes
     ----------
@@ -208,11 +210,16 @@ class TableModel(FittedState, BaseEstimator):
     feature_names_in_: NDArray[Any]
 
     def __init__(
-        self, preparation: Preparation | None = None, estimator: Any = None, target: str | None = None
+        self,
+        preparation: Preparation | None = None,
+        estimator: Any = None,
+        target: str | None = None,
+        support: Support | None = None,
     ) -> None:
         self.preparation = preparation
         self.estimator = estimator
         self.target = target
+        self.support = support
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -268,9 +275,16 @@ class TableModel(FittedState, BaseEstimator):
         return self
 
     @classmethod
-    def of_fitted(cls, preparation: Preparation, estimator: Any, target: str | None, seconds: float) -> Self:
+    def of_fitted(
+        cls,
+        preparation: Preparation,
+        estimator: Any,
+        target: str | None,
+        seconds: float,
+        support: Support | None = None,
+    ) -> Self:
         """The model of a fitted preparation and an estimator that was fitted to its columns."""
-        found = cls(clone(preparation), clone(estimator), target)
+        found = cls(clone(preparation), clone(estimator), target, support)
         found.preparation_, found.estimator_, found._fit_seconds = preparation, estimator, seconds
         found.n_features_in_, found.feature_names_in_ = preparation.n_features_in_, preparation.feature_names_in_
         return found
@@ -287,9 +301,9 @@ class TableModel(FittedState, BaseEstimator):
         if (return_std or return_cov) and _predicts_classes(self):
             raise ValueError("labels have no standard deviation; predict_proba gives the probability of each")
         rows, unknown = self._rows(X)
-        if return_std:
+        if return_std or (self._is_limited and not return_cov):
             dist = self._dist(rows, unknown)
-            return dist.mean, dist.std
+            return (dist.mean, dist.std) if return_std else point(dist)
         if unknown is None:
             return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
         if return_cov:
@@ -377,11 +391,16 @@ class TableModel(FittedState, BaseEstimator):
     n_parameters_ = _of_estimator("n_parameters_", "The number of free parameters.")
     n_observations_ = _of_estimator("n_observations_", "The number of observations, weights counted.")
 
+    @property
+    def _is_limited(self) -> bool:
+        """Whether there are numbers that the target can't be."""
+        return self.support is not None and not self.support.is_real_line and not _predicts_classes(self)
+
     def _dist(self, rows: Any, unknown: Alternatives | None) -> Distribution:
         dist = predictive(self.estimator_, rows)
-        if unknown is None:
-            return dist
-        return unknown.mixture(dist, unknown.parts(lambda part: predictive(self.estimator_, part)))
+        if unknown is not None:
+            dist = unknown.mixture(dist, unknown.parts(lambda part: predictive(self.estimator_, part)))
+        return self.support.limit(dist) if self.support is not None and self._is_limited else dist
 
     def _probabilities(self, rows: Any, unknown: Alternatives | None) -> NDArray[np.float64]:
         probs = np.asarray(self.estimator_.predict_proba(rows))

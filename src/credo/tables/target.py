@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import plural, quoted, shown
+from credo.distributions import Support
 from credo.tables import columns
 from credo.tables.errors import ColumnError, pandas
 
@@ -77,6 +78,43 @@ def _of_numbers(values: Any) -> Task:
     if run and counts.min() >= _MIN_RELATIVE_FREQUENCY * n / n_known:
         return Task("classification", f"it has {ends}, none of them rare, which look like class codes", open=True)
     return Task("regression", f"it has {ends}", open=True)
+
+
+# If values continued beyond an end as they are before it, this many would be expected there; that there are none has a
+# probability of at most 1 %.
+_EXPECTED_BEYOND = -np.log(0.01)
+# The part of the range in which values before an end are counted.
+_NEAR_END = 0.05
+
+
+def target_support(y: NDArray[np.float64]) -> Support:
+    """The possible values of a target, as far as its values show them.
+
+    Whole numbers stay whole, and numbers that are never negative stay so. Another end is believed if values beyond it
+    would be expected otherwise: of ratings, by the frequencies of the last two; of shares and percentages, by the
+    number of values close to 1 or 100.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.tables import target_support
+    >>> [target_support(np.array(y)).words for y in ([0.0, 3.0, 1.0], [2.5, 0.1], [-1.0, 0.5])]
+    ['whole numbers from 0', 'numbers from 0', 'numbers']
+    >>> target_support(np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], [10, 20, 30, 40, 50])).words
+    'whole numbers from 1 to 5'
+    """
+    low, high = float(y.min()), float(y.max())
+    floor = 0.0 if low >= 0 else -np.inf
+    if (y == np.floor(y)).all() and max(-low, high) < columns.MAX_EXACT_INTEGER:
+        return Support(low if _ends_at(y, low, 1) else floor, high if _ends_at(y, high, -1) else np.inf, 1.0)
+    ends = [end for end in (1.0, 100.0) if high <= end and np.sum(y > (1 - _NEAR_END) * end) >= _EXPECTED_BEYOND]
+    return Support(floor, ends[0] if ends and low >= 0 else np.inf)
+
+
+def _ends_at(y: NDArray[np.float64], end: float, inward: int) -> bool:
+    """Whether more values than these whole numbers have would be beyond the end if frequencies fell on as before it."""
+    last, before = int(np.sum(y == end)), int(np.sum(y == end + inward))
+    return before > 0 and last**2 / before >= _EXPECTED_BEYOND
 
 
 def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[Any, NDArray[Any], list[str]]:

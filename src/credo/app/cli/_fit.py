@@ -102,6 +102,14 @@ def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     help="Read a column as numeric, categorical, text or date, or leave it out as identifier. May be repeated. "
     "[default: detected]",
 )
+@click.option(
+    "--support",
+    type=click.Choice(["auto", "real"]),
+    default="auto",
+    show_default=True,
+    help="Possible values of a target of numbers: what its values show, such as whole numbers or none below 0, or "
+    "all real numbers.",
+)
 @click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
@@ -165,6 +173,7 @@ def run_and_show(
     task: str | None = None,
     kinds: dict[str, str] | None = None,
     shuffle: bool = False,
+    support: str = "auto",
     engine: str = "local",
     earlier: str | None = None,
     **options: Any,
@@ -181,7 +190,14 @@ def run_and_show(
     with screen.notes_for_warnings(), staging(out) as stage:
         in_order = False if shuffle else None
         table = dataset(
-            data, target, task=task, reading=reading, time_order=in_order, kinds=kinds or None, engine=engine
+            data,
+            target,
+            task=task,
+            reading=reading,
+            time_order=in_order,
+            kinds=kinds or None,
+            support=support,
+            engine=engine,
         )
         kind = f" of {table.size.classes} classes" if table.size.classes else ""
         screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")
