@@ -167,12 +167,17 @@ NEGLIGIBLE_ERROR = 0.02
 
 @dataclass(frozen=True)
 class Coverage:
-    """Rows inside their 95 % interval, and the central 99 % range of that count under binomial(n, 0.95)."""
+    """Rows inside their 95 % interval, and the central 99 % range of that count if the intervals are right.
+
+    `expected` is their probability: 0.95, or more if outcomes have probabilities of their own, as counts have; such
+    intervals contain more.
+    """
 
     inside: int
     n: int
     low: int
     high: int
+    expected: float = 0.95
 
 
 @dataclass(frozen=True)
@@ -266,11 +271,22 @@ class Calibration:
         return "slightly miscalibrated" if self.error < NEGLIGIBLE_ERROR else "miscalibrated"
 
 
-def coverage_test(inside: NDArray[np.bool_]) -> Coverage:
+def coverage_test(inside: NDArray[np.bool_], expected: float = 0.95) -> Coverage:
     """How many rows are inside their 95 % interval, and how many should be."""
     n = len(inside)
-    low, high = (int(binom.ppf(q, n, 0.95)) for q in (ALARM / 2, 1 - ALARM / 2))
-    return Coverage(inside=int(inside.sum()), n=n, low=low, high=high)
+    low, high = (int(binom.ppf(q, n, expected)) for q in (ALARM / 2, 1 - ALARM / 2))
+    return Coverage(inside=int(inside.sum()), n=n, low=low, high=high, expected=expected)
+
+
+def interval_probability(dist: Distribution, level: float = 0.95) -> float:
+    """The mean probability of the intervals of that level, which is higher where outcomes have probabilities."""
+    jumps = dist._atoms()
+    if not jumps.any():
+        return level
+    part = dist[np.flatnonzero(jumps)]
+    lower, upper = part.interval(level)
+    inside = part.cdf(upper) - part.cdf(np.nextafter(lower, -np.inf))
+    return float((level * np.sum(~jumps) + np.maximum(inside, level).sum()) / len(jumps))
 
 
 def uniformity(pit: Vector) -> Uniformity:

@@ -19,7 +19,7 @@ import numpy as np
 from credo.core.estimator import describe, is_sparse
 from credo.core.frames import Table
 from credo.metrics import influence
-from credo.metrics.calibration import coverage_test
+from credo.metrics.calibration import coverage_test, interval_probability
 from credo.selection import BASELINE, NAIVE, Comparison
 from credo.selection.trial import SavedTrials
 from credo.study._explain import Explanation, explain
@@ -328,7 +328,8 @@ class Study:
         n = len(self.comparison.held_out[self.selected].y)
         if self.task == "regression":
             explained = 1 - (score["rmse"] / base["rmse"]) ** 2 if base["rmse"] > 0 else 0.0
-            covered = coverage_test(np.arange(n) < round(n * score["coverage"]))
+            expected = interval_probability(self.comparison.held_out[self.selected].dist)
+            covered = coverage_test(np.arange(n) < round(n * score["coverage"]), expected)
             verdict = ", too few" if covered.inside < covered.low else ""
             verdict = ", more than needed" if covered.inside > covered.high else verdict
             # Of rows in time order, the baseline is the mean of earlier rows, which may be far from the later ones.

@@ -14,7 +14,15 @@ from scipy.stats import spearmanr
 from credo import plots
 from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
 from credo.metrics import pit, point
-from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity, coverage_test, uniformity
+from credo.metrics.calibration import (
+    ALARM,
+    ALARM_Z,
+    Coverage,
+    Uniformity,
+    coverage_test,
+    interval_probability,
+    uniformity,
+)
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.styling import MUTED
@@ -58,7 +66,7 @@ class Predicted:
 
     @cached_property
     def pit(self) -> Vector:
-        return pit(self.y, self.held.dist)
+        return pit(self.y, self.held.dist, random_state=0)
 
     @cached_property
     def uniformity(self) -> Uniformity:
@@ -67,7 +75,7 @@ class Predicted:
     @cached_property
     def coverage(self) -> Coverage:
         """How many rows are inside their interval, and how many should be."""
-        return coverage_test(self.inside)
+        return coverage_test(self.inside, interval_probability(self.held.dist))
 
     def gain(self, baseline: Predicted) -> Gap:
         """The reduction of the squared error, compared with the baseline."""
@@ -123,7 +131,7 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time
     missed = fact.n - fact.inside
     bars = (
         f"{count(missed) if missed else 'None'} of {plural(fact.n, 'interval')} "
-        f"{'misses' if missed == 1 else 'miss'} the actual value; about {about(0.05 * fact.n)} should."
+        f"{'misses' if missed == 1 else 'miss'} the actual value; about {about((1 - fact.expected) * fact.n)} should."
     )
     if r2 is None:
         return bars
