@@ -45,12 +45,3 @@ def test_ordinary_tables_have_none(visits):
 def test_the_note_says_what_the_scores_are_about(visits):
     notes = [note.text for note in dataset(visits, "weight").notes if note.important]
     assert any("'case' has several rows, with equal 'group', 'age'" in text for text in notes)
-
-
-def test_targets_with_many_zeros_and_those_near_zero_are_noted():
-    x = RNG.normal(size=N)
-    zeros = dataset({"x": x, "y": np.where(x < 0, 0.0, x + 0.1)}, "y")
-    assert any("exactly 0" in note.text and "CRPS" in note.text for note in zeros.notes)
-    skewed = dataset({"x": x, "y": np.exp(2 * x)}, "y")
-    assert any("never negative" in note.text for note in skewed.notes)
-    assert not any("negative" in note.text for note in dataset({"x": x, "y": 50 + x}, "y").notes)
