@@ -165,7 +165,7 @@ def run(
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
         raise ValueError(" ".join(["no model was finished.", *failed, *_not_run_notes(work)]))
-    found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits))
+    found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits), in_order=data.time is not None)
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
     left_out = (note for note in found.notes if not note.startswith(BASELINE))
     found = replace(found, notes=tuple(left_out), fitted=fitted, not_run=work.not_run)

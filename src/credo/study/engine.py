@@ -181,7 +181,6 @@ class Engine:
             n_fits = 1
             rng = np.random.default_rng(self.seed)
             splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
-            self.notes.append(f"{spec.name} learned from {rows:,} rows: more would not have been finished in time.")
         groups = {"column_groups": self.data.preparation.groups()}
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
         trial = Trial(spec.name, model, self._parts(model), self.data.y, task, self.seed, groups)
@@ -196,6 +195,8 @@ class Engine:
         if trial.error is None and spec.name != BASELINE:
             self._spent += monotonic() - start
             self._foreseen += self._law(spec, rows, n_fits)
+        if not refit:
+            self.notes.append(f"{spec.name} learned from {rows:,} rows: more would not have been finished in time.")
         self._keep(trial)
 
     def _parts(self, model: Any) -> Parts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from credo.core.wording import aligned, capital, fixed, number, percent, spelled
 from credo.metrics.calibration import class_calibration
 from credo.selection import MEASURES, Comparison, Gap, HeldOut, Measure, Score
-from credo.study.report._held_out import Predicted
+from credo.study.facts import Predicted
 
 
 @dataclass(frozen=True)

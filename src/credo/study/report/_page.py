@@ -9,7 +9,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -27,8 +27,9 @@ from credo.core.seeds import random_states
 from credo.core.wording import count, datum, percent, plural, whole_percent
 from credo.plots import shorten
 from credo.selection import Comparison
+from credo.study.facts import Facts, Folds
 from credo.study.report import _leaderboard as leaderboard
-from credo.study.report._results import Choice, classification, regression
+from credo.study.report._results import classification, regression
 from credo.study.report._surprises import Listing
 from credo.tables.columns import as_frame, numbers, present_mask
 from credo.tables.errors import pandas
@@ -163,8 +164,7 @@ def render(
     source: str | None = None,
     date: str | None = None,
     notes: Sequence[Any] = (),
-    selected: str | None = None,
-    reason: str | None = None,
+    facts: Facts | None = None,
 ) -> str:
     """The report of a comparison as one HTML page that needs nothing else.
 
@@ -193,8 +193,8 @@ def render(
     notes : sequence of str, or of objects with a text and an attribute `important`
         What else the reader should know. Important notes (also among `sheet_notes` and those of the comparison) are
         highlighted on top of the page.
-    selected, reason : str, optional
-        The model that the page is about, and why; by default those of the comparison.
+    facts : Facts, optional
+        What is known about the model that the page is about; by default the one that the comparison selects.
 
     Examples
     --------
@@ -216,10 +216,14 @@ def render(
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
     frame = as_frame(frame)
     columns = list(preparation.columns_)
-    board = leaderboard.rows(comparison, selected=selected)
+    if facts is None and comparison.held_out:
+        facts = Facts.of(comparison, target=target, n_rows=len(values), seed=seed)
+    if facts is not None:
+        facts = replace(facts, target=shorten(target))
+    board = leaderboard.rows(comparison, selected=None if facts is None else facts.name)
     varies = len(np.unique(values)) > 1
     with collected():
-        found = _results(comparison, selected, reason, models, frame, values, shorten(target))
+        found = _results(comparison, facts, models, frame, values)
     of_table = [*sheet_notes, *preparation.notes_]
     of_run = [*notes, *comparison.notes]
     every = _unique([*of_run, *of_table])
@@ -242,8 +246,7 @@ def render(
         unlisted=max(0, len(columns) - MAX_COLUMNS),
         notes=_without(alerts, of_table),
         run_notes=_without([*alerts, *of_table], of_run),
-        in_order=any(len(held.rows) < len(values) for held in comparison.held_out.values()),
-        n_folds=comparison.n_folds,
+        folds=facts.folds if facts is not None else Folds(len(values), len(values), comparison.n_folds, False, seed),
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
         drawn_seeds=_seeds(models),
@@ -276,13 +279,7 @@ def write(path: str | os.PathLike[str], **content: Any) -> None:
 
 
 def _results(
-    comparison: Comparison,
-    selected: str | None,
-    reason: str | None,
-    models: Mapping[str, Any],
-    frame: Any,
-    y: Any,
-    target: str,
+    comparison: Comparison, facts: Facts | None, models: Mapping[str, Any], frame: Any, y: Any
 ) -> dict[str, Any]:
     """The parts of the page that need a fitted model."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
@@ -291,11 +288,10 @@ def _results(
     nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
-    if not comparison.held_out:
+    if facts is None or (facts.numbers is None and facts.classes is None):
         return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
     results = classification if comparison.task == "classification" else regression
-    choice = Choice(selected or comparison.selected, reason or comparison.reason)
-    return nothing | results(comparison, choice, models, frame, y, target)
+    return nothing | results(comparison, facts, models, frame, y)
 
 
 def _seeds(models: Mapping[str, Any]) -> list[int]:
