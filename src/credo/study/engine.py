@@ -63,7 +63,7 @@ class Engine:
     """Fits of the models on the same splits and prepared columns.
 
     `trials` are the finished ones by name, which may contain those of an earlier run; `not_run` says why others are not
-    among them.
+    among them, `learned_from` which learned from so many rows instead of all.
     """
 
     data: Dataset
@@ -74,6 +74,7 @@ class Engine:
     report: Report | None = None
     trials: dict[str, Trial] = field(default_factory=dict)
     not_run: dict[str, str] = field(default_factory=dict)
+    learned_from: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
 
@@ -196,7 +197,7 @@ class Engine:
             self._spent += monotonic() - start
             self._foreseen += self._law(spec, rows, n_fits)
         if not refit:
-            self.notes.append(f"{spec.name} learned from {rows:,} rows: more would not have been finished in time.")
+            self.learned_from[spec.name] = rows
         self._keep(trial)
 
     def _parts(self, model: Any) -> Parts:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ from credo.metrics import influence
 from credo.selection import BASELINE, Comparison
 from credo.selection.trial import SavedTrials
 from credo.study._explain import Explanation, explain
+from credo.study.ahead import Ahead, forecast_ahead
 from credo.study.data import Dataset, Note
 from credo.study.facts import Facts
 from credo.tables import TableModel, save
@@ -310,6 +312,17 @@ class Study:
         """The probability that each input matters, from the spike-and-slab model; empty without one."""
         return inclusions(self.comparison.fitted)
 
+    @cached_property
+    def ahead(self) -> Ahead | None:
+        """The forecast after the last row, of as many steps as a held-out block has; None if rows aren't in time order.
+
+        Without a `table`, its `sentence` says why there is none.
+        """
+        if self.data.time is None or self.task == "classification":
+            return None
+        folds = self.facts.folds
+        return forecast_ahead(self.model, self.data, max(1, folds.n_held_out // folds.n_parts))
+
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report, a self-contained HTML page."""
         from credo.study.report import write  # noqa: PLC0415, needs the extra `report`
@@ -328,6 +341,9 @@ class Study:
             seed=self.seed,
             notes=self.notes,
             facts=self.facts,
+            ahead=self.ahead,
+            date=date.today().isoformat(),
+            fingerprint=self.data.fingerprint,
         )
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> None:

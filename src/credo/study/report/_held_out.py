@@ -15,6 +15,7 @@ from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.styling import MUTED
+from credo.study.ahead import Ahead
 from credo.study.facts import Folds, Numbers, Predicted
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
@@ -271,6 +272,31 @@ def time_figure(held: Predicted, frame: Any, *, folds: Folds, target: str) -> li
         size=(9.6, 3.0),
     )  # fmt: skip
     return [made]
+
+
+def ahead_figure(ahead: Ahead | None, *, target: str) -> list[Figure]:
+    """The forecast after the last row, behind the last values."""
+    if ahead is None or ahead.table is None:
+        return []
+    known, future = ahead.known, ahead.at
+    table = ahead.table
+
+    def draw(ax: Any) -> None:
+        ends = tuple(table[name].to_numpy() for name in ("mean", "lower", "upper"))
+        plots.band(future, ends, data=(known, ahead.values), name=target, ax=ax)
+        name_x(ax, "", dates=ahead.dated)
+
+    return [
+        figure(
+            "ahead",
+            "What comes next?",
+            draw,
+            ahead.sentence,
+            f"Forecast of the model fitted to all rows (line, with 95 % band) after the last {count(len(known))} "
+            "values (dots).",
+            size=(9.6, 3.0),
+        )
+    ]
 
 
 def _blocks(days: NDArray[np.float64], rows: NDArray[np.intp], folds: Folds) -> list[float]:

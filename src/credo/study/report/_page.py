@@ -21,12 +21,14 @@ from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
 
 from credo._version import __version__
-from credo.core.estimator import describe
+from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
-from credo.core.wording import count, datum, percent, plural, whole_percent
+from credo.core.wording import count, datum, fixed, percent, plural, whole_percent
 from credo.plots import shorten
 from credo.selection import Comparison
+from credo.study.ahead import Ahead
+from credo.study.data import column_notes
 from credo.study.facts import Facts, Folds
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._results import classification, regression
@@ -165,6 +167,8 @@ def render(
     date: str | None = None,
     notes: Sequence[Any] = (),
     facts: Facts | None = None,
+    ahead: Ahead | None = None,
+    fingerprint: str | None = None,
 ) -> str:
     """The report of a comparison as one HTML page that needs nothing else.
 
@@ -191,10 +195,14 @@ def render(
     date : str, optional
         Printed as it is; without it the page holds no date, and equal input makes equal bytes.
     notes : sequence of str, or of objects with a text and an attribute `important`
-        What else the reader should know. Important notes (also among `sheet_notes` and those of the comparison) are
-        highlighted on top of the page.
+        What else the reader should know, by default the notes of the comparison. Important notes (also among
+        `sheet_notes`) are highlighted on top of the page.
     facts : Facts, optional
         What is known about the model that the page is about; by default the one that the comparison selects.
+    ahead : Ahead, optional
+        The forecast after the last row of a table in time order.
+    fingerprint : str, optional
+        A hash of the table, for the record.
 
     Examples
     --------
@@ -223,9 +231,9 @@ def render(
     board = leaderboard.rows(comparison, selected=None if facts is None else facts.name)
     varies = len(np.unique(values)) > 1
     with collected():
-        found = _results(comparison, facts, models, frame, values)
-    of_table = [*sheet_notes, *preparation.notes_]
-    of_run = [*notes, *comparison.notes]
+        found = _results(comparison, facts, models, frame, values, ahead)
+    of_table = [*sheet_notes, *column_notes(preparation, len(values))]
+    of_run = [*(notes or comparison.notes)]
     every = _unique([*of_run, *of_table])
     alerts = [note for note in every if getattr(note, "important", False)]
     return _template().render(
@@ -250,7 +258,8 @@ def render(
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
         drawn_seeds=_seeds(models),
-        settings={name: describe(model).settings_text for name, model in models.items()},
+        settings={name: _settings(describe(model)) for name, model in models.items()},
+        fingerprint=fingerprint,
         versions=_versions(),
     )
 
@@ -279,19 +288,27 @@ def write(path: str | os.PathLike[str], **content: Any) -> None:
 
 
 def _results(
-    comparison: Comparison, facts: Facts | None, models: Mapping[str, Any], frame: Any, y: Any
+    comparison: Comparison, facts: Facts | None, models: Mapping[str, Any], frame: Any, y: Any, ahead: Ahead | None
 ) -> dict[str, Any]:
     """The parts of the page that need a fitted model."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
     nothing |= dict.fromkeys(("best", "along", "drawn"), "")
     nothing |= dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines"), False)
-    nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
+    nothing |= {"coefficients": None, "typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if facts is None or (facts.numbers is None and facts.classes is None):
         return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
-    results = classification if comparison.task == "classification" else regression
-    return nothing | results(comparison, facts, models, frame, y)
+    if comparison.task == "classification":
+        return nothing | classification(comparison, facts, models, frame, y)
+    return nothing | regression(comparison, facts, models, frame, y, ahead)
+
+
+def _settings(found: Description) -> str:
+    """The settings of a model; of an average, the weights of its members."""
+    weights = [f"{name} {fixed(weight, decimals=3)}" for name, weight in found.members]
+    own = [f"{name}={text}" for name, text in found.settings if not (weights and name == "estimators")]
+    return ", ".join([*([f"weights: {'; '.join(weights)}"] if weights else []), *own])
 
 
 def _seeds(models: Mapping[str, Any]) -> list[int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from credo.core.wording import capital, count, datum, number, percent, plural, whole_percent
 from credo.plots.class_rows import color, dashes, mark
 from credo.selection import BASELINE, Comparison
+from credo.study.ahead import Ahead
 from credo.study.facts import Facts, Numbers
 from credo.study.report._classes import (
     accuracy_sentence,
@@ -24,6 +25,7 @@ from credo.study.report._classes import (
 )
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
 from credo.study.report._held_out import (
+    ahead_figure,
     coverage_sentence,
     error_sentence,
     held_out_figures,
@@ -63,7 +65,7 @@ def opening(comparison: Comparison, facts: Facts) -> list[str]:
 
 
 def regression(
-    comparison: Comparison, facts: Facts, models: Mapping[str, Any], frame: Any, y: NDArray[Any]
+    comparison: Comparison, facts: Facts, models: Mapping[str, Any], frame: Any, y: NDArray[Any], ahead: Ahead | None
 ) -> dict[str, Any]:
     """The parts of the page for a numeric target."""
     best, target, numbers = facts.name, facts.target, facts.numbers
@@ -83,6 +85,7 @@ def regression(
         *([] if numbers.naive is None else [naive_sentence(held, numbers.naive)]),
         coverage_sentence(held.coverage, held.uniformity),
         *filter(None, [worst_sentence(numbers)]),
+        *([] if ahead is None else [ahead.sentence]),
     ]
     answer += _input_sentences(found, best=best, effect=target, influence=target)
     figures = _which_figures(found, best=best, effect=target, influence=target)
@@ -97,10 +100,12 @@ def regression(
         "tiles": _tiles(numbers, found if not in_order else replace(found, noise=None), best),
         "figures": [
             *time_figure(held, frame, folds=facts.folds, target=target),
+            *ahead_figure(ahead, target=target),
             *held_out_figures(numbers, target=target, in_order=in_order),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
+        "coefficients": found.tabled and found.tabled.table(target),
         **_curve_facts(found, frame),
         "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
@@ -170,6 +175,7 @@ def classification(
             *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
         **_probability_curves(found, model, frame, y, target),
+        "coefficients": found.tabled and found.tabled.table(target),
         "surprises": least_probable(classes.held, frame),
         "failures": found.failures,
     }
