@@ -97,15 +97,15 @@ def _needed(model: TableModel, frame: Any, own: set[str]) -> list[str]:
 
 def _next(time: TimeColumn, values: Vector, steps: int) -> tuple[Vector, dict[str, Any]]:
     """The next times as values and as cells of the table."""
-    count, last = np.arange(1, steps + 1), float(values[-1])
+    count, last = np.arange(1.0, steps + 1), float(values[-1])
     if time.origin is not None and time.step in _OFFSETS:
         unit, size = _OFFSETS[time.step], 3 if time.step == "quarter" else 1
         start = pandas().Timestamp(time.dates(np.array([last]))[0])  # type: ignore[index]
         # From the last date, because the end of a month has no fixed day.
         stamps = [start + pandas().DateOffset(**{unit: int(size * k)}) for k in count]
-        at = np.array([(stamp - pandas().Timestamp(time.origin)) / pandas().Timedelta(days=1) for stamp in stamps])
-        return at, {time.name: pandas().DatetimeIndex(stamps)}
-    at = last + count * float(np.median(np.diff(np.unique(values))))
+        days = [(stamp - pandas().Timestamp(time.origin)) / pandas().Timedelta(days=1) for stamp in stamps]
+        return np.array(days), {time.name: pandas().DatetimeIndex(stamps)}
+    at = np.asarray(last + count * np.median(np.diff(np.unique(values))), dtype=np.float64)
     if time.within is None:
         dates = time.dates(at)
         return at, {time.name: at if dates is None else dates}

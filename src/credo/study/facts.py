@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -193,13 +193,13 @@ class Classes:
         )
         present = actual > 0
         worst = np.where(present, actual if k == 2 else right / np.maximum(actual, 1), np.inf).argmin()
-        one = (int(part[worst]) for part in (actual, named, right))
-        made = Detection(found.classes[worst].item(), len(found.codes), *one)
+        n_actual, n_named, n_right = (int(part[worst]) for part in (actual, named, right))
+        made = Detection(found.classes[worst].item(), len(found.codes), n_actual, n_named, n_right)
         if k > 2:
             return made
         best, f1 = _best_threshold(found.table[:, worst], found.codes == worst)
         own = 2 * made.right / (made.actual + made.named)
-        return Detection(made.label, made.n, made.actual, made.named, made.right, best if f1 > own else None)
+        return replace(made, threshold=best if f1 > own else None)
 
 
 def _best_threshold(probability: Vector, event: NDArray[np.bool_]) -> tuple[Threshold, float]:

@@ -229,7 +229,7 @@ def test_curves_are_the_probabilities_that_the_model_gives(frame):
     model = TableModel(Preparation(standardize=True), BayesianLogisticRegression(prior_precision=1.0), "y").fit(
         frame, y
     )
-    (curve,) = curves(model, frame, 7, [["rain"]])
+    (curve,) = curves(model, frame, [7], [["rain"]])
     table = frame.iloc[[7] * len(curve.x)].assign(rain=curve.x)
     np.testing.assert_allclose(curve.mean, model.predict_proba(table), rtol=1e-9)
     assert curve.classes == ("high", "low", "middle")

@@ -18,7 +18,7 @@ from credo.metrics import Influence
 from credo.metrics import influence as influence_of
 from credo.plots import shorten
 from credo.study.report._classes import class_name
-from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, typical
+from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, sampled
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
 from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
 from credo.tables import TableModel
@@ -341,9 +341,9 @@ class Inputs:
     """What is known about the inputs of the selected model.
 
     `effects` are its coefficients with intervals, or those of another model if nothing else is known; `own` are its
-    coefficients, if it is linear. `curves` are drawn around the row `typical`; a table with a single numeric input has
+    coefficients, if it is linear. `curves` are averages over rows; a table with a single numeric input has
     a `line` instead. `inclusions` are those of the model that averages over subsets, if there is one. `non_zero` says
-    which coefficients a penalty has left in the selected model.
+    which coefficients a penalty has left in the selected model, or in one that it left some of.
     `nonlinearity` is that of a Gaussian process along each column. `failures` say what couldn't be computed. `tabled`
     are the coefficients with intervals of the selected model or the best other one.
     """
@@ -353,7 +353,6 @@ class Inputs:
     own: Coefficients | None = None
     line: Curve | None = None
     curves: list[Curve] = field(default_factory=list)
-    typical: int | None = None
     noise: float | None = None
     nonlinearity: dict[str, float] = field(default_factory=dict)
     inclusions: Inclusions | None = None
@@ -410,7 +409,8 @@ def inputs(
     effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
     own = next((each for each in linear if each.model == best), None)
     tabled = next((each for each in linear if each.model in effects), None)
-    sparse = "" if own is None else own.non_zero()
+    left = [each.non_zero() for each in linear if each is own or (included is None and not each.estimate.all())]
+    sparse = next(filter(None, left), "")
     found = None if model is None else attempt("The description", lambda: describe(model), None)
     if model is None or found is None or found.curve is None:
         return Inputs(
@@ -418,17 +418,15 @@ def inputs(
         )
     moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
     chosen = effects.get(best) or (next(iter(effects.values()), None) if moved is None else None)
-    only, row, drawn, along = set(model.preparation_.sources()), None, list[Curve](), None
+    only, drawn, along = set(model.preparation_.sources()), list[Curve](), None
     if len(only) == 1 and not found.classes:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     if along is None and moved is not None:
-        row = attempt("The typical row", lambda: typical(model, frame), None)
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
-        if (place := row) is not None:
-            drawn = attempt("Curves of the inputs", lambda: curves(model, frame, place, shown), [])
-            drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
+        drawn = attempt("Curves of the inputs", lambda: curves(model, frame, sampled(frame), shown), [])
+        drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
     return Inputs(
-        chosen, moved, own, along, drawn[:MAX_CURVES], row, found.noise,
+        chosen, moved, own, along, drawn[:MAX_CURVES], found.noise,
         nonlinearity=_nonlinearity(model, found) if found.measure.startswith("nonlinearity") else {},
         inclusions=included, linear=own is not None, non_zero=sparse, failures=failures, tabled=tabled,
     )  # fmt: skip

@@ -247,7 +247,7 @@ def render(
         alerts=alerts,
         head=leaderboard.head(comparison),
         board=board,
-        board_words=leaderboard.words(comparison) if varies else [],
+        board_words=leaderboard.words(comparison, None if facts is None else facts.name) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
         lines=[target_line(target, values, classes=classes), *lines(columns, frame)],
@@ -294,7 +294,7 @@ def _results(
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
     nothing |= dict.fromkeys(("best", "along", "drawn"), "")
     nothing |= dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines"), False)
-    nothing |= {"coefficients": None, "typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
+    nothing |= {"coefficients": None, "averaged": 1, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
     if facts is None or (facts.numbers is None and facts.classes is None):

@@ -44,7 +44,7 @@ from credo.study.report._inputs import (
     nonlinearity_figure,
 )
 from credo.study.report._numbers import Figure
-from credo.study.report._surprises import largest_errors, least_probable, row_label
+from credo.study.report._surprises import largest_errors, least_probable
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
 _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
@@ -106,7 +106,7 @@ def regression(
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
         "coefficients": found.tabled and found.tabled.table(target),
-        **_curve_facts(found, frame),
+        **_curve_facts(found),
         "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
@@ -183,7 +183,7 @@ def classification(
 
 def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
     """The probability of the second of two classes, or of the most frequent of more, along each input."""
-    if not found.curves or found.typical is None:
+    if not found.curves:
         return {}
     names, several_classes = class_names(model.classes_, target), bool(found.curves[0].classes)
     shown: list[int] = []
@@ -200,7 +200,7 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
         "key_lines": any(curve.ticks is None for curve in found.curves),
         "classes_left": len(names) - len(shown) if several_classes else 0,
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
-        **_curve_facts(found, frame),
+        **_curve_facts(found),
     }  # fmt: skip
 
 
@@ -208,9 +208,9 @@ def _others(comparison: Comparison) -> list[str]:
     return [score.name for score in comparison.scores]
 
 
-def _curve_facts(found: Inputs, frame: Any) -> dict[str, Any]:
+def _curve_facts(found: Inputs) -> dict[str, Any]:
     return {
-        "typical": None if found.typical is None else row_label(frame.index[found.typical]),
+        "averaged": max((curve.n_rows for curve in found.curves), default=1),
         "moved_together": any(curve.together for curve in found.curves),
         "is_local": not found.linear,
         "drawn": found.drawn,
