@@ -32,9 +32,9 @@ Rows = Sequence[int] | NDArray[np.intp]
 MAX_CELLS = 10**7
 # A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
 _FEW = 8
-_POINTS = 40
+_POINTS = 25
 # A curve takes about so many predictions, and averages at most so many rows.
-_PREDICTIONS, _MAX_ROWS = 1000, 100
+_PREDICTIONS, _MAX_ROWS = 1500, 100
 # The quantiles of a column between which curves are drawn, so that a few outliers don't squeeze the rest.
 _RANGE = (0.005, 0.995)
 _EPOCH = np.datetime64("1970-01-01", "us")
@@ -240,8 +240,10 @@ def _classes(fact: Curve) -> str:
     best = fact.mean.argmax(axis=1)
     names = [shorten(name, width=24) for name in fact.classes]
     if (best == best[0]).all():
-        low, high = (percent(float(end)) for end in (fact.mean[:, best[0]].min(), fact.mean[:, best[0]].max()))
-        return f"{names[best[0]]} is the most likely class throughout ({low} to {high})"
+        k = int(np.ptp(fact.mean, axis=0).argmax())
+        low, high = (percent(float(end)) for end in (fact.mean[:, k].min(), fact.mean[:, k].max()))
+        most = f"{names[best[0]]} is the most likely class throughout"
+        return most if low == high else f"{most}; the probability of {names[k]} ranges from {low} to {high}"
     if fact.ticks is not None:
         parts = [
             f"{names[k]} at {listing([fact.ticks[i] for i in np.flatnonzero(best == k)], at_most=4)}"

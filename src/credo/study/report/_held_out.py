@@ -176,8 +176,11 @@ def is_useful(found: Numbers) -> bool:
 
 def worst_sentence(found: Numbers) -> str:
     """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
-    held = found.held
-    said = bias_words(held.uniformity)
+    held, shape = found.held, found.held.uniformity
+    said = bias_words(shape)
+    if not said and shape.n >= _FEW and not (shape.is_flat or shape.too_wide or shape.too_narrow):
+        points = number(100 * shape.distance, digits=2)
+        said = f"predicted and observed probabilities differ by up to {points} percentage points"
     if not said:
         said = next(iter(residual_signs(held.y, held.mean, held.std, useful=is_useful(found)) or []), "")
     return f"Largest fault: {said}." if said else ""

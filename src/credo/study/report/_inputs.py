@@ -94,29 +94,26 @@ class Coefficients:
         return Effects(self.model, self.names, estimate, lower, upper, self.transform)
 
     def table(self, target: str) -> CoefficientTable | None:
-        """The coefficients per unit of each input, or as odds ratios of the second class; None without intervals."""
+        """The coefficients per unit of each input, for two classes with odds ratios; None without intervals."""
         if self.effects() is None:
             return None
         parts = np.array([part[0] / self.unit for part in (self.estimate, self.lower, self.upper)]).T
-        event = class_name(self.classes[1], target) if self.classes else ""
-        if event:
-            title, what = f"Odds ratios of {event}", f"The factor by which the odds of {event} change"
+        head, lines = ["Input", "Coefficient", "95 % interval"], []
+        what = f"{self.transform} of {target}" if self.transform else target
+        if self.classes:
+            what = f"log odds of {class_name(self.classes[1], target)}"
+            head.append("Odds ratio")
+        for name, (mean, low, high) in zip(self.names[:MAX_LINES], parts.tolist(), strict=False):
             with np.errstate(over="ignore"):
-                parts = np.exp(parts)
-        else:
-            scale = f"{self.transform} of {target}" if self.transform else target
-            title, what = "Coefficients", f"The change in {scale}"
-        lines = [
-            (shorten(name, width=60), number(mean), f"{number(low)} to {number(high)}")
-            for name, (mean, low, high) in zip(self.names[:MAX_LINES], parts.tolist(), strict=False)
-        ]
+                ratio = [number(float(np.exp(mean)), digits=4)] if self.classes else []
+            lines.append((shorten(name, width=60), number(mean), f"{number(low)} to {number(high)}", *ratio))
         more = f" {count(len(self.names) - MAX_LINES)} more are not shown." if len(self.names) > MAX_LINES else ""
         return CoefficientTable(
-            f"{title} ({self.model})",
-            ("Input", "Odds ratio" if event else "Coefficient", "95 % interval"),
+            f"Coefficients of {self.model}",
+            head,
             lines,
-            f"{what} when an input rises by one of its units (a level: compared with the reference level), the other "
-            f"inputs held fixed. Fitted to all rows.{more}",
+            f"The change in {what} when an input rises by one of its units (a level: compared with the reference "
+            f"level), the other inputs held fixed. Fitted to all rows.{more}",
         )
 
     def non_zero(self) -> str:
@@ -176,7 +173,7 @@ class Coefficients:
 
 
 class CoefficientTable(NamedTuple):
-    """Coefficients or odds ratios with their intervals, as text."""
+    """Coefficients with their intervals, as text."""
 
     title: str
     head: Sequence[str]

@@ -306,7 +306,8 @@ def _results(
 
 def _settings(found: Description) -> str:
     """The settings of a model; of an average, the weights of its members."""
-    weights = [f"{name} {fixed(weight, decimals=3)}" for name, weight in found.members]
+    differ = len({weight for _, weight in found.members}) > 1
+    weights = [f"{name} {fixed(weight, decimals=3)}" for name, weight in found.members if differ]
     own = [f"{name}={text}" for name, text in found.settings if not (weights and name == "estimators")]
     return ", ".join([*([f"weights: {'; '.join(weights)}"] if weights else []), *own])
 
