@@ -72,7 +72,10 @@ class Recalibrated(Distribution):
         return self._tail(y, np.zeros(y.shape, dtype=bool))
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        tail = self.base._tail(y, upper)
+        return self._mapped(self.base._tail(y, upper), upper)
+
+    def _mapped(self, tail: Array, upper: NDArray[np.bool_]) -> Array:
+        """The tail probabilities that belong to those of the base."""
         return np.where(upper, betainc(self.b, self.a, tail), betainc(self.a, self.b, tail))
 
     def _log_prob(self, y: Array) -> Array:
@@ -123,7 +126,8 @@ class Recalibrated(Distribution):
 
         def integrand(x: Array, rows: NDArray[np.intp]) -> Array:
             upper = x > center[rows]
-            own, other = self._take(rows)._tail(x, upper), base[rows]._tail(x, upper)
+            other = base[rows]._tail(x, upper)
+            own = self._mapped(other, upper)
             gap = np.where(upper, own - other, other - own)
             return np.stack([gap, 2 * (x - center[rows]) * gap])
 

@@ -16,6 +16,7 @@ from credo.core.fields import Axes, Probabilities, Sometimes
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
 from credo.core.seeds import generator
+from credo.core.wording import listing, whole_percent
 from credo.distributions import Distribution
 from credo.ensemble._base import (
     Attempt,
@@ -41,6 +42,8 @@ from credo.metrics import final_step, point
 
 Array = NDArray[np.float64]
 
+# How many members the words name, those of largest weight.
+_NAMED = 3
 # From exact to approximate; an average of several is as approximate as the last.
 _METHODS = ("exact", "ep", "laplace", "elbo", "bic")
 
@@ -66,7 +69,9 @@ class WeightedModels(Ensemble, _BaseComposition):
         return replace(super().describe(level=level), members=tuple(members))
 
     def _words(self) -> str:
-        return f"Average of {', '.join(self.names_)}"
+        order = np.argsort(-self.weights_, kind="stable")
+        shown = [f"{self.names_[k]} ({whole_percent(float(self.weights_[k]))})" for k in order[:_NAMED]]
+        return f"Average of {listing([*shown, f'{len(order) - _NAMED} more'] if len(order) > _NAMED else shown)}"
 
     def _estimators(self) -> Sequence[Any]:
         return [estimator for _, estimator in pairs_of(self.estimators)]

@@ -101,7 +101,8 @@ def compare(
         done += len(cut) + 1
     if progress is not None:
         progress("", total, total)
-    return comparison_of(trials, notes, n_folds=len(cut))
+    in_order = all(train.max() < test.min() for train, test in cut)
+    return comparison_of(trials, notes, n_folds=len(cut), in_order=in_order)
 
 
 def with_baseline(models: Mapping[str, Any], task: Task) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def with_baseline(models: Mapping[str, Any], task: Task) -> dict[str, Any]:
     return {BASELINE: baseline} | dict(models)
 
 
-def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int) -> Comparison:
+def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int, in_order: bool = False) -> Comparison:
     """The comparison of finished trials on the same folds; the notes of each model follow those given."""
     task, finished = trials[0].task, [trial for trial in trials if trial.error is None]
     held_out = {trial.name: held for trial in finished if (held := trial.held_out()) is not None}
@@ -132,6 +133,7 @@ def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int
         notes=(*notes, *(note for trial in trials for note in trial.notes)),
         n_folds=n_folds,
         task=task.name,
+        in_order=in_order,
     )
 
 

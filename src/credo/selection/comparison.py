@@ -107,6 +107,8 @@ class Comparison:
     task : "regression" or "classification"
     not_run : dict of name to str
         Models that were not finished, and why.
+    in_order : bool
+        Whether each held-out row was predicted from earlier rows only.
 
     Examples
     --------
@@ -129,6 +131,7 @@ class Comparison:
     n_folds: int = 5
     task: str = "regression"
     not_run: Mapping[str, str] = field(default_factory=dict)
+    in_order: bool = False
 
     @cached_property
     def selection(self) -> Selection:

@@ -172,7 +172,7 @@ def run(
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
         raise ValueError(" ".join(["no model was finished.", *failed, *_not_run_notes(work)]))
-    found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits))
+    found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits), in_order=data.time is not None)
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
     left_out = (note for note in found.notes if not note.startswith(BASELINE))
     found = replace(found, notes=tuple(left_out), fitted=fitted, not_run=work.not_run)
@@ -192,14 +192,36 @@ def run(
         *(note for note in data.notes if note.important),
         *last_notes,
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
-        *(Note(text, important=work.interrupted, on_board=True) for text in [*work.notes, *_not_run_notes(work)]),
+        *(
+            Note(text, important=work.interrupted, on_board=True)
+            for text in [*work.notes, *_part_notes(work), *_not_run_notes(work)]
+        ),
         *(Note(text, on_board=True) for text in absurd_notes(found)),
         *(note for note in data.notes if not note.important),
-        *map(Note, found.notes),
+        *map(Note, _of_several_models(found.notes, fitted)),
         *map(Note, _option_notes(found.notes, fitted)),
     ]
     saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
     return Study(data, found, selected, reason, tuple(all_notes), seed, saved)
+
+
+def _part_notes(work: Engine) -> list[str]:
+    """One sentence about the models that learned from a part of the rows."""
+    by_rows: dict[int, list[str]] = {}
+    for name, rows in work.learned_from.items():
+        by_rows.setdefault(rows, []).append(name)
+    each = [f"{listing(names)} learned from {rows:,} rows" for rows, names in by_rows.items()]
+    return [f"{'; '.join(each)}: more would not have been finished in time."] if each else []
+
+
+def _of_several_models(notes: Sequence[str], models: Mapping[str, Any]) -> list[str]:
+    """The notes, those that several models share as one: "linear and linear-log: …"."""
+    names: dict[str, list[str]] = {}
+    for note in notes:
+        name, colon, text = note.partition(": ")
+        known = colon and name in models
+        names.setdefault(text if known else note, []).extend([name] if known else [])
+    return [f"{listing(own)}: {text}" if own else text for text, own in names.items()]
 
 
 def _not_run_notes(work: Engine) -> list[str]:

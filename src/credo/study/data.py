@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from credo.core.estimator import merge_equal_rows
 from credo.core.folds import Split, forward, mostly_copies, shuffled, with_known_classes
-from credo.core.wording import plural, quoted
+from credo.core.wording import percent, plural, quoted
 from credo.distributions import REAL_LINE, BoxCox, Log, Support, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study.catalogue import Size, Times
@@ -40,6 +41,8 @@ from credo.tables.formats import LargeTable
 # as here. On 24 tables the standard error of the log score is then below 0.02.
 FOLD_ROWS, HELD_OUT_ROWS = 3000, 5000
 _FOLDS = 5
+# What notes say of columns with missing values.
+_GAP = re.compile(r"(is|are) missing; |: missing in ")
 # With fewer rows or distinct targets, neither a transformation nor outliers are considered.
 _FEWEST = 20
 # A power this close to one is treated as no transformation.
@@ -223,7 +226,7 @@ def dataset(
         notes=[
             *(Note(text, important=True) for text in [*early, *early_warnings(made, groups)]),
             *map(Note, time_notes(time, in_order=in_order)),
-            *map(Note, [*notes, *preparation.notes_, *target_notes(made), *copy_notes(groups)]),
+            *map(Note, [*notes, *column_notes(preparation, len(frame)), *target_notes(made), *copy_notes(groups)]),
         ],
     )
 
@@ -238,6 +241,24 @@ def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
     if len(odd):
         raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {odd[0] + 1}")
     return given
+
+
+def column_notes(preparation: Preparation, n_rows: int) -> list[str]:
+    """What was done to the columns; those with missing values share one note."""
+    gaps = {f"Column {column.name!r}": column for column in preparation.columns_ if column.n_missing}
+    of_gaps = [note for note in preparation.notes_ if _GAP.search(note) and note.partition(": ")[0] in gaps]
+    if len(of_gaps) < 2:
+        return preparation.notes_
+    found = [gaps[note.partition(": ")[0]] for note in of_gaps]
+    missing = sorted(column.n_missing for column in found)
+    shares = dict.fromkeys(percent(n / n_rows) for n in (missing[0], missing[-1]))
+    said = (
+        f"{len(found)} columns have gaps ({' to '.join(shares)} of the rows): "
+        f"{quoted(column.name for column in found)}. A missing number is replaced by the median, a missing category is "
+        "a level of its own or, if few are missing, the average of the others; many missing numbers are marked in a "
+        "column of their own."
+    )
+    return [said if note == of_gaps[0] else note for note in preparation.notes_ if note not in of_gaps[1:]]
 
 
 def _chosen(table: Any, target: str, kinds: Mapping[str, str]) -> tuple[Any, dict[str, str], list[str]]:

@@ -63,7 +63,7 @@ class Engine:
     """Fits of the models on the same splits and prepared columns.
 
     `trials` are the finished ones by name, which may contain those of an earlier run; `not_run` says why others are not
-    among them.
+    among them, `learned_from` which learned from so many rows instead of all.
     """
 
     data: Dataset
@@ -74,6 +74,7 @@ class Engine:
     report: Report | None = None
     trials: dict[str, Trial] = field(default_factory=dict)
     not_run: dict[str, str] = field(default_factory=dict)
+    learned_from: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     interrupted: bool = False
 
@@ -182,7 +183,6 @@ class Engine:
             n_fits = 1
             rng = np.random.default_rng(self.seed)
             splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
-            self.notes.append(f"{spec.name} learned from {rows:,} rows: more would not have been finished in time.")
         groups = {"column_groups": self.data.preparation.groups()}
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
         trial = Trial(spec.name, model, self._parts(model), self.data.y, task, self.seed, groups, self.data.support)
@@ -197,6 +197,8 @@ class Engine:
         if trial.error is None and spec.name != BASELINE:
             self._spent += monotonic() - start
             self._foreseen += self._law(spec, rows, n_fits)
+        if not refit:
+            self.learned_from[spec.name] = rows
         self._keep(trial)
 
     def _parts(self, model: Any) -> Parts:

@@ -10,6 +10,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,12 @@ import numpy as np
 from credo.core.estimator import describe, is_sparse
 from credo.core.frames import Table
 from credo.metrics import influence
-from credo.metrics.calibration import coverage_test, interval_probability
-from credo.selection import BASELINE, NAIVE, Comparison
+from credo.selection import BASELINE, Comparison
 from credo.selection.trial import SavedTrials
 from credo.study._explain import Explanation, explain
+from credo.study.ahead import Ahead, forecast_ahead
 from credo.study.data import Dataset, Note
+from credo.study.facts import Facts
 from credo.tables import TableModel, save
 from credo.tables.errors import pandas
 from credo.tables.table_model import distribution_frame, predictions
@@ -178,6 +181,18 @@ class Study:
         """The name of the column that is predicted."""
         return self.data.target
 
+    @cached_property
+    def facts(self) -> Facts:
+        """What the study found out about the selected model; the sentences of terminal and report read it."""
+        return Facts.of(
+            self.comparison,
+            target=self.target,
+            n_rows=len(self.data.y),
+            seed=self.seed,
+            name=self.selected,
+            reason=self.reason,
+        )
+
     @property
     def leaderboard(self) -> Table:
         """The models with their held-out scores, best first; a table as text, or as HTML in a notebook."""
@@ -297,6 +312,17 @@ class Study:
         """The probability that each input matters, from the spike-and-slab model; empty without one."""
         return inclusions(self.comparison.fitted)
 
+    @cached_property
+    def ahead(self) -> Ahead | None:
+        """The forecast after the last row, of as many steps as a held-out block has; None if rows aren't in time order.
+
+        Without a `table`, its `sentence` says why there is none.
+        """
+        if self.data.time is None or self.task == "classification":
+            return None
+        folds = self.facts.folds
+        return forecast_ahead(self.model, self.data, max(1, folds.n_held_out // folds.n_parts))
+
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report, a self-contained HTML page."""
         from credo.study.report import write  # noqa: PLC0415, needs the extra `report`
@@ -314,48 +340,15 @@ class Study:
             y=self.data.y,
             seed=self.seed,
             notes=self.notes,
-            selected=self.selected,
-            reason=self.reason,
+            facts=self.facts,
+            ahead=self.ahead,
+            date=date.today().isoformat(),
+            fingerprint=self.data.fingerprint,
         )
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> None:
         """Save the selected model, or another by its name, as a file for `credo.load` and `credo predict`."""
         save(self[self.selected if name is None else name], path)
-
-    def performance(self) -> str:
-        """The held-out performance of the selected model in one sentence, compared with the baseline."""
-        score, base = self.comparison[self.selected].held_out, self.comparison[BASELINE].held_out
-        n = len(self.comparison.held_out[self.selected].y)
-        if self.task == "regression":
-            explained = 1 - (score["rmse"] / base["rmse"]) ** 2 if base["rmse"] > 0 else 0.0
-            expected = interval_probability(self.comparison.held_out[self.selected].dist)
-            covered = coverage_test(np.arange(n) < round(n * score["coverage"]), expected)
-            verdict = ", too few" if covered.inside < covered.low else ""
-            verdict = ", more than needed" if covered.inside > covered.high else verdict
-            # Of rows in time order, the baseline is the mean of earlier rows, which may be far from the later ones.
-            said = f"it explains {100 * explained:.0f} % of the variance"
-            if explained < 0:
-                said = "it explains none of the variance (its RMSE is above that of the baseline)"
-            if self.data.time is not None:
-                below = f"{100 * explained:.0f} % below" if explained > 0 else "not below"
-                said = f"its squared error is {below} that of the mean of earlier rows"
-                said += self._beside_naive(score["rmse"])
-            inside = f"its 95 % intervals contain {100 * score['coverage']:.1f} %{verdict}"
-            return f"On {n:,} held-out rows {said}, and {inside}."
-        return (
-            f"Its accuracy on {n:,} held-out rows is {100 * score['accuracy']:.1f} % (log loss "
-            f"{score['log_loss']:.3f}); the baseline, which predicts the class frequencies, has "
-            f"{100 * base['accuracy']:.1f} % ({base['log_loss']:.3f})."
-        )
-
-    def _beside_naive(self, rmse: float) -> str:
-        """How the error compares with that of the last value."""
-        if self.selected == NAIVE or NAIVE not in self.comparison.held_out:
-            return ""
-        share = 1 - (rmse / max(self.comparison[NAIVE].held_out["rmse"], 1e-300)) ** 2
-        return (
-            f", {100 * share:.0f} % below that of the last value" if share > 0 else ", not below that of the last value"
-        )
 
     def record(self) -> dict[str, Any]:
         """The study in plain types, as `--json` prints it."""
@@ -371,7 +364,7 @@ class Study:
             "seed": self.seed,
             "selected": self.selected,
             "reason": self.reason,
-            "performance": self.performance(),
+            "performance": self.facts.performance,
             "tied": self.comparison.tied,
             "leaderboard": self.comparison.records(),
             "inclusions": self.inclusions(),

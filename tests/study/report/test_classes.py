@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import confusion_matrix, roc_auc_score
+from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score, roc_auc_score
 
 from credo.distributions import Bernoulli, Categorical
 from credo.linear import BayesianLogisticRegression, LinearDiscriminant, LogisticRegression, Perceptron
@@ -13,6 +13,7 @@ from credo.metrics import forecast
 from credo.metrics.calibration import Calibration, Confidence, class_calibration, confidence
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
+from credo.study.facts import Classes, Facts, Folds
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._classes import (
     Unlikely,
@@ -101,11 +102,27 @@ def test_the_confusion_is_scikit_learns():
     wrong = counts - np.diag(np.diag(counts))
     actual, named = np.unravel_index(wrong.argmax(), wrong.shape)
     recall = np.diag(counts) / counts.sum(axis=1)
-    said = confusion_sentence(held, "y")
+    facts = Facts("oak", "", "", "y", Folds(200, 200, 5, False), classes=Classes(held, 1.0, None, None))
+    said = confusion_sentence(facts)
     assert said.startswith(f"{wrong.sum()} rows were misclassified.")
     assert f"{CLASSES[actual]} predicted as {CLASSES[named]} ({wrong.max()} rows)" in said
-    assert f"Lowest recall: {CLASSES[recall.argmin()]} (" in said
-    assert float(re.search(r"\(([\d.]+) %\)", said)[1]) == pytest.approx(100 * recall.min(), abs=0.05)
+    worst = int(recall.argmin())
+    found = float(re.search(rf"Recall of {CLASSES[worst]}: ([\d.]+) %", said)[1])
+    assert found == pytest.approx(100 * recall[worst], abs=0.05)
+    precision = precision_score(held.y, held.dist.mode, labels=CLASSES, average=None)[worst]
+    assert facts.classes.weakest.precision == pytest.approx(precision)
+
+
+def test_the_threshold_has_the_highest_f1_score():
+    p = RNG.beta(0.3, 3.0, size=400)
+    held = HeldOut((RNG.uniform(size=400) < p).astype(int), Bernoulli(p))
+    found = Classes(held, 1.0, None, None).weakest
+    assert (found.label, found.actual) == (1, held.y.sum())
+    assert found.recall == pytest.approx(recall_score(held.y, p > 0.5))
+    scores = {t: f1_score(held.y, p >= t) for t in p}
+    assert scores[found.threshold.probability] == pytest.approx(max(scores.values()))
+    at = p >= found.threshold.probability
+    assert found.threshold[1:] == pytest.approx((recall_score(held.y, at), precision_score(held.y, at)))
 
 
 def test_the_area_is_scikit_learns():
@@ -212,7 +229,7 @@ def test_curves_are_the_probabilities_that_the_model_gives(frame):
     model = TableModel(Preparation(standardize=True), BayesianLogisticRegression(prior_precision=1.0), "y").fit(
         frame, y
     )
-    (curve,) = curves(model, frame, 7, [["rain"]])
+    (curve,) = curves(model, frame, [7], [["rain"]])
     table = frame.iloc[[7] * len(curve.x)].assign(rain=curve.x)
     np.testing.assert_allclose(curve.mean, model.predict_proba(table), rtol=1e-9)
     assert curve.classes == ("high", "low", "middle")

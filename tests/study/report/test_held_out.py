@@ -7,8 +7,8 @@ from scipy import stats
 
 from credo import plots
 from credo.metrics.calibration import Coverage, pit_histogram, uniformity
+from credo.study.facts import Numbers, Predicted
 from credo.study.report._held_out import (
-    Predicted,
     agreement_sentence,
     calibration_sentence,
     coverage_sentence,
@@ -56,15 +56,22 @@ def test_coverage(inside, n, verdict):
 @pytest.mark.parametrize(
     ("rmse", "guess", "clear", "words"),
     [
-        (54.6, 77.2, True, "77.2. The model removes 29 % of its error."),
+        (54.6, 77.2, True, "77.2. That is 29 % below the baseline."),
         (1.0, 1.1, False, "chance could explain"),
         (1.1, 1.1, False, "no smaller than"),
         (2.0, 1.1, False, "larger than"),
         (2.0, None, False, "2.00."),
     ],
 )
-def test_error(rmse, guess, clear, words):
-    assert words in error_sentence(rmse, guess, clear=clear)
+def test_error(rmse, guess, clear, words, make_held_out):
+    # Rows whose squared errors are all alike, or that of a single row, which chance could explain.
+    y = np.tile([1.0, -1.0], 50) if clear or guess is None else np.r_[np.zeros(99), 10.0]
+
+    def predicted(error):
+        return Predicted(make_held_out(y, y * (1 - error / np.sqrt(np.mean(y**2))), 1.0))
+
+    found = Numbers(predicted(rmse), None if guess is None else predicted(guess), None)
+    assert words in error_sentence(found)
 
 
 def test_agreement():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
 
 from credo.core.wording import percent
@@ -16,7 +17,7 @@ from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression, Ridge
 from credo.metrics import Influence
 from credo.sparse import SpikeSlabRegressor
-from credo.study.report._curves import Curve, curve_figures, curve_sentence, curves, line, typical
+from credo.study.report._curves import Curve, curve_figures, curve_sentence, curves, line
 from credo.study.report._inputs import (
     _judged,
     influence,
@@ -101,7 +102,7 @@ def test_columns_that_go_together_are_moved_together(pictures):
     figure = influence_figure(found, best="linear", target="y")
     assert ">x + 1 correlated<" in figure.svg and "share one bar" in figure.reading
     # They have a curve of their own, along which both move.
-    (curve,) = curves(model, frame, 0, [["x", "twin"]])
+    (curve,) = curves(model, frame, [0], [["x", "twin"]])
     assert (curve.name, curve.together, curve.title) == ("x", ("twin",), "x and twin")
     slope = np.polyfit(curve.x, curve.mean, 1)[0]
     # What neither coefficient is by itself, their sum is: that of x alone, but for noise of 1/√60.
@@ -146,19 +147,32 @@ def test_a_shared_length_scale_ranks_nothing(farm):
     assert examined(fitted(Ridge(), frame, y), frame, y).nonlinearity == {}
 
 
-def test_the_typical_row_is_the_one_nearest_to_the_medians():
-    frame = pd.DataFrame({"a": [0.0, 1.0, 2.0, 9.0, 4.0], "b": [5.0, 6.0, 7.0, 1.0, 90.0]})
-    model = fitted(Ridge(), frame, np.arange(5.0))
-    # Medians 2 and 6; the row 2, 7 is off by a small part of b's spread, the row 1, 6 by more of a's.
-    assert typical(model, frame) == 2
+def test_a_curve_is_the_mean_over_rows_that_keep_their_other_values(farm, grown):
+    frame, _ = farm
+    rows = [3, 50, 7, 110]
+    warmth, soil = curves(grown, frame, rows, [["warmth"], ["soil"]])
+    known = partial_dependence(grown, frame.iloc[rows], ["warmth"], custom_values={"warmth": warmth.x[[0, 20]]})
+    np.testing.assert_allclose(warmth.mean[[0, 20]], known["average"][0], rtol=1e-9)
+    peat = frame.iloc[rows].assign(soil="peat")
+    assert soil.mean[1] == pytest.approx(grown.predict(peat).mean()) and soil.n_rows == 4
+    assert soil.lower[1] < grown.predict(peat).mean() < soil.upper[1]
+
+
+def test_the_difference_of_means_over_rows_is_that_of_the_coefficients():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    model = LinearRegression().fit(X, X @ [1.0, 0.0] + rng.normal(size=50))
+    # Over rows that differ in x1 as well, half of them one unit of x0 higher: the interval of the coefficient.
+    rows = np.vstack([X[:9], X[:9] + np.array([1.0, 0.0])])
+    np.testing.assert_allclose(model.describe().curve.difference(rows), np.array(model.confint(0.95))[1], rtol=1e-6)
 
 
 def test_curves_follow_the_function_in_the_units_of_the_table(farm, grown):
     frame, _ = farm
-    row = typical(grown, frame)
-    warmth, soil, day = curves(grown, frame, row, [["warmth"], ["soil"], ["day"]])
+    row = 60
+    warmth, soil, day = curves(grown, frame, [row], [["warmth"], ["soil"], ["day"]])
     truth = 30 * np.exp(-(((warmth.x - 22) / 7) ** 2)) - 6 * (frame["soil"].iloc[row] == "peat")
-    # A band of 95 % at each of 80 places that go together.
+    # A band of 95 % at each of 40 places that go together.
     assert np.mean((warmth.lower <= truth) & (truth <= warmth.upper)) > 0.8
     assert np.abs(warmth.mean - truth).max() < 3.0
     assert soil.ticks == ["clay", "peat", "sand"]
@@ -179,7 +193,7 @@ def test_a_pipeline_is_asked_through_its_steps(farm):
     frame, y = farm
     model = fitted(make_pipeline(Polynomial(degree=2), BayesianLinearRegression()), frame, y)
     np.testing.assert_allclose(model.describe().curve.band(frame)[0], model.predict(frame), rtol=1e-9)
-    assert {curve.name for curve in curves(model, frame, 0, [[name] for name in frame.columns])} == set(frame.columns)
+    assert {curve.name for curve in curves(model, frame, [0], [[name] for name in frame.columns])} == set(frame.columns)
 
 
 def test_a_table_of_one_column_has_a_line(farm):
@@ -236,7 +250,7 @@ def test_a_line_is_level_where_the_interval_of_its_coefficient_holds_zero(estima
     frame = pd.DataFrame(rng.normal(size=(40, 12))).add_prefix("x")
     y = 100 + frame.to_numpy() @ np.linspace(-0.8, 0.8, 12) + rng.normal(0, 1.2, size=40)
     model = fitted(estimator, frame, y)
-    found = curves(model, frame, 0, [[name] for name in frame.columns])
+    found = curves(model, frame, [0], [[name] for name in frame.columns])
     inner = model.estimator_ if hasattr(model.estimator_, "confint") else model.estimator_[-1]
     lower, upper = np.asarray(inner.confint(0.95))[1:].T
     assert [one.is_flat for one in found] == ((lower <= 0) & (upper >= 0)).tolist()
@@ -249,7 +263,7 @@ def test_a_line_of_a_spike_is_level_unless_its_column_is_almost_surely_in():
     frame = pd.DataFrame(rng.normal(size=(60, 6))).add_prefix("x")
     y = frame.to_numpy() @ np.array([0.0, 0.1, 0.3, 0.4, 0.8, 2.0]) + rng.normal(size=60)
     model = fitted(SpikeSlabRegressor(), frame, y)
-    found = {one.name: one.is_flat for one in curves(model, frame, 0, [[name] for name in frame.columns])}
+    found = {one.name: one.is_flat for one in curves(model, frame, [0], [[name] for name in frame.columns])}
     share = dict(zip(frame.columns, model.estimator_.inclusion_probabilities_, strict=True))
     assert all(found[name] for name in share if share[name] < 0.94)
     assert not any(found[name] for name in share if share[name] > 0.999)
@@ -258,7 +272,7 @@ def test_a_line_of_a_spike_is_level_unless_its_column_is_almost_surely_in():
 
 def test_a_process_and_two_classes_are_compared_at_two_places_too(farm, grown):
     frame, y = farm
-    row = typical(grown, frame)
+    row = [60]
     warmth, wind = curves(grown, frame, row, [["warmth"], ["wind"]])
     assert (warmth.is_flat, wind.is_flat) == (False, True)
     classes = fitted(BayesianLogisticRegression(), frame, np.where(y > np.median(y), "high", "low"))

@@ -15,6 +15,7 @@ from credo.features import Polynomial
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection import Comparison, compare
 from credo.sparse import LassoCV
+from credo.study.facts import Facts
 from credo.study.report import _inputs, render, write
 from credo.study.report._page import _mark, _tie
 from credo.tables import Preparation, TableModel
@@ -312,7 +313,11 @@ def test_nothing_beats_guessing_is_the_first_sentence_and_nothing_is_praised(mak
 
 
 def test_a_model_that_was_asked_for_has_the_page(make_case):
-    page = Reader(render(**make_case(), selected="ridge", reason="Selected: ridge, as asked for.")).words
+    case = make_case()
+    facts = Facts.of(
+        case["comparison"], target="yield", n_rows=200, seed=0, name="ridge", reason="Selected: ridge, as asked for."
+    )
+    page = Reader(render(**case, facts=facts)).words
     assert "Selected: ridge , as asked for." in page and "ridge selected" in page and "bayes selected" not in page
     assert "ridge on held-out rows, unless stated otherwise." in page
 
@@ -359,7 +364,7 @@ def test_predictions_in_the_order_of_time(make_real, pictures):
     assert {">2021<", ">2022<", ">2023<", ">2024<"} <= set(re.findall(r">\d{4}<", figure))
     assert "The first 10 rows were used for training only." in figure
     words = Reader(page).words
-    assert "cut into 6 blocks in time order" in words and "shuffled" not in words
+    assert "The last 50 rows in time order were cut into 5 blocks." in words and "shuffled" not in words
     # The curve along the date has dates at its axis too.
     assert "days since" not in page[page.index('id="figure-line"') :].split("</figure>")[0]
 

@@ -261,7 +261,7 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     screen.say()
     screen.leaderboard(study.comparison, study.selected)
     screen.say()
-    screen.say(f"{study.reason} {study.performance()}")
+    screen.say(f"{study.facts.reason_in_words} {study.facts.performance}")
     screen.say()
     titles = {REPORT: "Report", MODEL: "Model", LEADERBOARD: "Leaderboard", HELD_OUT: "Held out"}
     for name, title in (titles | {INCLUSIONS: "Inclusions"}).items():

@@ -109,14 +109,15 @@ class Curve:
     def difference(self, rows: Any, level: float = 0.95) -> tuple[float, float] | None:
         """The interval of f(second row) − f(first row), or of log odds; None if their covariance isn't known.
 
+        With more rows it is the mean of f, or of the log odds, over the second half of them minus that over the first.
         All rows share the uncertainty of the function's level, so bands around each are wider than this interval.
         """
         rows, tail = self.prepare(rows), (1 - level) / 2
         if hasattr(self.model, "sample_functions"):
             draws = np.asarray(self.model.sample_functions(rows, _N_DRAWS, random_state=0))
-            if draws.shape != (_N_DRAWS, 2):
+            if draws.ndim != 2:
                 return None
-            low, high = np.quantile(draws[:, 1] - draws[:, 0], (tail, 1 - tail)).tolist()
+            low, high = np.quantile(draws @ _contrast(draws.shape[1]), (tail, 1 - tail)).tolist()
             return low, high
         try:
             _, cov = self.model.predict(rows, return_cov=True)
@@ -124,11 +125,17 @@ class Curve:
             return None
         dist = self.model.predict_dist(rows, latent=True)
         # Noise is on the diagonal of cov only, and the variances of the function are known.
-        variance = np.asarray(dist.var).sum() - 2 * cov[0, 1]
+        weight = _contrast(len(cov))
+        variance = weight @ (cov - np.diag(np.diag(cov)) + np.diag(np.asarray(dist.var))) @ weight
         lower, upper = dist.interval(level)
         half = float(np.mean((upper - lower) / (2 * np.asarray(dist.std)))) * np.sqrt(max(variance, 0.0))
-        middle = float(dist.mean[1] - dist.mean[0])
+        middle = float(np.asarray(dist.mean) @ weight)
         return (middle - half, middle + half) if np.isfinite(half) else None
+
+
+def _contrast(n: int) -> Array:
+    """The weights of n values in the mean of the second half minus that of the first."""
+    return np.repeat([-2.0 / n, 2.0 / n], n // 2)
 
 
 @dataclass(frozen=True)

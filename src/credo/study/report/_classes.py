@@ -17,11 +17,11 @@ from credo.metrics.calibration import (
     NEGLIGIBLE_ERROR,
     Calibration,
     Confidence,
-    class_calibration,
 )
 from credo.plots import shorten
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
+from credo.study.facts import Facts
 from credo.study.report._numbers import MAX_POINTS, Figure, figure
 from credo.tables import TableModel
 from credo.tables.errors import pandas
@@ -47,12 +47,6 @@ def class_names(labels: Any, target: str) -> list[str]:
     return [class_name(label, target) for label in labels.tolist()]
 
 
-def most_frequent(y: NDArray[Any], target: str) -> tuple[str, float]:
-    """The most frequent class and its share."""
-    classes, counts = np.unique(y, return_counts=True)
-    return class_name(classes[counts.argmax()].item(), target), float(counts.max() / counts.sum())
-
-
 def accuracy_sentence(fact: Confidence, frequent: tuple[str, float] | None) -> str:
     """How often the predicted class was right, and how often the most `frequent` class would be."""
     text = f"Accuracy on held-out rows: {percent(fact.share)} ({count(fact.right)} of {count(fact.n)})"
@@ -61,7 +55,7 @@ def accuracy_sentence(fact: Confidence, frequent: tuple[str, float] | None) -> s
     return f"{text}; always predicting {frequent[0]}, the most frequent class, gives {percent(frequent[1])}."
 
 
-def loss_sentence(value: float, baseline: float | None, gain: Gap | None) -> str:
+def loss_sentence(value: float, baseline: float | None = None, gain: Gap | None = None) -> str:
     """The log loss beside that of the baseline; `gain` is the paired difference of their log scores."""
     if not math.isfinite(value):
         return "Log loss is infinite: the model gave an observed label the probability zero."
@@ -106,22 +100,20 @@ def auc_sentence(value: float, error: float, *, first: str, second: str) -> str:
     )
 
 
-def confusion_sentence(held: HeldOut, target: str) -> str:
-    """The most frequent error, and the lowest recall of a class."""
-    found = forecast(held.y, held.dist)
-    names = class_names(found.classes, target)
-    counts = np.zeros((len(names), len(names)), dtype=np.intp)
-    np.add.at(counts, (found.codes, found.predicted), 1)
-    recall = np.diag(counts) / np.maximum(counts.sum(axis=1), 1)
-    wrong = counts - np.diag(np.diag(counts))
+def confusion_sentence(facts: Facts) -> str:
+    """The most frequent error, and how well the class that is hardest to find is found."""
+    assert facts.classes is not None
+    found = facts.classes.forecast
+    names = class_names(found.classes, facts.target)
+    wrong = np.zeros((len(names), len(names)), dtype=np.intp)
+    np.add.at(wrong, (found.codes, found.predicted), found.codes != found.predicted)
     if not wrong.any():
         return "Every held-out row was classified correctly."
     actual, named = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    n, most, worst = int(wrong.sum()), int(wrong.max()), int(recall.argmin())
+    n, most = int(wrong.sum()), int(wrong.max())
     return (
         f"{plural(n, 'row')} {'was' if n == 1 else 'were'} misclassified. Most frequent error: {names[actual]} "
-        f"predicted as {names[named]} ({plural(most, 'row')}). Lowest recall: {names[worst]} "
-        f"({percent(float(recall[worst]))})."
+        f"predicted as {names[named]} ({plural(most, 'row')}). {facts.detection}"
     )
 
 
@@ -147,9 +139,10 @@ class Unlikely:
         )
 
 
-def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
+def class_figures(facts: Facts) -> list[Figure]:
     """Reliability, ROC curve of two classes, and confusion matrix of the selected model."""
-    found = forecast(held.y, held.dist)
+    assert facts.classes is not None
+    held, found, target = facts.classes.held, facts.classes.forecast, facts.target
     names, labels = class_names(found.classes, target), found.classes.tolist()
     n_classes, table = len(names), found.table
     shown = names if len(set(names)) == n_classes else labels
@@ -160,7 +153,7 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
             "reliability",
             "Are the probabilities calibrated?",
             lambda ax: plots.reliability(y, table, classes=shown, ax=ax),
-            reliability_sentence(class_calibration(held.y, held.dist)),
+            reliability_sentence(facts.classes.calibration),
             f"Held-out rows grouped by the predicted probability {of}: observed frequency with its 95 % interval. "
             "Calibrated: on the diagonal.",
             size=_SQUARE,
@@ -184,7 +177,7 @@ def class_figures(held: HeldOut, *, target: str) -> list[Figure]:
             "confusion",
             "Which classes are confused?",
             lambda ax: plots.confusion(held.y, found.classes[found.predicted], classes=labels, ax=ax),
-            confusion_sentence(held, target),
+            confusion_sentence(facts),
             "Confusion matrix of held-out rows: actual class (rows) by predicted class (columns), shaded by the share "
             "of the row. Correct predictions are on the diagonal.",
             size=(max(_SQUARE[0], side), side),

@@ -1,4 +1,4 @@
-"""What a model predicts along one column, with the others as in a typical row.
+"""What a model predicts along one column, on average over rows, which keep their other values.
 
 Curves along one column in sentences and figures.
 """
@@ -16,22 +16,25 @@ from numpy.typing import NDArray
 
 from credo import plots
 from credo.core.estimator import Description, describe, is_sparse
-from credo.core.wording import datum, day, listing, number
+from credo.core.wording import datum, day, listing, number, percent
 from credo.distributions import Distribution
 from credo.plots import shorten
 from credo.plots.class_rows import color, dash, shape
-from credo.plots.styling import canvas, name_axis
+from credo.plots.styling import canvas, distinct, name_axis
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables.encoders import Days, Levels
 from credo.tables.errors import pandas
 
 Vector = NDArray[np.float64]
+Rows = Sequence[int] | NDArray[np.intp]
 
 # The most cells of a prepared table that is examined.
 MAX_CELLS = 10**7
 # A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
 _FEW = 8
-_POINTS = 80
+_POINTS = 25
+# A curve takes about so many predictions, and averages at most so many rows.
+_PREDICTIONS, _MAX_ROWS = 1500, 100
 # The quantiles of a column between which curves are drawn, so that a few outliers don't squeeze the rest.
 _RANGE = (0.005, 0.995)
 _EPOCH = np.datetime64("1970-01-01", "us")
@@ -41,7 +44,7 @@ _UNKNOWN = (np.empty(0),) * 3
 
 @dataclass(frozen=True)
 class Curve:
-    """The function, or class probabilities, along one column, with a 95 % band without noise.
+    """The mean of the function, or class probabilities, over rows along one column; their mean 95 % band without noise.
 
     Parameters
     ----------
@@ -51,6 +54,7 @@ class Curve:
     is_flat : whether the 95 % interval of the difference between highest and lowest point includes zero; if the model
         doesn't tell how points covary, whether the summary says that the input has no clear effect, or None
     together : correlated inputs that are varied along with the column, as they do on average
+    n_rows : how many rows are averaged
     predictive, data : of a model with a single input: the distribution with noise, and the input in each row
     """
 
@@ -65,6 +69,7 @@ class Curve:
     dates: bool = False
     together: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    n_rows: int = 1
     predictive: Distribution | None = None
     data: Vector | None = None
 
@@ -74,20 +79,13 @@ class Curve:
         return listing([shorten(name) for name in (self.name, *self.together)], at_most=4)
 
 
-def typical(model: Any, frame: Any) -> int | None:
-    """The row nearest to the medians of all prepared columns; None if the table is too large."""
-    X = model.preparation_.transform(frame)
-    if X.shape[0] * X.shape[1] > MAX_CELLS:
-        return None
-    X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    spread = X.std(axis=0)
-    with np.errstate(over="ignore"):
-        gap = (X - np.median(X, axis=0)) / np.where(spread > 0, spread, 1.0)
-        return int(np.argmin(np.einsum("ij,ij->i", gap, gap)))
+def sampled(frame: Any) -> NDArray[np.intp]:
+    """The rows over which curves are averaged, at random with a fixed seed."""
+    return np.random.default_rng(0).permutation(len(frame))[:_MAX_ROWS]
 
 
-def curves(model: Any, frame: Any, row: int, inputs: Sequence[Sequence[str]]) -> list[Curve]:
-    """A curve for each input around one row; correlated numbers are varied together.
+def curves(model: Any, frame: Any, rows: Rows, inputs: Sequence[Sequence[str]]) -> list[Curve]:
+    """A curve for each input, averaged over some of these rows; correlated numbers are varied together.
 
     Columns of text have none, nor have those for which the model gives no finite interval.
     """
@@ -97,24 +95,26 @@ def curves(model: Any, frame: Any, row: int, inputs: Sequence[Sequence[str]]) ->
         drawable = [name for name in members if kinds.get(name) != "text"]
         numeric = [name for name in drawable if pandas().api.types.is_numeric_dtype(frame[name])]
         groups = [numeric] if len(numeric) > 1 else [[name] for name in drawable]
-        found += [_curve(model, description, frame, row, group) for group in groups]
+        found += [_curve(model, description, frame, rows, group) for group in groups]
     return [curve for curve in found if curve is not None]
 
 
 def line(model: Any, frame: Any, column: str) -> Curve | None:
     """The curve of a model of a single column, with its noise; None if the column isn't numeric."""
     try:
-        curve = _curve(model, describe(model), frame, 0, [column])
+        curve = _curve(model, describe(model), frame, [0], [column])
         if curve is None or curve.ticks is not None or not (curve.upper > curve.lower).any():
             return None
-        dist = model.predict_dist(_around(frame, 0, {column: _points(model, frame, column)[1]}))
+        dist = model.predict_dist(
+            _around(frame, np.zeros(1, dtype=np.intp), {column: _points(model, frame, column)[1]})
+        )
     except (TypeError, ValueError):
         return None
     data = _axis(model, frame, column)[1]
     return replace(curve, predictive=dist, data=data) if np.isfinite(dist.interval(0.95)).all() else None
 
 
-def _curve(model: Any, found: Description, frame: Any, row: int, columns: Sequence[str]) -> Curve | None:
+def _curve(model: Any, found: Description, frame: Any, rows: Rows, columns: Sequence[str]) -> Curve | None:
     column, *together = columns
     if frame[column].nunique() < 2:
         return None
@@ -122,22 +122,25 @@ def _curve(model: Any, found: Description, frame: Any, row: int, columns: Sequen
     cells = {column: values}
     for other in together:
         cells[other] = _along(frame[column], frame[other], np.asarray(values, dtype=np.float64))
-    table = _around(frame, row, cells)
+    # Without text, whose words a row keeps, a single input has the same curve in all rows.
+    n_rows = 1 if frame.shape[1] == len(columns) else max(1, _PREDICTIONS // len(curve.x))
+    rows = rows[:n_rows]
+    table = _around(frame, rows, cells)
     assert found.curve is not None
     band = found.curve.band(table)
     if not np.isfinite(band).all():
         return None
+    mean, lower, upper = (part.reshape(len(curve.x), len(rows), *part.shape[1:]).mean(axis=1) for part in band)
+    curve = replace(curve, together=tuple(together), n_rows=len(rows))
     if len(found.classes) > 2:
-        mean, lower, upper = band
-        return replace(
-            curve, mean=mean, lower=lower, upper=upper, together=tuple(together), classes=tuple(map(str, found.classes))
-        )
+        return replace(curve, mean=mean, lower=lower, upper=upper, classes=tuple(map(str, found.classes)))
     # The probability of the second of two classes.
-    mean, lower, upper = (part[:, 1] if part.ndim == 2 else part for part in band)
-    ends = table.iloc[[int(np.argmin(mean)), int(np.argmax(mean))]]
+    mean, lower, upper = (part[:, 1] if part.ndim == 2 else part for part in (mean, lower, upper))
+    places = np.arange(len(table)).reshape(len(curve.x), len(rows))
+    ends = table.iloc[np.concatenate([places[np.argmin(mean)], places[np.argmax(mean)]])]
     between = found.curve.difference(ends)
     flat = None if between is None else bool(between[0] <= 0 <= between[1])
-    return replace(curve, mean=mean, lower=lower, upper=upper, is_flat=flat, together=tuple(together))
+    return replace(curve, mean=mean, lower=lower, upper=upper, is_flat=flat)
 
 
 def _along(lead: Any, other: Any, points: Vector) -> Vector:
@@ -148,12 +151,13 @@ def _along(lead: Any, other: Any, points: Vector) -> Vector:
     return np.clip(cubic(points), values.min(), values.max())
 
 
-def _around(frame: Any, row: int, cells: Mapping[str, Any]) -> Any:
-    """A table that repeats one row, with the cells of some columns replaced."""
+def _around(frame: Any, rows: Rows, cells: Mapping[str, Any]) -> Any:
+    """The rows once for each value of the cells, which replace those of some columns."""
     n_points = len(next(iter(cells.values())))
-    table = frame.iloc[[row] * n_points].reset_index(drop=True)
+    table = frame.iloc[np.tile(rows, n_points)].reset_index(drop=True)
+    places = np.repeat(np.arange(n_points), len(rows))
     for column, values in cells.items():
-        table[column] = values
+        table[column] = pandas().Series(values).iloc[places].reset_index(drop=True)
     return table
 
 
@@ -164,7 +168,8 @@ def _points(model: Any, frame: Any, column: str) -> tuple[Curve, Any]:
     kind = next(known.kind for known in model.preparation_.columns_ if known.name == column)
     if kind == "categorical" or (len(counts) <= _FEW and kind != "date"):
         levels = _levels(model, counts, column, kind)
-        ticks = [datum(float(p)) if isinstance(p, int | float | np.number) else shorten(p, width=12) for p in levels]
+        named = [datum(float(p)) if isinstance(p, int | float | np.number) else str(p) for p in levels]
+        ticks = distinct(named, width=_TICK_WIDTH)
         cells = pandas().Series(levels, dtype=frame[column].dtype)
         return Curve(column, column, np.arange(len(levels), dtype=np.float64), *_UNKNOWN, ticks), cells
     if pandas().api.types.is_numeric_dtype(values):
@@ -214,6 +219,8 @@ _ZOOM_FROM = 4.0
 # A change of direction by less than this share of a curve's range doesn't count.
 _TURN = 0.1
 _SMALL = (3.1, 2.1)
+# The most letters of a tick, unless two ticks would look alike.
+_TICK_WIDTH = 18
 # With more letters the ticks of a small figure are slanted.
 _TICKS = 26
 
@@ -233,7 +240,10 @@ def _classes(fact: Curve) -> str:
     best = fact.mean.argmax(axis=1)
     names = [shorten(name, width=24) for name in fact.classes]
     if (best == best[0]).all():
-        return f"{names[best[0]]} is the most likely class throughout"
+        k = int(np.ptp(fact.mean, axis=0).argmax())
+        low, high = (percent(float(end)) for end in (fact.mean[:, k].min(), fact.mean[:, k].max()))
+        most = f"{names[best[0]]} is the most likely class throughout"
+        return most if low == high else f"{most}; the probability of {names[k]} ranges from {low} to {high}"
     if fact.ticks is not None:
         parts = [
             f"{names[k]} at {listing([fact.ticks[i] for i in np.flatnonzero(best == k)], at_most=4)}"
@@ -252,7 +262,7 @@ def _shape(fact: Curve, write: Callable[[float], str]) -> str:
     span = float(np.ptp(mean))
     # Compared with the range of the curve, rounding errors of a zero are nothing.
     low, high = (write(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
-    if upper.max() <= lower.min():
+    if upper.max() <= lower.min() or low == high:
         return "No effect"
     fits_horizontal = bool(lower.max() <= upper.min())
     if fact.is_flat or (fact.is_flat is None and fits_horizontal):

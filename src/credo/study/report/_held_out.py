@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,20 +11,12 @@ from scipy.stats import spearmanr
 
 from credo import plots
 from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
-from credo.metrics import pit, point
-from credo.metrics.calibration import (
-    ALARM,
-    ALARM_Z,
-    Coverage,
-    Uniformity,
-    coverage_test,
-    interval_probability,
-    uniformity,
-)
+from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.styling import MUTED
-from credo.selection import Gap, HeldOut, gap
+from credo.study.ahead import Ahead
+from credo.study.facts import Folds, Numbers, Predicted
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
 
@@ -38,72 +28,28 @@ _FEW = 20
 _MAX_TIMES = 1000
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """Held-out predictions of numbers. Without a mean, `mean` is the median and `std` is infinite."""
-
-    held: HeldOut
-
-    @property
-    def y(self) -> Vector:
-        return self.held.y
-
-    @cached_property
-    def mean(self) -> Vector:
-        return point(self.held.dist)
-
-    @cached_property
-    def std(self) -> Vector:
-        return np.where(np.isnan(self.held.dist.std), np.inf, self.held.dist.std)
-
-    @cached_property
-    def interval(self) -> tuple[Vector, Vector]:
-        return self.held.dist.interval(0.95)
-
-    @cached_property
-    def inside(self) -> NDArray[np.bool_]:
-        return (self.interval[0] <= self.y) & (self.y <= self.interval[1])
-
-    @cached_property
-    def pit(self) -> Vector:
-        return pit(self.y, self.held.dist, random_state=0)
-
-    @cached_property
-    def uniformity(self) -> Uniformity:
-        return uniformity(self.pit)
-
-    @cached_property
-    def coverage(self) -> Coverage:
-        """How many rows are inside their interval, and how many should be."""
-        return coverage_test(self.inside, interval_probability(self.held.dist))
-
-    def gain(self, baseline: Predicted) -> Gap:
-        """The reduction of the squared error, compared with the baseline."""
-        return gap((self.y - baseline.mean) ** 2, (self.y - self.mean) ** 2)
-
-
-def error_sentence(rmse: float, baseline: float | None, *, clear: bool) -> str:
-    """The RMSE beside that of the baseline; `clear` if chance doesn't explain the difference."""
+def error_sentence(found: Numbers, *, in_order: bool = False) -> str:
+    """The RMSE beside that of the baseline, and whether chance explains the difference."""
+    rmse = found.held.rmse
     text = f"RMSE on held-out rows: {number(rmse)}"
-    if baseline is None or not math.isfinite(rmse):
+    if found.baseline is None or not math.isfinite(rmse):
         return f"{text}."
-    saved, guess = 1 - rmse / baseline, "the baseline, which always predicts the mean"
+    guess = f"the baseline, which always predicts the mean{' of earlier rows' if in_order else ''}"
+    saved, known = 1 - rmse / found.baseline.rmse, number(found.baseline.rmse)
     if saved >= 0.01:
-        verdict = "" if clear else ", a difference that chance could explain"
-        removed = f"The model removes {whole_percent(saved)} of its error{verdict}."
-        return f"{text}; {guess}, has {number(baseline)}. {removed}"
+        verdict = "" if found.held.gain(found.baseline).clear else ", a difference that chance could explain"
+        return f"{text}; {guess}, has {known}. That is {whole_percent(saved)} below the baseline{verdict}."
     verdict = "no smaller than" if saved > -0.01 else "larger than"
-    return f"{text}, {verdict} that of {guess} ({number(baseline)})."
+    return f"{text}, {verdict} that of {guess} ({known})."
 
 
 def naive_sentence(held: Predicted, naive: Predicted) -> str:
     """Whether forecasts are better than the last value before the held-out rows."""
-    ours, theirs = (float(np.sqrt(np.mean((held.y - each.mean) ** 2))) for each in (held, naive))
-    rmse = f"the last value, the naive forecast (RMSE {number(theirs)})"
-    if ours >= theirs:
+    rmse = f"the last value, the naive forecast (RMSE {number(naive.rmse)})"
+    if held.rmse >= naive.rmse:
         return f"It doesn't beat {rmse}."
     chance = "" if held.gain(naive).clear else ", a difference that chance could explain"
-    return f"It beats {rmse}: its error is {whole_percent(1 - ours / theirs)} smaller{chance}."
+    return f"It beats {rmse}: its error is {whole_percent(1 - held.rmse / naive.rmse)} smaller{chance}."
 
 
 def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
@@ -126,7 +72,7 @@ def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
     return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
 
 
-def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time: bool = False) -> str:
+def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_order: bool = False) -> str:
     """What the figure of predicted and actual values shows."""
     missed = fact.n - fact.inside
     bars = (
@@ -135,12 +81,24 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_time
     )
     if r2 is None:
         return bars
-    if in_time:
+    if in_order:
         # The baseline is the mean of earlier rows, which may be far from the later ones.
         ahead = f"{whole_percent(r2)} below" if r2 > 0 else "not below"
         return f"The squared error of the predictions is {ahead} that of the mean of earlier rows. {bars}"
     share = whole_percent(r2) if r2 > 0 else "none"
     return f"The predictions explain {share} of the variance of {target} in held-out rows. {bars}"
+
+
+def bias_words(fact: Uniformity) -> str:
+    """On which side of their predictions too many observations are; empty if chance explains it."""
+    if fact.n < _FEW or abs(fact.bias) <= ALARM_Z:
+        return ""
+    side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
+    share = fact.above if fact.bias > 0 else 1 - fact.above
+    return (
+        f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
+        f"distributions, so predictions tend to be too {verdict}"
+    )
 
 
 def calibration_sentence(fact: Uniformity) -> str:
@@ -149,13 +107,7 @@ def calibration_sentence(fact: Uniformity) -> str:
         return f"{plural(fact.n, 'row')} are too few to judge calibration."
     test = f"chi-square test, {p_value(fact.bars.p)}"
     signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
-    if abs(fact.bias) > ALARM_Z:
-        side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
-        share = fact.above if fact.bias > 0 else 1 - fact.above
-        signs.append(
-            f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
-            f"distributions, so predictions tend to be too {verdict}"
-        )
+    signs += filter(None, [bias_words(fact)])
     if not signs and fact.is_flat:
         return f"No sign of miscalibration in {plural(fact.n, 'row')} ({test})."
     signs = signs or [f"the bars are less even than chance allows ({test})"]
@@ -182,18 +134,28 @@ def _width(fact: Uniformity) -> str:
 
 
 def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful: bool) -> str:
-    """The patterns in the residuals for which there is evidence, from the groups of rows that the figure shows.
+    """What the figure of the residuals shows."""
+    size = np.abs(y - mean)
+    half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
+    signs = residual_signs(y, mean, std, useful=useful)
+    if signs is None:
+        what = plural(len(y), "row") if len(y) < MIN_TREND_ROWS else "The distinct predictions"
+        return f"{what} are too few to show a pattern. {half}"
+    signs = signs or ["no clear trend: the residuals change with the prediction by no more than chance explains"]
+    return f"{'. '.join(map(capital, signs))}. {half}"
+
+
+def residual_signs(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful: bool) -> list[str] | None:
+    """The patterns in the residuals for which there is evidence, in the groups of rows of the figure; None if too few.
 
     The mean of the training folds is low where that of the held-out fold is high, so a model that predicts next to
     nothing (not `useful`) shows a falling trend without being wrong; then trends are left out.
     """
     residual = y - mean
     size = np.abs(residual)
-    half = f"Half of the errors are below {number(float(np.median(size)))}; the largest is {number(float(size.max()))}."
     trend = residual_trend(mean, residual)
     if trend is None:
-        what = plural(len(y), "row") if len(y) < MIN_TREND_ROWS else "The distinct predictions"
-        return f"{what} are too few to show a pattern. {half}"
+        return None
     signs = _mean_signs(trend, useful=useful)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = size / std
@@ -204,8 +166,24 @@ def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, use
             signs.append(
                 f"errors {'grow' if rho > 0 else 'shrink'} with the prediction more than the intervals do ({test})"
             )
-    signs = signs or ["no clear trend: the residuals change with the prediction by no more than chance explains"]
-    return f"{'. '.join(map(capital, signs))}. {half}"
+    return signs
+
+
+def is_useful(found: Numbers) -> bool:
+    """Whether the model predicts so much that a trend of its residuals means something."""
+    return (found.r2 or 0.0) > 0.05
+
+
+def worst_sentence(found: Numbers) -> str:
+    """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
+    held, shape = found.held, found.held.uniformity
+    said = bias_words(shape)
+    if not said and shape.n >= _FEW and not (shape.is_flat or shape.too_wide or shape.too_narrow):
+        points = number(100 * shape.distance, digits=2)
+        said = f"predicted and observed probabilities differ by up to {points} percentage points"
+    if not said:
+        said = next(iter(residual_signs(held.y, held.mean, held.std, useful=is_useful(found)) or []), "")
+    return f"Largest fault: {said}." if said else ""
 
 
 def _mean_signs(trend: ResidualTrend, *, useful: bool) -> list[str]:
@@ -231,10 +209,9 @@ def _mean_signs(trend: ResidualTrend, *, useful: bool) -> list[str]:
     return []
 
 
-def held_out_figures(held: Predicted, *, target: str, baseline: float | None, in_time: bool = False) -> list[Figure]:
-    """Predicted versus actual, calibration and residuals of the selected model; `baseline` is the baseline's RMSE."""
-    residual = held.y - held.mean
-    r2 = None if baseline is None else 1 - (float(np.sqrt(np.mean(residual**2))) / baseline) ** 2
+def held_out_figures(found: Numbers, *, target: str, in_order: bool = False) -> list[Figure]:
+    """Predicted versus actual, calibration and residuals of the selected model."""
+    held = found.held
     n = len(held.y)
     some = f" {count(MAX_POINTS)} of {count(n)} rows are drawn." if n > MAX_POINTS else ""
     shape = held.uniformity
@@ -244,7 +221,7 @@ def held_out_figures(held: Predicted, *, target: str, baseline: float | None, in
             "agreement",
             "How close are the predictions?",
             lambda ax: plots.predicted_vs_actual(held.y, held.mean, interval=held.interval, ax=ax, **options),
-            agreement_sentence(r2, held.coverage, target=shorten(target), in_time=in_time),
+            agreement_sentence(found.r2, held.coverage, target=shorten(target), in_order=in_order),
             f"Held-out predictions with 95 % intervals; exact predictions lie on the diagonal.{some}",
         ),
         figure(
@@ -259,13 +236,13 @@ def held_out_figures(held: Predicted, *, target: str, baseline: float | None, in
             "residuals",
             "Do the residuals show a pattern?",
             lambda ax: plots.residuals(held.y, held.mean, ax=ax, **options),
-            residual_sentence(held.y, held.mean, held.std, useful=(r2 or 0.0) > 0.05),
+            residual_sentence(held.y, held.mean, held.std, useful=is_useful(found)),
             f"Residuals of a good model scatter evenly around zero.{some}",
         ),
     ]
 
 
-def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> list[Figure]:
+def time_figure(held: Predicted, frame: Any, *, folds: Folds, target: str) -> list[Figure]:
     """Predicted and actual values in time order, if the table has one."""
     found = time_column(frame)
     if found is None or found.repeated:
@@ -275,16 +252,10 @@ def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> li
     rows = held.held.rows
     every = np.argsort(days[rows], kind="stable")
     order = every[-_MAX_TIMES:]
-    blocks = _blocks(days, rows, n_folds)
+    blocks = _blocks(days, rows, folds)
     squares = (held.y - held.mean) ** 2
     early, late = (float(np.sqrt(np.mean(squares[part]))) for part in np.array_split(every, 2))
     some = f" The last {count(_MAX_TIMES)} rows are drawn." if len(rows) > _MAX_TIMES else ""
-    how = (
-        f"The first {plural(len(frame) - len(rows), 'row')} were used for training only. Each later block (dashed "
-        "lines) was predicted from the rows before it."
-        if blocks
-        else "Each row was predicted from other rows, earlier and later ones."
-    )
 
     def draw(ax: Any) -> None:
         at, ends = days[rows[order]], tuple(part[order] for part in (held.mean, *held.interval))
@@ -298,16 +269,42 @@ def time_figure(held: Predicted, frame: Any, *, n_folds: int, target: str) -> li
         "How good are the predictions over time?",
         draw,
         f"RMSE is {number(early)} in the earlier half of the held-out rows and {number(late)} in the later half. "
-        f"{count(int(held.inside.sum()))} of {count(len(rows))} rows are inside the 95 % band.",
-        f"Held-out predictions (line and band) and actual values (dots) by {shorten(found.name)}. {how}{some}",
+        f"{count(held.coverage.inside)} of {count(held.coverage.n)} rows are inside the 95 % band.",
+        f"Held-out predictions (line and band) and actual values (dots) by {shorten(found.name)}. "
+        f"{folds.of_each_row}{some}",
         size=(9.6, 3.0),
     )  # fmt: skip
     return [made]
 
 
-def _blocks(days: NDArray[np.float64], rows: NDArray[np.intp], n_folds: int) -> list[float]:
-    """Where each held-out block begins, if each was predicted from the rows before it; else nothing."""
-    parts = np.array_split(np.argsort(days, kind="stable"), n_folds + 1)
-    if len(np.intersect1d(parts[0], rows)) or len(parts[0]) + len(rows) != len(days):
+def ahead_figure(ahead: Ahead | None, *, target: str) -> list[Figure]:
+    """The forecast after the last row, behind the last values."""
+    if ahead is None or ahead.table is None:
         return []
-    return [float(days[part[0]]) for part in parts[1:] if len(part)]
+    known, future = ahead.known, ahead.at
+    table = ahead.table
+
+    def draw(ax: Any) -> None:
+        ends = tuple(table[name].to_numpy() for name in ("mean", "lower", "upper"))
+        plots.band(future, ends, data=(known, ahead.values), name=target, ax=ax)
+        name_x(ax, "", dates=ahead.dated)
+
+    return [
+        figure(
+            "ahead",
+            "What comes next?",
+            draw,
+            ahead.sentence,
+            f"Forecast of the model fitted to all rows (line, with 95 % band) after the last {count(len(known))} "
+            "values (dots).",
+            size=(9.6, 3.0),
+        )
+    ]
+
+
+def _blocks(days: NDArray[np.float64], rows: NDArray[np.intp], folds: Folds) -> list[float]:
+    """Where each held-out block begins, if each was predicted from the rows before it."""
+    if not folds.in_order:
+        return []
+    parts = np.array_split(rows[np.argsort(days[rows], kind="stable")], folds.n_parts)
+    return [float(days[part[0]]) for part in parts if len(part)]

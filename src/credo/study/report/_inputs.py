@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from credo.metrics import Influence
 from credo.metrics import influence as influence_of
 from credo.plots import shorten
 from credo.study.report._classes import class_name
-from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, typical
+from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, sampled
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
 from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
 from credo.tables import TableModel
@@ -36,6 +36,8 @@ _LITTLE, _NEARLY_LINEAR = 0.05, 0.1
 _STRONG = 0.75
 # With this many coefficients, the report says how many would exclude zero by chance.
 _MANY = 20
+# How many coefficients the table has.
+MAX_LINES = 100
 # How many inputs a sentence names: by the size of their coefficient, and of those that a penalty has left.
 _LARGEST, _NAMED = 8, 6
 
@@ -60,6 +62,7 @@ class Coefficients:
     classes: tuple[Any, ...] = ()
     transform: str = ""
     selects: bool = False
+    unit: Vector | float = 1.0
 
     @classmethod
     def of(cls, title: str, model: Any, frame: Any) -> Coefficients | None:
@@ -80,7 +83,7 @@ class Coefficients:
         X = preparation.transform(frame)
         return cls(
             title, names, *found.coefficients(), step(X), _std(X), are_words, found.classes, found.transform,
-            found.selects,
+            found.selects, preparation.scale_ if preparation.standardize else 1.0,
         )  # fmt: skip
 
     def effects(self) -> Effects | None:
@@ -89,6 +92,29 @@ class Coefficients:
             return None
         estimate, lower, upper = (part[0] * self.step for part in (self.estimate, self.lower, self.upper))
         return Effects(self.model, self.names, estimate, lower, upper, self.transform)
+
+    def table(self, target: str) -> CoefficientTable | None:
+        """The coefficients per unit of each input, for two classes with odds ratios; None without intervals."""
+        if self.effects() is None:
+            return None
+        parts = np.array([part[0] / self.unit for part in (self.estimate, self.lower, self.upper)]).T
+        head, lines = ["Input", "Coefficient", "95 % interval"], []
+        what = f"{self.transform} of {target}" if self.transform else target
+        if self.classes:
+            what = f"log odds of {class_name(self.classes[1], target)}"
+            head.append("Odds ratio")
+        for name, (mean, low, high) in zip(self.names[:MAX_LINES], parts.tolist(), strict=False):
+            with np.errstate(over="ignore"):
+                ratio = [number(float(np.exp(mean)), digits=4)] if self.classes else []
+            lines.append((shorten(name, width=60), number(mean), f"{number(low)} to {number(high)}", *ratio))
+        more = f" {count(len(self.names) - MAX_LINES)} more are not shown." if len(self.names) > MAX_LINES else ""
+        return CoefficientTable(
+            f"Coefficients of {self.model}",
+            head,
+            lines,
+            f"The change in {what} when an input rises by one of its units (a level: compared with the reference "
+            f"level), the other inputs held fixed. Fitted to all rows.{more}",
+        )
 
     def non_zero(self) -> str:
         """How many coefficients a penalty has left, the largest named; empty without a penalty, or for one column."""
@@ -144,6 +170,15 @@ class Coefficients:
             reading="Coefficient of an input in the log odds of a class times the standard deviation of the input, so "
             "that rare inputs count little. Associations, not causes.",
         )
+
+
+class CoefficientTable(NamedTuple):
+    """Coefficients with their intervals, as text."""
+
+    title: str
+    head: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    reading: str
 
 
 @dataclass(frozen=True)
@@ -303,10 +338,11 @@ class Inputs:
     """What is known about the inputs of the selected model.
 
     `effects` are its coefficients with intervals, or those of another model if nothing else is known; `own` are its
-    coefficients, if it is linear. `curves` are drawn around the row `typical`; a table with a single numeric input has
+    coefficients, if it is linear. `curves` are averages over rows; a table with a single numeric input has
     a `line` instead. `inclusions` are those of the model that averages over subsets, if there is one. `non_zero` says
-    which coefficients a penalty has left in the selected model, or in another one if none averages over subsets.
-    `nonlinearity` is that of a Gaussian process along each column. `failures` say what couldn't be computed.
+    which coefficients a penalty has left in the selected model, or in one that it left some of.
+    `nonlinearity` is that of a Gaussian process along each column. `failures` say what couldn't be computed. `tabled`
+    are the coefficients with intervals of the selected model or the best other one.
     """
 
     effects: Effects | None = None
@@ -314,13 +350,13 @@ class Inputs:
     own: Coefficients | None = None
     line: Curve | None = None
     curves: list[Curve] = field(default_factory=list)
-    typical: int | None = None
     noise: float | None = None
     nonlinearity: dict[str, float] = field(default_factory=dict)
     inclusions: Inclusions | None = None
     linear: bool = False
     non_zero: str = ""
     failures: list[str] = field(default_factory=list)
+    tabled: Coefficients | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -369,26 +405,27 @@ def inputs(
     linear: list[Coefficients] = attempt("Coefficients", lambda: all_coefficients(known, frame), [])
     effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
     own = next((each for each in linear if each.model == best), None)
-    left = [each.non_zero() for each in linear if each.model == best or included is None]
+    tabled = next((each for each in linear if each.model in effects), None)
+    left = [each.non_zero() for each in linear if each is own or (included is None and not each.estimate.all())]
     sparse = next(filter(None, left), "")
     found = None if model is None else attempt("The description", lambda: describe(model), None)
     if model is None or found is None or found.curve is None:
-        return Inputs(next(iter(effects.values()), None), inclusions=included, non_zero=sparse, failures=failures)
+        return Inputs(
+            next(iter(effects.values()), None), inclusions=included, non_zero=sparse, failures=failures, tabled=tabled
+        )
     moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
     chosen = effects.get(best) or (next(iter(effects.values()), None) if moved is None else None)
-    only, row, drawn, along = set(model.preparation_.sources()), None, list[Curve](), None
+    only, drawn, along = set(model.preparation_.sources()), list[Curve](), None
     if len(only) == 1 and not found.classes:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     if along is None and moved is not None:
-        row = attempt("The typical row", lambda: typical(model, frame), None)
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
-        if (place := row) is not None:
-            drawn = attempt("Curves of the inputs", lambda: curves(model, frame, place, shown), [])
-            drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
+        drawn = attempt("Curves of the inputs", lambda: curves(model, frame, sampled(frame), shown), [])
+        drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
     return Inputs(
-        chosen, moved, own, along, drawn[:MAX_CURVES], row, found.noise,
+        chosen, moved, own, along, drawn[:MAX_CURVES], found.noise,
         nonlinearity=_nonlinearity(model, found) if found.measure.startswith("nonlinearity") else {},
-        inclusions=included, linear=own is not None, non_zero=sparse, failures=failures,
+        inclusions=included, linear=own is not None, non_zero=sparse, failures=failures, tabled=tabled,
     )  # fmt: skip
 
 
@@ -443,7 +480,8 @@ def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
     names, values = [_bar_name(fact.members[i]) for i in order], fact.values[order]
     strong = int(np.sum(values >= 0.5 * values[0]))
     little = names[int(np.sum(values >= _LITTLE * values[0])) :]
-    sizes = [f"{name} by {number(float(v), digits=2)}" for name, v in zip(names[:2], values[:2], strict=True)]
+    shown = zip(names[:2], values[:2].tolist(), strict=True)
+    sizes = [f"{name} by {number(v, digits=2)}" for name, v in shown if v > 0]
     rest = listing(little[:4]) if 0 < len(little) <= 4 else f"{spelled(len(little))} others"
     return (
         f"Most influential: {listing(names[:strong], at_most=4)}. A change by one standard deviation, or to another "

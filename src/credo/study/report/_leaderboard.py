@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from credo.core.wording import aligned, capital, fixed, number, percent, spelled
 from credo.metrics.calibration import class_calibration
 from credo.selection import MEASURES, Comparison, Gap, HeldOut, Measure, Score
-from credo.study.report._held_out import Predicted
+from credo.study.facts import Predicted
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def rows(comparison: Comparison, *, selected: str | None = None) -> list[Row]:
     ]
 
 
-def words(comparison: Comparison) -> list[str]:
-    """The sentences below the leaderboard."""
+def words(comparison: Comparison, selected: str | None = None) -> list[str]:
+    """The sentences below the leaderboard: the best model beside the selected one, or else the second."""
     good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
     if not good:
         return []
@@ -81,7 +81,8 @@ def words(comparison: Comparison) -> list[str]:
     found: list[str] = []
     if len(good) > 1:
         what = "log loss" if classes else "log score"
-        names = good[0].name, good[1].name
+        others = [score.name for score in good[1:]]
+        names = good[0].name, selected if selected in others else others[0]
         found.append(lead(*names, comparison.gap(*names), what=what))
     found.append(evidence(_comparable(good), good[0].name))
     return [sentence for sentence in found if sentence]

@@ -9,7 +9,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -21,14 +21,17 @@ from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
 
 from credo._version import __version__
-from credo.core.estimator import describe
+from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
-from credo.core.wording import count, datum, percent, plural, whole_percent
+from credo.core.wording import count, datum, fixed, percent, plural, whole_percent
 from credo.plots import shorten
 from credo.selection import Comparison
+from credo.study.ahead import Ahead
+from credo.study.data import column_notes
+from credo.study.facts import Facts, Folds
 from credo.study.report import _leaderboard as leaderboard
-from credo.study.report._results import Choice, classification, regression
+from credo.study.report._results import classification, regression
 from credo.study.report._surprises import Listing
 from credo.tables.columns import as_frame, numbers, present_mask
 from credo.tables.errors import pandas
@@ -163,8 +166,9 @@ def render(
     source: str | None = None,
     date: str | None = None,
     notes: Sequence[Any] = (),
-    selected: str | None = None,
-    reason: str | None = None,
+    facts: Facts | None = None,
+    ahead: Ahead | None = None,
+    fingerprint: str | None = None,
 ) -> str:
     """The report of a comparison as one HTML page that needs nothing else.
 
@@ -191,10 +195,14 @@ def render(
     date : str, optional
         Printed as it is; without it the page holds no date, and equal input makes equal bytes.
     notes : sequence of str, or of objects with a text and an attribute `important`
-        What else the reader should know. Important notes (also among `sheet_notes` and those of the comparison) are
-        highlighted on top of the page.
-    selected, reason : str, optional
-        The model that the page is about, and why; by default those of the comparison.
+        What else the reader should know, by default the notes of the comparison. Important notes (also among
+        `sheet_notes`) are highlighted on top of the page.
+    facts : Facts, optional
+        What is known about the model that the page is about; by default the one that the comparison selects.
+    ahead : Ahead, optional
+        The forecast after the last row of a table in time order.
+    fingerprint : str, optional
+        A hash of the table, for the record.
 
     Examples
     --------
@@ -216,12 +224,16 @@ def render(
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
     frame = as_frame(frame)
     columns = list(preparation.columns_)
-    board = leaderboard.rows(comparison, selected=selected)
+    if facts is None and comparison.held_out:
+        facts = Facts.of(comparison, target=target, n_rows=len(values), seed=seed)
+    if facts is not None:
+        facts = replace(facts, target=shorten(target))
+    board = leaderboard.rows(comparison, selected=None if facts is None else facts.name)
     varies = len(np.unique(values)) > 1
     with collected():
-        found = _results(comparison, selected, reason, models, frame, values, shorten(target))
-    of_table = [*sheet_notes, *preparation.notes_]
-    of_run = [*notes, *comparison.notes]
+        found = _results(comparison, facts, models, frame, values, ahead)
+    of_table = [*sheet_notes, *column_notes(preparation, len(values))]
+    of_run = [*(notes or comparison.notes)]
     every = _unique([*of_run, *of_table])
     alerts = [note for note in every if getattr(note, "important", False)]
     return _template().render(
@@ -235,19 +247,19 @@ def render(
         alerts=alerts,
         head=leaderboard.head(comparison),
         board=board,
-        board_words=leaderboard.words(comparison) if varies else [],
+        board_words=leaderboard.words(comparison, None if facts is None else facts.name) if varies else [],
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
         lines=[target_line(target, values, classes=classes), *lines(columns, frame)],
         unlisted=max(0, len(columns) - MAX_COLUMNS),
         notes=_without(alerts, of_table),
         run_notes=_without([*alerts, *of_table], of_run),
-        in_order=any(len(held.rows) < len(values) for held in comparison.held_out.values()),
-        n_folds=comparison.n_folds,
+        folds=facts.folds if facts is not None else Folds(len(values), len(values), comparison.n_folds, False, seed),
         dated=[shorten(column.name) for column in columns if column.kind == "date"],
         seed=seed,
         drawn_seeds=_seeds(models),
-        settings={name: describe(model).settings_text for name, model in models.items()},
+        settings={name: _settings(describe(model)) for name, model in models.items()},
+        fingerprint=fingerprint,
         versions=_versions(),
     )
 
@@ -276,26 +288,28 @@ def write(path: str | os.PathLike[str], **content: Any) -> None:
 
 
 def _results(
-    comparison: Comparison,
-    selected: str | None,
-    reason: str | None,
-    models: Mapping[str, Any],
-    frame: Any,
-    y: Any,
-    target: str,
+    comparison: Comparison, facts: Facts | None, models: Mapping[str, Any], frame: Any, y: Any, ahead: Ahead | None
 ) -> dict[str, Any]:
     """The parts of the page that need a fitted model."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
     nothing |= dict.fromkeys(("best", "along", "drawn"), "")
     nothing |= dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines"), False)
-    nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
+    nothing |= {"coefficients": None, "averaged": 1, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):
         return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
-    if not comparison.held_out:
+    if facts is None or (facts.numbers is None and facts.classes is None):
         return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
-    results = classification if comparison.task == "classification" else regression
-    choice = Choice(selected or comparison.selected, reason or comparison.reason)
-    return nothing | results(comparison, choice, models, frame, y, target)
+    if comparison.task == "classification":
+        return nothing | classification(comparison, facts, models, frame, y)
+    return nothing | regression(comparison, facts, models, frame, y, ahead)
+
+
+def _settings(found: Description) -> str:
+    """The settings of a model; of an average, the weights of its members."""
+    differ = len({weight for _, weight in found.members}) > 1
+    weights = [f"{name} {fixed(weight, decimals=3)}" for name, weight in found.members if differ]
+    own = [f"{name}={text}" for name, text in found.settings if not (weights and name == "estimators")]
+    return ", ".join([*([f"weights: {'; '.join(weights)}"] if weights else []), *own])
 
 
 def _seeds(models: Mapping[str, Any]) -> list[int]:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.wording import capital, count, datum, number, percent, plural
-from credo.metrics import forecast
-from credo.metrics.calibration import class_calibration
+from credo.core.wording import capital, count, datum, number, percent, plural, whole_percent
 from credo.plots.class_rows import color, dashes, mark
-from credo.selection import BASELINE, NAIVE, Comparison, gap
+from credo.selection import BASELINE, Comparison
+from credo.study.ahead import Ahead
+from credo.study.facts import Facts, Numbers
 from credo.study.report._classes import (
     accuracy_sentence,
     class_figures,
+    class_name,
     class_names,
     loss_sentence,
-    most_frequent,
     regions_figure,
     reliability_sentence,
 )
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
 from credo.study.report._held_out import (
-    Predicted,
+    ahead_figure,
     coverage_sentence,
     error_sentence,
     held_out_figures,
     naive_sentence,
     time_figure,
+    worst_sentence,
 )
 from credo.study.report._inclusions import inclusion_figure
 from credo.study.report._inputs import (
@@ -43,56 +44,48 @@ from credo.study.report._inputs import (
     nonlinearity_figure,
 )
 from credo.study.report._numbers import Figure
-from credo.study.report._surprises import largest_errors, least_probable, row_label
+from credo.study.report._surprises import largest_errors, least_probable
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
 _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The model that the page is about, and why."""
-
-    name: str
-    reason: str
-
-
-def opening(comparison: Comparison, choice: Choice, target: str) -> list[str]:
-    """Which model is selected and why; or that no model beat the baseline."""
+def opening(comparison: Comparison, facts: Facts) -> list[str]:
+    """Which model is selected, what it is, and why; or that no model beat the baseline."""
     n_failed = sum(score.error is not None for score in comparison.scores)
     failed = [f"{capital(plural(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
-    if choice.name != BASELINE:
-        return [" ".join([choice.reason, *failed])]
+    if facts.name != BASELINE:
+        return [" ".join([facts.reason_in_words, *failed])]
     advice = (
-        f"These columns don't help to predict {target}, or there are too few rows to show that they do. Check the "
-        "notes for outliers, or add rows or columns that are related to it."
+        f"These columns don't help to predict {facts.target}, or there are too few rows to show that they do. Check "
+        "the notes for outliers, or add rows or columns that are related to it."
     )
     ahead = any(comparison.gap(name, BASELINE).mean > 0 for name in comparison.held_out)
-    return [f"No model {'clearly ' if ahead else ''}beat the baseline. {choice.reason}", " ".join([advice, *failed])]
+    return [f"No model {'clearly ' if ahead else ''}beat the baseline. {facts.reason}", " ".join([advice, *failed])]
 
 
 def regression(
-    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, y: NDArray[Any], target: str
+    comparison: Comparison, facts: Facts, models: Mapping[str, Any], frame: Any, y: NDArray[Any], ahead: Ahead | None
 ) -> dict[str, Any]:
     """The parts of the page for a numeric target."""
-    best = choice.name
-    held = Predicted(comparison.held_out[best])
+    best, target, numbers = facts.name, facts.target, facts.numbers
+    assert numbers is not None
+    held = numbers.held
     spread = float(np.std(held.y))
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     if best == BASELINE:
         text = f"The standard deviation of {target} is {number(spread)}."
-        return {"best": best, "answer": [*opening(comparison, choice, target), text]}
-    reference = comparison.held_out.get(BASELINE)
-    guess = None if reference is None else comparison[BASELINE].held_out["rmse"]
-    clear = reference is not None and held.gain(Predicted(reference)).clear
-    rmse = comparison[best].held_out["rmse"]
+        return {"best": best, "answer": [*opening(comparison, facts), text]}
     found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread)
+    in_order = facts.folds.in_order
     answer = [
-        *opening(comparison, choice, target),
-        error_sentence(rmse, guess, clear=clear),
-        *_naive(comparison, held, best),
+        *opening(comparison, facts),
+        error_sentence(numbers, in_order=in_order),
+        *([] if numbers.naive is None else [naive_sentence(held, numbers.naive)]),
         coverage_sentence(held.coverage, held.uniformity),
+        *filter(None, [worst_sentence(numbers)]),
+        *([] if ahead is None else [ahead.sentence]),
     ]
     answer += _input_sentences(found, best=best, effect=target, influence=target)
     figures = _which_figures(found, best=best, effect=target, influence=target)
@@ -100,39 +93,36 @@ def regression(
         figures.append(nonlinearity_figure(found.nonlinearity))
     if found.line is not None:
         figures = [line_figure(found.line, y, target=target)]
-    over_time = time_figure(held, frame, n_folds=comparison.n_folds, target=target)
-    # Where later rows are predicted from earlier ones, the earliest are never held out. The error of forecasts is then
-    # no noise around a known function.
-    forward = bool(over_time) and len(held.y) < len(frame)
     return {
         "best": best,
         "answer": answer,
-        "tiles": _tiles(rmse, guess, held, found if not forward else replace(found, noise=None), best),
+        # The error of forecasts is no noise around a known function.
+        "tiles": _tiles(numbers, found if not in_order else replace(found, noise=None), best),
         "figures": [
-            *over_time,
-            *held_out_figures(held, target=target, baseline=guess, in_time=forward),
+            *time_figure(held, frame, folds=facts.folds, target=target),
+            *ahead_figure(ahead, target=target),
+            *held_out_figures(numbers, target=target, in_order=in_order),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
-        **_curve_facts(found, frame),
+        "coefficients": found.tabled and found.tabled.table(target),
+        **_curve_facts(found),
         "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
     }
 
 
-def _naive(comparison: Comparison, held: Predicted, best: str) -> list[str]:
-    """Of rows in time order, the comparison with the simplest forecast."""
-    naive = comparison.held_out.get(NAIVE)
-    return [] if naive is None or best == NAIVE else [naive_sentence(held, Predicted(naive))]
-
-
-def _tiles(
-    rmse: float, guess: float | None, held: Predicted, found: Inputs, best: str
-) -> list[tuple[str, str, str]]:  # fmt: skip
-    """Three numbers, each with its label and a detail."""
+def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, str]]:
+    """Three or four numbers, each with its label and a detail."""
+    held, base, naive = numbers.held, numbers.baseline, numbers.naive
+    detail = "on held-out rows" if base is None else f"baseline: {number(base.rmse)}"
+    made = [(number(held.rmse), "RMSE", detail)]
+    if naive is not None:
+        made.append((number(held.rmse / naive.rmse, digits=2), "× the error of the last value", number(naive.rmse)))
+    elif numbers.r2 is not None:
+        made.append((whole_percent(max(numbers.r2, 0.0)), "of the variance explained", "R² of held-out rows"))
     covered = held.coverage
-    made = [(number(rmse), "RMSE", "on held-out rows" if guess is None else f"baseline: {number(guess)}")]
     rows = f"{count(covered.inside)} of {plural(covered.n, 'held-out row')}"
     made.append((percent(covered.inside / covered.n), "inside the 95 % interval", rows))
     if found.effects is not None:
@@ -145,56 +135,55 @@ def _tiles(
 
 
 def classification(
-    comparison: Comparison, choice: Choice, models: Mapping[str, Any], frame: Any, y: NDArray[Any], target: str
+    comparison: Comparison, facts: Facts, models: Mapping[str, Any], frame: Any, y: NDArray[Any]
 ) -> dict[str, Any]:
     """The parts of the page for classes."""
-    best = choice.name
-    held, loss = comparison.held_out[best], comparison[best].held_out["log_loss"]
-    frequent = most_frequent(held.y, target)
+    best, target, classes = facts.name, facts.target, facts.classes
+    assert classes is not None
+    frequent = class_name(classes.frequent[0], target), classes.frequent[1]
     if best == BASELINE:
         said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
-        return {"best": best, "answer": [*opening(comparison, choice, target), said]}
-    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=np.inf)
-    names = class_names(forecast(held.y, held.dist).classes, target)
+        return {"best": best, "answer": [*opening(comparison, facts), said]}
+    found = inputs(best, _others(comparison), models, frame, n_rows=len(classes.held.y), spread=np.inf)
+    names = class_names(classes.forecast.classes, target)
     event = names[1] if len(names) == 2 else None
     changed = "class probabilities" if event is None else f"probability of {event}"
-    calibrated = class_calibration(held.y, held.dist)
-    sure = calibrated.confidence
-    reference = comparison.held_out.get(BASELINE)
-    guess = None if reference is None else comparison[BASELINE].held_out["log_loss"]
-    gain = None if reference is None else gap(held.log_score, reference.log_score)
+    sure, weakest, guess = classes.calibration.confidence, classes.weakest, classes.baseline_loss
     model = models.get(best)
     weighed = found.own is not None and found.own.weights()[0].any()
     answer = [
-        *opening(comparison, choice, target),
-        f"{accuracy_sentence(sure, frequent)} {loss_sentence(loss, guess, gain)}",
-        reliability_sentence(calibrated),
+        *opening(comparison, facts),
+        f"{accuracy_sentence(sure, frequent)} {loss_sentence(classes.loss, guess, classes.gain)}",
+        facts.detection,
+        reliability_sentence(classes.calibration),
         *_input_sentences(found, best=best, effect=f"the probability of {event}", influence=changed),
     ]
     if not found.is_settled and not found.has_influence and weighed and found.own is not None:
         answer.append(found.own.weight_sentence(target))
+    missed = f"{count(weakest.right)} of {plural(weakest.actual, 'row')} found"
     return {
         "best": best,
         "answer": answer,
         "tiles": [
             (percent(sure.share), "accuracy", f"always {frequent[0]}: {percent(frequent[1])}"),
-            (number(loss), "log loss", "on held-out rows" if guess is None else f"baseline: {number(guess)}"),
-            (percent(sure.stated), "mean probability of the predicted class", f"correct: {percent(sure.share)}"),
+            (percent(weakest.recall), f"recall of {class_name(weakest.label, target)}", missed),
+            (number(classes.loss), "log loss", "on held-out rows" if guess is None else f"baseline: {number(guess)}"),
         ],
         "figures": [
-            *class_figures(held, target=target),
+            *class_figures(facts),
             *regions_figure(model, frame, y, target=target),
             *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
         **_probability_curves(found, model, frame, y, target),
-        "surprises": least_probable(held, frame),
+        "coefficients": found.tabled and found.tabled.table(target),
+        "surprises": least_probable(classes.held, frame),
         "failures": found.failures,
     }
 
 
 def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
     """The probability of the second of two classes, or of the most frequent of more, along each input."""
-    if not found.curves or found.typical is None:
+    if not found.curves:
         return {}
     names, several_classes = class_names(model.classes_, target), bool(found.curves[0].classes)
     shown: list[int] = []
@@ -211,7 +200,7 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
         "key_lines": any(curve.ticks is None for curve in found.curves),
         "classes_left": len(names) - len(shown) if several_classes else 0,
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
-        **_curve_facts(found, frame),
+        **_curve_facts(found),
     }  # fmt: skip
 
 
@@ -219,9 +208,9 @@ def _others(comparison: Comparison) -> list[str]:
     return [score.name for score in comparison.scores]
 
 
-def _curve_facts(found: Inputs, frame: Any) -> dict[str, Any]:
+def _curve_facts(found: Inputs) -> dict[str, Any]:
     return {
-        "typical": None if found.typical is None else row_label(frame.index[found.typical]),
+        "averaged": max((curve.n_rows for curve in found.curves), default=1),
         "moved_together": any(curve.together for curve in found.curves),
         "is_local": not found.linear,
         "drawn": found.drawn,

@@ -13,8 +13,8 @@ from credo.core.wording import datum, fixed, listing, number, percent
 from credo.metrics import forecast
 from credo.plots import shorten
 from credo.selection import HeldOut
+from credo.study.facts import Predicted
 from credo.study.report._classes import Unlikely
-from credo.study.report._held_out import Predicted
 from credo.tables.errors import pandas
 
 # From this many rows on, a few are listed; a smaller table can be read as a whole.
