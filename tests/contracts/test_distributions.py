@@ -14,6 +14,7 @@ from credo.distributions import (
     Categorical,
     Distribution,
     Empirical,
+    GivenGroup,
     Identity,
     Limited,
     Log,
@@ -47,6 +48,11 @@ EXAMPLES: dict[str, list[Distribution]] = {
         Categorical(np.full((3, 4), 0.25)),
     ],
     "Empirical": [Empirical(DRAWS), Empirical(np.round(DRAWS))],
+    "GivenGroup": [
+        GivenGroup(Normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), [0.5, -1.0, 0.0], [0.5, 0.8, 1.0]),
+        GivenGroup(Mixture([Normal([0.0, 1.0, 2.0], 1.0), StudentT(6.0, -3.0, 0.5)], [0.3, 0.7]), 0.3, [0.9, 0.7, 0.8]),
+        GivenGroup(Transformed(Normal([0.0, 3.0, -1.0], [0.5, 0.8, 0.1]), Log()), [0.5, -1.0, 0.0], 0.6),
+    ],
     "Limited": [
         Limited(Normal([0.2, 3.0, -1.0], [1.0, 2.0, 0.1]), Support(low=0.0, step=1.0)),
         Limited(Normal([0.2, 3.0, -1.0], [1.0, 2.0, 0.1]), Support(low=0.0)),
