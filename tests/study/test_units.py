@@ -1,11 +1,15 @@
 """Tables with several rows for each patient, and what is said about them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import credo
 from credo.study import dataset
 from credo.study.checks import repeated_units
+from credo.tables import ColumnError
 
 RNG = np.random.default_rng(0)
 N = 96
@@ -45,3 +49,71 @@ def test_ordinary_tables_have_none(visits):
 def test_the_note_says_what_the_scores_are_about(visits):
     notes = [note.text for note in dataset(visits, "weight").notes if note.important]
     assert any("'case' has several rows, with equal 'group', 'age'" in text for text in notes)
+
+
+@pytest.fixture(scope="module")
+def growth():
+    """Twenty patients, whose levels differ more than their visits."""
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(20), 6)
+    weight = 60 + 8 * rng.normal(size=20)[patient] + 0.5 * np.tile(np.arange(6), 20) + rng.normal(size=120)
+    return pd.DataFrame({"patient": 500 + patient, "visit": np.tile(np.arange(6), 20), "weight": weight})
+
+
+@pytest.fixture(scope="module")
+def of_patients(analyze, growth):
+    return analyze(growth, "weight", models=["linear", "forest"], time=None)
+
+
+def test_all_rows_of_a_unit_are_held_out_together(of_patients, growth):
+    data = of_patients.data
+    assert data.unit == "patient" and "patient" not in data.preparation.sources()
+    for train, test in data.splits(None, 0)[0]:
+        assert not set(growth["patient"].iloc[train]) & set(growth["patient"].iloc[test])
+    assert "values of patient, with all their rows, were shuffled" in of_patients.facts.folds.method
+    assert not any("Left out column 'patient'" in note.text for note in of_patients.notes)
+
+
+def test_a_known_unit_is_predicted_from_its_other_rows(of_patients, growth, tmp_path):
+    frame = of_patients.predict(growth.assign(patient=growth["patient"].where(growth["visit"] > 2, 999)))
+    known = frame["known patient"].to_numpy()
+    np.testing.assert_array_equal(known, growth["visit"] > 2)
+    width = (frame["upper"] - frame["lower"]).to_numpy()
+    assert width[known].mean() < 0.4 * width[~known].mean()
+    error = np.abs(frame["mean"] - growth["weight"]).to_numpy()
+    assert error[known].mean() < 0.4 * error[~known].mean()
+    (note,) = [note.text for note in of_patients.notes if "A known one is predicted" in note.text]
+    shares = [float(text) for text in re.findall(r"([\d.]+) %", note)]
+    assert shares[0] == 95 and shares[1] < 40 and shares[2] > 90
+    of_patients.save(tmp_path / "model.credo")
+    loaded = credo.load(tmp_path / "model.credo")
+    np.testing.assert_array_equal(loaded.predict(growth), of_patients.model.predict(growth))
+
+
+def test_new_units_are_covered(analyze):
+    """In ten tables, 91 to 98 % of the 95 % intervals for new patients hold."""
+    inside = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        patient = np.repeat(np.arange(60), 4)
+        x = rng.normal(size=240)
+        y = 50 + 2 * x + 3 * rng.normal(size=60)[patient] + rng.normal(size=240)
+        table = pd.DataFrame({"patient": patient, "x": x, "y": y})
+        frame = analyze(table[patient < 30], "y", models=["linear"], time=None).predict(table[patient >= 30])
+        assert not frame["known patient"].any()
+        actual = y[patient >= 30]
+        inside.append(((frame["lower"] <= actual) & (actual <= frame["upper"])).mean())
+    assert 0.91 <= np.mean(inside) <= 0.98
+
+
+def test_groups_are_chosen_or_turned_off(growth, analyze):
+    assert dataset(growth, "weight", groups=False).unit is None
+    assert dataset(growth, "weight", groups="visit").unit == "visit"
+    with pytest.raises(TypeError, match="groups must be a column's name or False; got list"):
+        dataset(growth, "weight", groups=["patient"])
+    with pytest.raises(ColumnError, match="the table has no column 'clinic'"):
+        dataset(growth, "weight", groups="clinic")
+    with pytest.raises(ValueError, match="has only one value"):
+        dataset(growth.assign(site=1), "weight", groups="site")
+    sick = analyze(growth.assign(weight=growth["weight"] > 60), "weight", models=["logistic"], time=None)
+    assert sick.data.unit == "patient" and "p(True)" in sick.predict(growth.head(3))

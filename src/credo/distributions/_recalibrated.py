@@ -85,7 +85,7 @@ class _MappedCdf(Distribution):
         # A map can make tails so heavy that there are no moments.
         mean = np.where(index > 1, center + first, np.nan)
         std = np.where(index > 2, np.sqrt(np.maximum(variance, 0.0)), np.inf)
-        flat = base._atoms()
+        flat = base._std == 0
         return valid.frozen(np.where(flat, base.mean, mean)), valid.frozen(np.where(flat, base.std, std))
 
     def _crps(self, y: Array) -> Array:

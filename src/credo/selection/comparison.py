@@ -132,6 +132,7 @@ class Comparison:
     task: str = "regression"
     not_run: Mapping[str, str] = field(default_factory=dict)
     in_order: bool = False
+    groups: str = ""
 
     @cached_property
     def selection(self) -> Selection:

@@ -19,6 +19,7 @@ from credo.study.display import display
 from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
+from credo.study.units import with_groups
 from credo.tables import read_table
 
 TIME = 60.0
@@ -36,6 +37,7 @@ def analyze(
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
     support: Support | str = "auto",
+    groups: str | bool | None = None,
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -72,6 +74,10 @@ def analyze(
     support : {"auto", "real"} or Support, default "auto"
         The possible values of a target of numbers, which no prediction leaves: "auto" takes what the values show, such
         as whole numbers, or numbers that are never negative; "real" allows all numbers.
+    groups : str or bool, optional
+        The column of units that have several rows each, such as patients: all rows of a unit are held out together, and
+        the column is no input. Predictions for a known unit use what its other rows say. By default such a column is
+        recognized; False holds out single rows.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -106,7 +112,15 @@ def analyze(
     """
     _check_options(reading)
     prepared = dataset(
-        data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, support=support, engine=engine
+        data,
+        target,
+        task=task,
+        reading=reading,
+        time_order=time_order,
+        kinds=kinds,
+        support=support,
+        groups=groups,
+        engine=engine,
     )
     with display(enabled=progress) as report:
         return run(
@@ -176,6 +190,8 @@ def run(
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
     left_out = (note for note in found.notes if not note.startswith(BASELINE))
     found = replace(found, notes=tuple(left_out), fitted=fitted, not_run=work.not_run)
+    fitted, unit_notes = with_groups(data, fitted, found, found.selected if select is None else select)
+    found = replace(found, fitted=fitted, groups=data.unit or "")
     selected, reason = found.selected, found.reason
     if select is not None:
         other = "" if selected == select else f" By the held-out scores, {selected} would be selected."
@@ -191,6 +207,7 @@ def run(
     all_notes = [
         *(note for note in data.notes if note.important),
         *last_notes,
+        *(Note(text, important=True, on_board=True) for text in unit_notes),
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
         *(
             Note(text, important=work.interrupted, on_board=True)

@@ -5,6 +5,7 @@ Repeated measurements: a column that names what several rows were measured on, s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -158,14 +159,11 @@ def _depends(other: NDArray[np.intp], own: NDArray[np.intp], n_units: int) -> bo
     return float(np.square(share).sum()) ** (len(own) - n_units) < _CHANCE
 
 
-def unit_notes(frame: Any) -> list[str]:
+def unit_note(name: str, equal: Sequence[str], *, is_requested: bool) -> str:
     """What the scores mean where units have several rows each."""
-    units = repeated_units(frame)
-    if units is None:
-        return []
-    name, equal = units
     same = f", with equal {', '.join(map(repr, equal[:3]))}{' and others' if len(equal) > 3 else ''}" if equal else ""
-    return [
-        f"Each value of {name!r} has several rows{same}. Rows are held out at random, so the scores and intervals are "
-        f"about values of {name!r} that are in the training data. For new ones errors may be much larger."
-    ]
+    how = "" if is_requested else " groups=False (--no-group) holds out single rows instead and uses the column."
+    return (
+        f"Each value of {name!r} has several rows{same}. All rows of a value are held out together, and the column is "
+        f"no input, so the scores are about new values of {name!r}.{how}"
+    )

@@ -20,7 +20,7 @@ from credo.core.wording import percent, plural, quoted
 from credo.distributions import REAL_LINE, BoxCox, Log, Support, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study.catalogue import Size, Times
-from credo.study.checks import leaks, unit_notes
+from credo.study.checks import leaks, repeated_units, unit_note
 from credo.study.large import large_table, sample_of
 from credo.tables import (
     Preparation,
@@ -78,7 +78,8 @@ class Dataset:
 
     `rows` are the prepared columns. `groups` labels rows that share a fold; `time` is the time column if the rows are
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
-    sample of the rows. `support` has the possible values of a target of numbers.
+    sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
+    several rows each, such as patients, which are held out whole, and `units` its values.
 
     Examples
     --------
@@ -106,6 +107,8 @@ class Dataset:
     labels: Any = None
     whole: LargeTable | None = None
     support: Support = REAL_LINE
+    unit: str | None = None
+    units: Any = None
 
     @property
     def shape(self) -> str:
@@ -158,12 +161,14 @@ def dataset(
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
     support: Support | str = "auto",
+    groups: str | bool | None = None,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
     `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. `support` are the
-    possible values of a target of numbers, by default what its values show. A Parquet file
+    possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
+    held out whole, by default one that is recognized, and False for none. A Parquet file
     that is large beside the memory, or is to be read by the engine "dask", is read in parts.
 
     Examples
@@ -205,10 +210,13 @@ def dataset(
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
+    time = time_column(frame) if time_order is not False else None
+    unit, equal = _unit(frame, groups, has_time=time is not None and not time.repeated)
+    if unit is not None:
+        forced = {**forced, unit: "identifier"}
     preparation = Preparation(standardize=True, clip=True, kinds=forced)
     rows = preparation.fit_transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
-    time = time_column(frame) if time_order is not False else None
     in_order = time is not None and not time.repeated and time.name in preparation.sources()
     times = _times(time, preparation) if in_order and time is not None else None
     size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
@@ -216,19 +224,40 @@ def dataset(
     made = Dataset(
         source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
     )
-    groups = copies(frame, y)
+    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
+    together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
     return replace(
         made,
         labels=None if labels is None else labels[frame.index],
         whole=whole,
-        groups=groups,
+        groups=together,
+        unit=unit,
+        units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
-            *(Note(text, important=True) for text in [*early, *early_warnings(made, groups)]),
+            *(Note(text, important=True) for text in [*early, *early_warnings(made, together), *repeated]),
             *map(Note, time_notes(time, in_order=in_order)),
-            *map(Note, [*notes, *column_notes(preparation, len(frame)), *target_notes(made), *copy_notes(groups)]),
+            *map(Note, [*notes, *column_notes(preparation, len(frame), unit), *target_notes(made)]),
+            *map(Note, copy_notes(together if unit is None else None)),
         ],
     )
+
+
+def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
+    """The column of units with several rows each, requested or recognized, and columns that are equal within them."""
+    if groups is False or (groups is None and has_time):
+        return None, []
+    if groups is None or groups is True:
+        return repeated_units(frame) or (None, [])
+    if not isinstance(groups, str):
+        raise TypeError(f"groups must be a column's name or False; got {type(groups).__name__}")
+    name = column_named(frame, groups)
+    n_groups = frame[name].nunique()
+    if n_groups < 2:
+        raise ValueError(f"the column {name!r} has only one value: at least two groups are needed to hold one out")
+    if frame.shape[1] == 1:
+        raise ValueError(f"the table has no column besides the target and the groups {name!r}: nothing to predict from")
+    return name, []
 
 
 def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
@@ -243,12 +272,13 @@ def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
     return given
 
 
-def column_notes(preparation: Preparation, n_rows: int) -> list[str]:
-    """What was done to the columns; those with missing values share one note."""
+def column_notes(preparation: Preparation, n_rows: int, unit: str | None = None) -> list[str]:
+    """What was done to the columns but the one of units; those with missing values share one note."""
+    every = [note for note in preparation.notes_ if not note.startswith(f"Left out column {unit!r}:")]
     gaps = {f"Column {column.name!r}": column for column in preparation.columns_ if column.n_missing}
-    of_gaps = [note for note in preparation.notes_ if _GAP.search(note) and note.partition(": ")[0] in gaps]
+    of_gaps = [note for note in every if _GAP.search(note) and note.partition(": ")[0] in gaps]
     if len(of_gaps) < 2:
-        return preparation.notes_
+        return every
     found = [gaps[note.partition(": ")[0]] for note in of_gaps]
     missing = sorted(column.n_missing for column in found)
     shares = dict.fromkeys(percent(n / n_rows) for n in (missing[0], missing[-1]))
@@ -258,7 +288,7 @@ def column_notes(preparation: Preparation, n_rows: int) -> list[str]:
         "a level of its own or, if few are missing, the average of the others; many missing numbers are marked in a "
         "column of their own."
     )
-    return [said if note == of_gaps[0] else note for note in preparation.notes_ if note not in of_gaps[1:]]
+    return [said if note == of_gaps[0] else note for note in every if note not in of_gaps[1:]]
 
 
 def _chosen(table: Any, target: str, kinds: Mapping[str, str]) -> tuple[Any, dict[str, str], list[str]]:
@@ -316,8 +346,6 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
 def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
     """Warnings about leaking columns, repeated measurements, too few rows and outliers of the target."""
     notes = [*leak_notes(data, groups), *outlier_notes(data)]
-    if data.time is None:
-        notes += unit_notes(data.frame)
     if len(data.y) < _FEWEST:
         notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
     return notes

@@ -27,19 +27,24 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Folds:
-    """How rows were held out: in `n_parts`, at random or, if `in_order`, each predicted from all rows before it."""
+    """How rows were held out: in `n_parts`, at random or, if `in_order`, each predicted from all rows before it.
+
+    `groups` is the column whose values were held out whole.
+    """
 
     n_rows: int
     n_held_out: int
     n_parts: int
     in_order: bool
     seed: int | None = None
+    groups: str = ""
 
     def __str__(self) -> str:
         """A few words, as below a leaderboard."""
         if self.n_parts == 1:
             return f"the last {plural(self.n_held_out, 'row')}" if self.in_order else f"{count(self.n_held_out)} rows"
-        return f"{self.n_parts} {'blocks in time order' if self.in_order else 'folds'}"
+        of = f" of whole {self.groups}s" if self.groups else ""
+        return f"{self.n_parts} {'blocks in time order' if self.in_order else 'folds'}{of}"
 
     @property
     def method(self) -> str:
@@ -55,7 +60,8 @@ class Folds:
         if self.n_parts == 1:
             drawn = f"{count(self.n_held_out)} of {plural(self.n_rows, 'row')}, drawn at random{seed}"
             return f"{drawn}, were held out and predicted by models fitted to the other rows"
-        shuffled = f"The rows were shuffled{seed} and cut into {self.n_parts} folds"
+        what = f"values of {self.groups}, with all their rows," if self.groups else "rows"
+        shuffled = f"The {what} were shuffled{seed} and cut into {self.n_parts} folds"
         return f"{shuffled}. Each fold was predicted by models fitted to the other folds"
 
     @property
@@ -254,7 +260,7 @@ class Facts:
         name, reason = name or comparison.selected, reason or comparison.reason
         held, base = comparison.held_out.get(name), comparison.held_out.get(BASELINE)
         n_held_out = max((len(one.y) for one in comparison.held_out.values()), default=n_rows)
-        folds = Folds(n_rows, n_held_out, comparison.n_folds, comparison.in_order, seed)
+        folds = Folds(n_rows, n_held_out, comparison.n_folds, comparison.in_order, seed, comparison.groups)
         words = comparison[name].words
         if held is None:
             return cls(name, words, reason, target, folds)

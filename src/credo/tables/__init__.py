@@ -39,6 +39,7 @@ from credo.tables.encoders import Outside
 from credo.tables.encoders import Texts as Texts
 from credo.tables.errors import ColumnError, ModelFileError, TableError, TableWarning
 from credo.tables.files import Manifest, describe, load, replacing, save
+from credo.tables.groups import Groups as Groups
 from credo.tables.kinds import Column, Form
 from credo.tables.preparation import Preparation
 from credo.tables.read import Sheet, read_table

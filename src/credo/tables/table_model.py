@@ -43,6 +43,7 @@ from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Outside
 from credo.tables.errors import pandas
+from credo.tables.groups import Groups
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.target import split_target
 
@@ -186,6 +187,8 @@ class TableModel(FittedState, BaseEstimator):
         Name of the predicted column. It is never used as a predictor.
     support : Support, optional
         The possible values of the target: predictions are distributions of these, so that no interval contains another.
+    groups : Groups, optional
+        The units with several rows each, such as patients, that are known: what their other rows say about a new one.
 
     Attributes
     ----------
@@ -215,11 +218,13 @@ class TableModel(FittedState, BaseEstimator):
         estimator: Any = None,
         target: str | None = None,
         support: Support | None = None,
+        groups: Groups | None = None,
     ) -> None:
         self.preparation = preparation
         self.estimator = estimator
         self.target = target
         self.support = support
+        self.groups = groups
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -301,8 +306,8 @@ class TableModel(FittedState, BaseEstimator):
         if (return_std or return_cov) and _predicts_classes(self):
             raise ValueError("labels have no standard deviation; predict_proba gives the probability of each")
         rows, unknown = self._rows(X)
-        if return_std or (self._is_limited and not return_cov):
-            dist = self._dist(rows, unknown)
+        if return_std or ((self._is_limited or self.groups is not None) and not return_cov):
+            dist = self._dist(rows, unknown, X)
             return (dist.mean, dist.std) if return_std else point(dist)
         if unknown is None:
             return self.estimator_.predict(rows, return_cov=True) if return_cov else self.estimator_.predict(rows)
@@ -321,7 +326,7 @@ class TableModel(FittedState, BaseEstimator):
 
         For a row with a level that is not in the training data, it is a mixture over the levels.
         """
-        return self._dist(*self._rows(X))
+        return self._dist(*self._rows(X), X)
 
     @available_if(_predicts_classes)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -396,10 +401,12 @@ class TableModel(FittedState, BaseEstimator):
         """Whether there are numbers that the target can't be."""
         return self.support is not None and not self.support.is_real_line and not _predicts_classes(self)
 
-    def _dist(self, rows: Any, unknown: Alternatives | None) -> Distribution:
+    def _dist(self, rows: Any, unknown: Alternatives | None, X: Any) -> Distribution:
         dist = predictive(self.estimator_, rows)
         if unknown is not None:
             dist = unknown.mixture(dist, unknown.parts(lambda part: predictive(self.estimator_, part)))
+        if self.groups is not None and has_names(X) and self.groups.column in as_frame(X).columns:
+            dist = self.groups.given(dist, as_frame(X)[self.groups.column])
         return self.support.limit(dist) if self.support is not None and self._is_limited else dist
 
     def _probabilities(self, rows: Any, unknown: Alternatives | None) -> NDArray[np.float64]:
@@ -459,6 +466,8 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
     frame = distribution_frame(predictive(model, rows), level=level, classes=classes)
     if isinstance(model, TableModel):
+        if model.groups is not None and model.groups.column in as_frame(rows).columns:
+            frame[f"known {model.groups.column}"] = model.groups.knows(as_frame(rows)[model.groups.column])
         frame["outside"] = model.outside(rows).reasons
     return frame.set_axis(rows.index, axis=0) if isinstance(rows, pandas().DataFrame) else frame
 

@@ -110,6 +110,14 @@ def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     help="Possible values of a target of numbers: what its values show, such as whole numbers or none below 0, or "
     "all real numbers.",
 )
+@click.option(
+    "--group",
+    "group",
+    metavar="NAME",
+    help="Column of units with several rows each, such as patients: hold out all rows of a unit together. "
+    "[default: detected]",
+)
+@click.option("--no-group", is_flag=True, help="Hold out single rows even if a column of units is detected.")
 @click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
@@ -174,6 +182,8 @@ def run_and_show(
     kinds: dict[str, str] | None = None,
     shuffle: bool = False,
     support: str = "auto",
+    group: str | None = None,
+    no_group: bool = False,
     engine: str = "local",
     earlier: str | None = None,
     **options: Any,
@@ -197,6 +207,7 @@ def run_and_show(
             time_order=in_order,
             kinds=kinds or None,
             support=support,
+            groups=False if no_group else group,
             engine=engine,
         )
         kind = f" of {table.size.classes} classes" if table.size.classes else ""

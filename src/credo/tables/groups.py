@@ -1,0 +1,98 @@
+"""Repeated units: what the outcomes of a patient, shop or school say about its other outcomes.
+
+    z = Φ⁻¹(F(y)),    z of one group ~ N(0, (1 − ρ) I + ρ 11ᵀ)
+
+F is a model's predictive distribution for a new group. The normal scores z of held-out rows, predicted by models that
+don't know their group, have the intraclass correlation ρ. Given n scores of a group with mean m, the next one is normal
+with mean nρm/(1 + (n − 1)ρ) and variance 1 − nρ²/(1 + (n − 1)ρ): `GivenGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from credo.core.fields import Axes, Finite, NonNegative, Positive
+from credo.distributions import Distribution, GivenGroup
+
+Array = NDArray[np.float64]
+# The correlations that are tried: equally spaced in ln(ρ/(1 − ρ)), and none.
+_CORRELATIONS = np.concatenate([[0.0], 1.0 / (1.0 + np.exp(-np.linspace(-7.0, 7.0, 281)))])
+# Normal scores beyond which a prediction is simply wrong.
+_FARTHEST = 6.0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a table that a model knows, and how much the outcomes of one have in common.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.distributions import Normal
+    >>> from credo.tables.groups import Groups
+    >>> found = Groups.of("shop", ["a", "a", "a", "b", "b", "b"], np.array([1.0, 1.2, 0.9, -0.8, -1.1, -1.0]))
+    >>> found.correlation > 0.9, found.given(Normal([5.0, 5.0], 1.0), ["a", "new"]).mean.round(1)
+    (True, array([6., 5.]))
+    """
+
+    column: str
+    correlation: Annotated[float, NonNegative]
+    names: tuple[str, ...]
+    location: Annotated[Array, Axes("k"), Finite]
+    scale: Annotated[Array, Axes("k"), Finite, Positive]
+
+    @classmethod
+    def of(cls, column: str, labels: Sequence[Any], scores: Array) -> Self:
+        """From the labels of the groups and the normal scores of held-out rows."""
+        names, codes = np.unique(np.asarray(labels, dtype=str), return_inverse=True)
+        rho = correlation(scores, codes)
+        n = np.bincount(codes, minlength=len(names)).astype(np.float64)
+        location, scale = _next(rho, n, np.bincount(codes, scores, minlength=len(names)).astype(np.float64))
+        return cls(column, rho, tuple(names.tolist()), location, scale)
+
+    def given(self, dist: Distribution, labels: Sequence[Any]) -> Distribution:
+        """The distribution in which known groups are not like new ones."""
+        place = {name: i for i, name in enumerate(self.names)}
+        at = np.array([place.get(str(label), -1) for label in labels])
+        if not self.correlation or not (at >= 0).any():
+            return dist
+        location, scale = np.append(self.location, 0.0)[at], np.append(self.scale, 1.0)[at]
+        return GivenGroup(dist, location, scale)
+
+    def knows(self, labels: Sequence[Any]) -> NDArray[np.bool_]:
+        """Which groups are known."""
+        return np.isin(np.asarray(labels, dtype=str), self.names)
+
+
+def normal_scores(pit: Array) -> Array:
+    """Φ⁻¹ of PIT values, without infinities."""
+    return np.clip(ndtri(pit), -_FARTHEST, _FARTHEST)
+
+
+def correlation(scores: Array, codes: NDArray[np.intp]) -> float:
+    """The intraclass correlation of standard normal scores, by maximum likelihood."""
+    n = np.bincount(codes).astype(np.float64)
+    total, square = np.bincount(codes, scores), np.bincount(codes, scores**2)
+    rho = _CORRELATIONS[:, None]
+    common = 1.0 + (n - 1.0) * rho
+    quadratic = (square - rho * total**2 / common) / (1.0 - rho)
+    value = -0.5 * ((n - 1.0) * np.log1p(-rho) + np.log(common) + quadratic).sum(axis=1)
+    return float(_CORRELATIONS[int(value.argmax())])
+
+
+def given_others(dist: Distribution, rho: float, scores: Array, codes: NDArray[np.intp]) -> Distribution:
+    """The distribution of each row given the other rows of its group."""
+    n, total = np.bincount(codes).astype(np.float64), np.bincount(codes, scores)
+    return GivenGroup(dist, *_next(rho, n[codes] - 1.0, total[codes] - scores))
+
+
+def _next(rho: float, n: Array, total: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of another score of a group, from the number and sum of those that are known."""
+    common = 1.0 + (n - 1.0) * rho
+    return rho * total / common, np.sqrt(np.maximum(1.0 - n * rho**2 / common, 1e-12))

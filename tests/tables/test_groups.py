@@ -1,0 +1,51 @@
+"""Intraclass correlation and the distribution of known groups, against dense normal formulas."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from credo.distributions import GivenGroup, Normal
+from credo.tables.groups import Groups, correlation, given_others, normal_scores
+
+RNG = np.random.default_rng(0)
+CODES = np.repeat(np.arange(40), 5)
+
+
+def test_the_correlation_is_found():
+    for rho in (0.0, 0.3, 0.9):
+        found = []
+        for _ in range(20):
+            z = np.sqrt(rho) * RNG.normal(size=40)[CODES] + np.sqrt(1 - rho) * RNG.normal(size=200)
+            found.append(correlation(z, CODES))
+        assert np.mean(found) == pytest.approx(rho, abs=0.04)
+
+
+def test_known_groups_are_conditional_normals():
+    rho, z = 0.6, RNG.normal(size=4)
+    V = (1 - rho) * np.eye(5) + rho
+    mean = V[4, :4] @ np.linalg.solve(V[:4, :4], z)
+    var = V[4, 4] - V[4, :4] @ np.linalg.solve(V[:4, :4], V[:4, 4])
+    base = Normal(np.zeros(5), 1.0)
+    dist = given_others(base, rho, np.append(z, 0.3), np.zeros(5, dtype=np.intp))
+    assert (dist.location[4], dist.scale[4] ** 2) == pytest.approx((mean, var), rel=1e-9)
+    np.testing.assert_allclose(dist.mean[4], mean, atol=1e-8)
+    # The product of the conditional densities is the joint one.
+    parts = [stats.norm(*(a[0] for a in (d.location, d.scale))).logpdf(z[i]) for i, d in enumerate(_chain(rho, z))]
+    joint = stats.multivariate_normal(np.zeros(4), V[:4, :4]).logpdf(z)
+    assert sum(parts) == pytest.approx(joint, rel=1e-9)
+
+
+def _chain(rho, z):
+    for i in range(len(z)):
+        yield given_others(Normal([0.0], 1.0)[[0] * (i + 1)], rho, np.append(z[:i], 0.0), np.zeros(i + 1, np.intp))[[i]]
+
+
+def test_new_groups_are_left_as_they_are():
+    z = RNG.normal(size=40)[CODES] + 0.1 * RNG.normal(size=200)
+    found = Groups.of("unit", [f"u{k}" for k in CODES], z)
+    base = Normal([1.0, 2.0], [1.0, 3.0])
+    both = found.given(base, ["u3", "other"])
+    assert isinstance(both, GivenGroup) and both.mean[1] == pytest.approx(2.0) and both.std[1] == pytest.approx(3.0)
+    assert both.std[0] < 0.6 and found.given(base, ["x", "y"]) is base
+    assert found.knows(["u3", "other"]).tolist() == [True, False]
+    assert np.isfinite(normal_scores(np.array([0.0, 0.5, 1.0]))).all()
