@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -193,6 +194,7 @@ class Trial:
     seed: int | None
     options: Mapping[str, Any] = field(default_factory=dict)
     support: Support = REAL_LINE
+    weight: NDArray[np.float64] | None = None
     n_fits: int = 0
     error: str | None = None
     fitted: Any = None
@@ -229,6 +231,8 @@ class Trial:
     def _fit(self, train: NDArray[np.intp] | None, test: NDArray[np.intp] | None) -> None:
         model = _seeded(clone(self.model), self.seed)
         options = {name: value for name, value in self.options.items() if has_fit_parameter(model, name)}
+        if self.weight is not None:
+            options |= weights_of(model, self.weight if train is None else self.weight[train])
         start = perf_counter()
         if train is None or test is None:
             self.fitted = model.fit(self.X.X, self.y, **options)
@@ -302,6 +306,13 @@ class Trial:
         """The scores of the held-out rows, in the order of the rows."""
         order = np.argsort(np.concatenate([rows for rows, _ in self.parts]))
         return {name: np.concatenate([part[name] for part in self.measured])[order] for name in self.measured[0]}
+
+
+def weights_of(model: Any, weight: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """The argument of `fit` that weights the rows, of the model or the last step of a pipeline; empty without one."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    return {f"{prefix}sample_weight": weight} if has_fit_parameter(last, "sample_weight") else {}
 
 
 def _seeded(model: Any, seed: int | None) -> Any:

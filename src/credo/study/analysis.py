@@ -38,6 +38,7 @@ def analyze(
     kinds: Mapping[str, str] | None = None,
     support: Support | str = "auto",
     groups: str | bool | None = None,
+    weight: str | None = None,
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -78,6 +79,8 @@ def analyze(
         The column of units that have several rows each, such as patients: all rows of a unit are held out together, and
         the column is no input. Predictions for a known unit use what its other rows say. By default such a column is
         recognized; False holds out single rows.
+    weight : str, optional
+        The column of weights: a row of weight 2 counts as two equal rows when a model is fitted.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -120,6 +123,7 @@ def analyze(
         kinds=kinds,
         support=support,
         groups=groups,
+        weight=weight,
         engine=engine,
     )
     with display(enabled=progress) as report:

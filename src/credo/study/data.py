@@ -79,7 +79,8 @@ class Dataset:
     `rows` are the prepared columns. `groups` labels rows that share a fold; `time` is the time column if the rows are
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
-    several rows each, such as patients, which are held out whole, and `units` its values.
+    several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
+    the rows.
 
     Examples
     --------
@@ -109,6 +110,7 @@ class Dataset:
     support: Support = REAL_LINE
     unit: str | None = None
     units: Any = None
+    weight: NDArray[np.float64] | None = None
 
     @property
     def shape(self) -> str:
@@ -162,14 +164,15 @@ def dataset(
     kinds: Mapping[str, str] | None = None,
     support: Support | str = "auto",
     groups: str | bool | None = None,
+    weight: str | None = None,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
     `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
-    held out whole, by default one that is recognized, and False for none. A Parquet file
-    that is large beside the memory, or is to be read by the engine "dask", is read in parts.
+    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows.
+    A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
 
     Examples
     --------
@@ -201,6 +204,8 @@ def dataset(
         labels, table = table.index, table.reset_index(drop=True)
     table, forced, more = _chosen(table, target, kinds or {})
     notes += more
+    table, weights, more = _weighted(table, target, weight)
+    notes += more
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
     frame, y, more = split_target(table, target, task=task)
@@ -214,6 +219,7 @@ def dataset(
     unit, equal = _unit(frame, groups, has_time=time is not None and not time.repeated)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
+    weights = None if weights is None else weights[frame.index]
     preparation = Preparation(standardize=True, clip=True, kinds=forced)
     rows = preparation.fit_transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
@@ -232,6 +238,7 @@ def dataset(
         whole=whole,
         groups=together,
         unit=unit,
+        weight=weights,
         units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
@@ -241,6 +248,27 @@ def dataset(
             *map(Note, copy_notes(together if unit is None else None)),
         ],
     )
+
+
+def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
+    """The table without its weights and rows of weight zero, the weights, and a note."""
+    if weight is None:
+        return table, None, []
+    name = column_named(table, weight)
+    if name == target:
+        raise ValueError(f"{name!r} is the target, and can't be the weight too")
+    values = pandas().to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if len(bad):
+        raise ValueError(f"the weight {name!r} must be a number that is not negative; see row {int(bad[0]) + 1}")
+    if not values.any():
+        raise ValueError(f"all weights in {name!r} are zero")
+    note = (
+        f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
+        "every held-out row once."
+    )
+    kept = table[values > 0].drop(columns=name).reset_index(drop=True)
+    return kept, values[values > 0], [note]
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:

@@ -185,7 +185,17 @@ class Engine:
             splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
         groups = {"column_groups": self.data.preparation.groups()}
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        trial = Trial(spec.name, model, self._parts(model), self.data.y, task, self.seed, groups, self.data.support)
+        trial = Trial(
+            spec.name,
+            model,
+            self._parts(model),
+            self.data.y,
+            task,
+            self.seed,
+            groups,
+            self.data.support,
+            self.data.weight,
+        )
         start = monotonic()
         try:
             with _threads(spec), until(self._deadline if self.has_model else None):

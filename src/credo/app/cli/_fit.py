@@ -118,6 +118,7 @@ def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     "[default: detected]",
 )
 @click.option("--no-group", is_flag=True, help="Hold out single rows even if a column of units is detected.")
+@click.option("--weight", metavar="NAME", help="Column of weights: a row of weight 2 counts as two equal rows.")
 @click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
@@ -184,6 +185,7 @@ def run_and_show(
     support: str = "auto",
     group: str | None = None,
     no_group: bool = False,
+    weight: str | None = None,
     engine: str = "local",
     earlier: str | None = None,
     **options: Any,
@@ -208,6 +210,7 @@ def run_and_show(
             kinds=kinds or None,
             support=support,
             groups=False if no_group else group,
+            weight=weight,
             engine=engine,
         )
         kind = f" of {table.size.classes} classes" if table.size.classes else ""
