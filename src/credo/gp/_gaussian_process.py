@@ -264,8 +264,8 @@ class GaussianProcess(Estimator):
             largest = float(np.max(kernel.diagonal(X)))
         if not largest < self._max_variance:
             raise ValueError(
-                f"{kernel!r} gives variances up to {largest:.3g} at the rows of X, whose products overflow: rescale the "
-                "columns of X, for example with StandardScaler"
+                f"{kernel!r} gives variances up to {largest:.3g} at the rows of X, whose products overflow: rescale "
+                "the columns of X, for example with StandardScaler"
             )
 
     def _learn(
