@@ -306,8 +306,8 @@ class Posterior:
     @cached_property
     def determined(self) -> NDArray[np.bool_]:
         """Which of the rows that were given can be left out: the others determine the mean without them."""
-        finite = np.isfinite([variance for _, variance in self._left_out])
-        return np.asarray(finite.all(axis=(0, 2))[self.data.index])
+        largest = np.stack([variance for _, variance in self._left_out]).max(axis=(0, 2))
+        return np.isfinite(largest[self.data.index])
 
     def _require_determined(self) -> None:
         if not self.determined.all():
