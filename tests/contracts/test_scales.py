@@ -119,3 +119,16 @@ def test_slabs_of_extreme_width_have_finite_answers_or_are_refused(variance):
                 assert "slab_variance" in str(error)
             else:
                 assert np.isfinite(evidence)
+
+
+@pytest.mark.parametrize("scale", [1e-69, 1.0, 1e69])
+@pytest.mark.parametrize("noise", ["integrate", "evidence", "conjugate"])
+@pytest.mark.parametrize("precision", [1e-300, 1e-150, 1e150, 1e250, 1e300])
+def test_prior_precisions_of_extreme_size_have_finite_answers_or_are_refused(scale, noise, precision):
+    model = BayesianLinearRegression(precision, noise_precision=noise)
+    try:
+        found = answers(model, X * scale, y)
+    except ValueError as error:
+        assert "prior precision" in str(error) and "change the units of X or y" in str(error)
+    else:
+        assert all(np.isfinite(part).all() for part in found)

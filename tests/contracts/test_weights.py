@@ -27,6 +27,8 @@ BAD = {
     "a list of dates": ([datetime.date(2026, 1, 1)] * 12, r"sample_weight holds dates: convert them to numbers"),
     "durations": ((DAYS - DAYS[0]).to_series(), r"sample_weight holds durations: convert them to numbers"),
     "None": ([1.0] * 11 + [None], r"sample_weight contains NaN"),
+    "one NaN": (np.nan, r"sample_weight contains NaN"),
+    "one negative number": (-1.0, r"Negative values in data passed to `sample_weight`"),
     "NA": (pd.Series([1] * 11 + [None], dtype="Int64"), r"sample_weight contains NaN"),
 }
 

@@ -1,15 +1,17 @@
-"""No fit is endless: limits on evaluations, tables without noise, interrupts."""
+"""No fit is endless: limits on evaluations, tables without noise, interrupts; none warns of overflow."""
 
 import os
 import signal
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 
 from credo.gp import GPClassifier, GPRegressor
+from credo.kernels import Linear, Polynomial
 
 
 def table(n, n_features=4, seed=0):
@@ -68,3 +70,23 @@ def test_a_fit_can_be_interrupted():
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("method", ["exact", "vecchia"])
+@pytest.mark.parametrize(("scale", "spread"), [(1.0, 1e-16), (1e-69, 0.0), ([1e69, 1e-69], 0.0)])
+def test_targets_that_are_constant_up_to_rounding_are_fitted_without_warnings(method, scale, spread):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = 3.0 + spread * (X @ [1.0, -0.5] + 0.3 * rng.normal(size=30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        dist = GPRegressor(method=method, n_restarts=0).fit(X * scale, y).predict_dist(X * scale)
+    np.testing.assert_allclose(dist.mean, y, rtol=1e-8)
+    assert dist.std.max() < 1e-6
+
+
+@pytest.mark.parametrize(("model", "kernel"), [(GPRegressor, Polynomial(2)), (GPClassifier, Linear())])
+def test_a_kernel_whose_covariances_overflow_is_refused(model, kernel):
+    X, y = table(20)
+    with pytest.raises(ValueError, match=r"gives variances up to \S+ at .* overflow: rescale the columns"):
+        model(kernel, n_restarts=0).fit(1e60 * X, y > 0)

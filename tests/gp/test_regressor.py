@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.base import clone
+from sklearn.datasets import make_regression
 from sklearn.gaussian_process import kernels
 
 import credo
@@ -341,6 +342,24 @@ def test_without_noise_the_data_can_be_drawn_and_asked_jointly():
 def test_a_row_that_holds_the_mean_up_cannot_be_left_out():
     with pytest.raises(ValueError, match=r"row 0 can't be left out.*mean=\"zero\""):
         GPRegressor().fit([[0.0]], [1.0]).loo()
+
+
+@pytest.mark.parametrize("options", [{}, {"hyperparameters": "optimize"}, {"method": "inducing", "n_inducing": 20}])
+def test_a_slope_that_one_row_determines_is_no_obstacle_to_a_fit(options):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    X[:, 1] = np.arange(30) == 4
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    model = GPRegressor("rbf", mean="linear", n_restarts=0, random_state=0, **options).fit(X, y)
+    assert np.isfinite(model.predict_dist(X).std).all() and model.predict_dist(X).std[:4].max() < 0.2
+    with pytest.raises(ValueError, match="training row 4 can't be left out"):
+        model.loo()
+
+
+def test_targets_without_noise_are_fitted_where_leaving_out_is_beyond_rounding():
+    X, y = make_regression(n_samples=30, n_features=2, random_state=0)
+    model = GPRegressor("rbf", method="inducing", n_inducing=20, n_restarts=0, random_state=0).fit(X, y)
+    assert np.abs(model.predict(X) - y).max() < 1e-3 * y.std()
 
 
 def test_an_update_of_a_linear_mean_is_a_refit():

@@ -294,6 +294,7 @@ class Crooked(kernels.RBF):
         ({"kernel": kernels.RBF([1.0, 2.0, 3.0])}, "3 length scales, but X has 4 columns"),
         ({"kernel": Crooked()}, "its Gram matrix has the eigenvalue -1; credo.kernels.check_kernel names"),
         ({"kernel": kernels.Polynomial(200)}, "overflows: rescale the columns"),
+        ({"kernel": kernels.Polynomial(50)}, r"gives 1.01e\+200 for rows 0 and 0, whose square overflows: rescale"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

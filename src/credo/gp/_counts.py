@@ -178,8 +178,8 @@ class CountPosterior(Posterior):
         return [Transformed(Normal(mean, std), Log()) if latent else PoissonLogNormal(mean, std)]
 
     def left_out(self) -> list[Distribution]:
-        process = self.processes[0]
-        mean, variance = process.left_out()
+        self._require_determined()
+        process, (mean, variance) = self.processes[0], self._left_out[0]
         std = np.sqrt(np.maximum(variance[:, 0] - process.noise, 0.0))
         return [PoissonLogNormal(mean[:, 0], std)[self.data.index]]
 

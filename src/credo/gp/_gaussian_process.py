@@ -103,6 +103,8 @@ class GaussianProcess(Estimator):
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("integrate", "optimize", "fixed", "sample")
     _methods: tuple[str, ...] = tuple(REPRESENTATIONS)
+    # Products of two covariances must be finite.
+    _max_variance = 1e150
     # The largest number of inducing points, unless given; None leaves it to the representation.
     _n_inducing: int | None = None
 
@@ -237,6 +239,8 @@ class GaussianProcess(Estimator):
 
     def _represented(self, data: TrainingData, rows_in_parts: int | None) -> tuple[TrainingData, str, str]:
         """The data with their representation, why the method was chosen, and a remark on its cost."""
+        if isinstance(self.kernel, Kernel):
+            self._check_covariances(self.kernel, data.X)
         # For long series, the default kernel is one with a state-space form.
         series = self.kernel is None and data.X.shape[1] == 1 and len(data.X) > 2000
         kernel = self._named_kernel("matern52") if series else self._first_kernel(self.method)
@@ -253,6 +257,16 @@ class GaussianProcess(Estimator):
         if remark and self.hyperparameters != "fixed":
             warn(f'{remark}: use that, or method="auto"', FitWarning, stacklevel=3)
         return replace(data, method=method, n_points=n_points), reason, remark
+
+    def _check_covariances(self, kernel: Kernel, X: Array) -> None:
+        """Raise an error if the covariances of the rows, none of which is above the largest variance, overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = float(np.max(kernel.diagonal(X)))
+        if not largest < self._max_variance:
+            raise ValueError(
+                f"{kernel!r} gives variances up to {largest:.3g} at the rows of X, whose products overflow: rescale "
+                "the columns of X, for example with StandardScaler"
+            )
 
     def _learn(
         self, data: TrainingData, rng: np.random.Generator, *, n_subset: int, from_data: bool, n_rows: int | None = None

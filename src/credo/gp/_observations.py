@@ -459,13 +459,12 @@ class Process:
             variance[:, group.columns] = own[:, None]
         return mean, variance
 
-    def left_out_latent(self) -> tuple[Array, Array]:
-        """E f and var f at each training row given all other observations.
+    def left_out_latent(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """E f and var f at each training row given all other observations, from those of its target (see `left_out`).
 
         A row of weight k ≤ 1 is left out as a whole. From a larger one, k − 1 observations remain, with the variance
         σ²/(k − 1).
         """
-        mean, variance = self.left_out()
         noise, weight = self.noise[:, None], self.observations.weight[:, None]
         variance = np.maximum(variance - noise / weight, 0.0)
         known = np.maximum(weight - 1.0, 0.0) * variance
@@ -475,7 +474,8 @@ class Process:
     def left_out(self) -> tuple[Array, Array]:
         """Mean and variance of each training target given all others; missing ones given all observations.
 
-        The target of a row of weight k is the mean of k observations.
+        The target of a row of weight k is the mean of k observations. Its variance is infinite if the other rows don't
+        determine the mean.
         """
         mean, variance = (np.empty(self.observations.Y.shape) for _ in range(2))
         missing = np.isnan(self.observations.Y).any(axis=1)
@@ -485,11 +485,6 @@ class Process:
         for group, posterior in self.parts:
             place = np.ix_(group.rows, group.columns)
             mean[place], own = posterior.left_out()
-            if np.isinf(own).any():
-                raise ValueError(
-                    f"training row {int(group.rows[np.argmax(own)])} can't be left out: without it the others don't "
-                    'determine the mean; use mean="zero", or more rows'
-                )
             variance[place] = own[:, None]
         return mean, variance
 

@@ -236,7 +236,11 @@ class Posterior:
 
     def left_out(self) -> list[Distribution]:
         """The prediction of each training target from all the others, for each row that was given."""
-        parts = ((*each.left_out_latent(), self.noise.left_out_components(each, k)) for k, each in self._used())
+        self._require_determined()
+        parts = (
+            (*each.left_out_latent(*self._left_out[k]), self.noise.left_out_components(each, k))
+            for k, each in self._used()
+        )
         return [dist[self.data.index] for dist in self._mixtures(parts, self.tails)]
 
     def _used(self) -> Iterator[tuple[int, Process]]:
@@ -265,13 +269,12 @@ class Posterior:
         Y = self.processes[0].observations.Y
         if len(Y) < _MIN_TAIL_ROWS:
             return (Tails(),) * Y.shape[1]
-        found = self._left_out
-        std = np.sqrt(np.stack([variance for _, variance in found]))
-        residuals = (Y - np.stack([mean for mean, _ in found])) / std
+        means, variances = map(np.stack, zip(*self._left_out, strict=True))
+        determined, std = np.isfinite(variances).all(axis=0), np.sqrt(variances)
         tails = []
         for j in self.targets:
-            seen = ~np.isnan(Y[:, j])
-            z, logs = residuals[:, seen, j], np.log(std[:, seen, j])
+            seen = determined[:, j] & ~np.isnan(Y[:, j])
+            z, logs = (Y[seen, j] - means[:, seen, j]) / std[:, seen, j], np.log(std[:, seen, j])
             with np.errstate(divide="ignore"):
                 weights = np.log(self.weights)[:, None] + 0.5 * z**2 + logs
             tails.append(fitted_tails(z, weights - logsumexp(weights, axis=0) - logs))
@@ -285,7 +288,8 @@ class Posterior:
         """
         if most >= len(self.kernels):
             return np.arange(len(self.kernels)), self
-        means, variances = (np.stack(each).reshape(len(self.weights), -1) for each in zip(*self._left_out, strict=True))
+        determined = np.isfinite([variance for _, variance in self._left_out]).all(axis=0)
+        means, variances = (np.stack([part[determined] for part in each]) for each in zip(*self._left_out, strict=True))
         squares = variances + (means - self.weights @ means) ** 2
         v = self.weights @ squares
         values = np.hstack([means / np.sqrt(v), math.sqrt(0.5) * squares / v]) / math.sqrt(means.shape[1])
@@ -298,6 +302,19 @@ class Posterior:
     def _left_out(self) -> list[tuple[Array, Array]]:
         """Mean and variance of each training target given all others, by each process."""
         return list(map(Process.left_out, self.processes))
+
+    @cached_property
+    def determined(self) -> NDArray[np.bool_]:
+        """Which of the rows that were given can be left out: the others determine the mean without them."""
+        largest = np.stack([variance for _, variance in self._left_out]).max(axis=(0, 2))
+        return np.isfinite(largest[self.data.index])
+
+    def _require_determined(self) -> None:
+        if not self.determined.all():
+            raise ValueError(
+                f"training row {int(np.argmin(self.determined))} can't be left out: without it the others don't "
+                'determine the mean; use mean="zero", or more rows'
+            )
 
     def noise_variance(self, rows: Array) -> Array:
         """The expected noise variance of a new observation at each row: (n_rows, n_targets)."""

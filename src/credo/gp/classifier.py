@@ -130,6 +130,8 @@ class GPClassifier(Classifier, GaussianProcess):
 
     _learning = ("integrate", "optimize", "fixed")
     _methods = ("exact", "state_space", "inducing")
+    # Updates of sites multiply four covariances.
+    _max_variance = 1e75
     # Sites are updated many times in one evaluation of the evidence.
     _n_inducing = 300
 

@@ -389,9 +389,9 @@ class GPRegressor(Regressor, GaussianProcess):
         self._need_rows("loo")
         return self._outputs(self.posterior_.left_out())
 
-    def _left_out(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Distribution:
+    def _left_out(self, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None) -> Distribution | None:
         """The interface that linear models have; X, y and weight must be those of the fit."""
-        return self.loo()
+        return self.loo() if self.posterior_.determined.all() else None
 
     def update(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Add rows at the same hyperparameters, by extending the Cholesky factor.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from credo.core.estimator import Classifier, Estimator, Regressor, Result, nonnegative_integer, positive
+from credo.core.estimator import Classifier, Estimator, Regressor, Result, nonnegative_integer, positive, unmasked
 from credo.core.fields import Axes, Finite, Increasing, NonNegative, Positive
 from credo.core.frames import Table
 from credo.distributions import StudentT
@@ -43,7 +43,7 @@ class _IgnoresColumns(Estimator):
 
 
 def _blank(X: Any) -> Array:
-    return np.zeros((_num_samples(X), 1))
+    return np.zeros((_num_samples(unmasked(X, name="X")), 1))
 
 
 class BaselineRegressor(_IgnoresColumns, Regressor):

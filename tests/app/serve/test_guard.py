@@ -166,6 +166,16 @@ class TestToken:
         assert ask(self.app, cookie=quoted).status == 401
         assert time.process_time() - begun < 0.5
 
+    def test_cookies_do_not_reach_the_application(self):
+        # Its framework would parse all of them, on open paths and without a token too.
+        async def cookies(scope, receive, send):
+            found = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": found})
+
+        for app in (Guard(cookies), Guard(cookies, token="s3cret", open_paths=["/live"])):
+            assert ask(app, "/live", cookie="a=1").body == b""
+
     def test_in_the_address_it_sets_a_cookie_that_is_enough_afterwards(self):
         answer = ask(self.app, query="a=1&token=s3cret%20%C3%BC")
         cookie, *flags = answer.headers["set-cookie"].split("; ")

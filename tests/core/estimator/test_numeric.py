@@ -12,9 +12,10 @@ from numpy.testing import assert_array_equal
 
 from credo import features
 from credo.core.estimator import numeric
+from credo.ensemble import BaggingRegressor, Conformal
 from credo.gp import GPRegressor
 from credo.kernels import RBF, check_kernel
-from credo.linear import LinearRegression, LogisticRegression, ridge_path
+from credo.linear import BaselineRegressor, LinearRegression, LogisticRegression, ridge_path
 from credo.selection import compare
 from credo.sparse import Lasso, LassoCV, SparseLogisticRegression, forward_selection, lasso_path
 from credo.tables import TableModel
@@ -71,6 +72,12 @@ NO_TABLE = r"^X is a dict, not a table: pass pandas.DataFrame\(X\)"
 def test_a_dict_is_no_table(fit, y):
     with pytest.raises(TypeError, match=NO_TABLE):
         fit({"a": Y}, y)
+
+
+@pytest.mark.parametrize("model", [BaggingRegressor(), Conformal(LinearRegression()), BaselineRegressor()])
+def test_a_dict_is_no_table_where_x_is_passed_on(model):
+    with pytest.raises(TypeError, match=NO_TABLE):
+        model.fit({"a": Y}, Y)
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression(), GPRegressor()])

@@ -238,7 +238,9 @@ class Guard:
             error = "requests from pages of another origin are rejected"
             await refuse(scope, _with_headers(send, HEADERS), 403, error)
         elif by_address or self._has_token(scope, cookie):
-            await self.app(scope, receive, _with_headers(send, {**HEADERS, **added}))
+            # The application needs no cookies, and its framework would parse all of them.
+            rest = {**scope, "headers": [pair for pair in scope["headers"] if pair[0].lower() != b"cookie"]}
+            await self.app(rest, receive, _with_headers(send, {**HEADERS, **added}))
         else:
             await refuse(
                 scope, _with_headers(send, HEADERS), 401, "the token is missing or wrong; send the header "

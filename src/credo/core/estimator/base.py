@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_X_y
-from sklearn.utils.validation import _check_n_features, _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from credo.core.estimator.checks import FittedState
 from credo.core.estimator.dask import is_dask
@@ -244,6 +250,8 @@ class Estimator(FittedState, BaseEstimator):
     def _weights(self, sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
         """The weights as floats: finite, not negative, not all zero, and of a plausible size."""
         given = missing_to_nan(sample_weight, name="sample_weight")
+        # scikit-learn would not check a single number.
+        given = given if np.ndim(given) else np.full(_num_samples(rows), given)
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")

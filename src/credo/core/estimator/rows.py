@@ -51,10 +51,7 @@ def numeric(table: Any, *, name: str = "X") -> Any:
     ...     print(str(error).partition(":")[0])
     X holds dates
     """
-    # scipy's dictionary of keys calls itself a mapping.
-    if isinstance(table, Mapping) and not is_sparse(table):
-        what = "a table: pass pandas.DataFrame(X), or an array" if name == "X" else "an array"
-        raise TypeError(f"{name} is a {type(table).__name__}, not {what}")
+    table = unmasked(table, name=name)
     for where, kind in _kinds(table):
         if kind is None:
             continue
@@ -66,7 +63,7 @@ def numeric(table: Any, *, name: str = "X") -> Any:
             advice = f"convert them to numbers, such as {_ADVICE[kind]}"
             by_itself = by_itself if kind == "dates" else ""
         raise ValueError(f"{where}{name} holds {kind}: {advice}{by_itself}")
-    return unmasked(table, name=name)
+    return table
 
 
 # The squares of numbers up to this size, and those of the coefficients that relate them, (y/x)², are within double
@@ -221,7 +218,9 @@ def _shown(y: Any, place: Any) -> str:
 
 
 def unmasked(values: Any, *, name: str) -> Any:
-    """The data of a masked array without masked values, anything else unchanged; masked values raise an error.
+    """The data of a masked array without masked values, any other table unchanged.
+
+    Masked values and a dict of columns raise an error.
 
     Examples
     --------
@@ -232,6 +231,10 @@ def unmasked(values: Any, *, name: str) -> Any:
     ...
     ValueError: y masks 1 of its 2 values, the first in row 1: drop those rows, or fill them in, as with y.filled(value)
     """
+    # scipy's dictionary of keys calls itself a mapping.
+    if isinstance(values, Mapping) and not is_sparse(values):
+        what = "a table: pass pandas.DataFrame(X), or an array" if name == "X" else "an array"
+        raise TypeError(f"{name} is a {type(values).__name__}, not {what}")
     if not isinstance(values, np.ma.MaskedArray):
         return values
     hidden = np.argwhere(np.ma.getmaskarray(values))

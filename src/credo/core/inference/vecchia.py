@@ -25,7 +25,7 @@ from credo.core.inference.dense import Dense, DensePosterior
 from credo.core.inference.ordering_jit import maximin
 from credo.core.inference.paths import Paths, prior_paths
 from credo.core.inference.protocols import Basis, FlatMean, Gradient, Representation, no_basis
-from credo.core.linalg import parallel_rows
+from credo.core.linalg import NotPositiveDefiniteError, parallel_rows
 from credo.core.linalg.conditional_jit import conditionals, information, symmetric_products
 from credo.kernels import Kernel
 
@@ -117,6 +117,8 @@ _DIFFERENCE_STEP = 1e-6
 _BLOCK_ENTRIES = 2**21
 # Joint covariances of new rows condition on all their neighbours, at most this many.
 _MAX_JOINT_NEIGHBORS = 5000
+# Of whitened targets and weights: products of four such numbers are within double precision.
+_MAX_MAGNITUDE = 1e75
 # A left-out target isn't determined if its precision is below this share of that under a known mean.
 _UNDETERMINED = 1e-9
 
@@ -346,7 +348,14 @@ class VecchiaPosterior:
     @cached_property
     def _solution(self) -> Conditionals:
         B = np.hstack([self.Y, self._basis])
-        return _solve(self.prior.kernel, self._rows.X, self.noise, self._rows.neighbors, B, solved=True)
+        found = _solve(self.prior.kernel, self._rows.X, self.noise, self._rows.neighbors, B, solved=True)
+        # Blocks that rounding made singular multiply errors row by row. A search turns back there.
+        if not max(np.abs(part).max() for part in (found.white, found.weights, found.solved)) < _MAX_MAGNITUDE:
+            raise NotPositiveDefiniteError(
+                "rounding errors of the covariances between neighbours are larger than the noise: use a larger noise "
+                "variance or a smaller variance of the kernel"
+            )
+        return found
 
     def _scattered(self, values: Array) -> Array:
         """The sum over all blocks of what each has for a row."""

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from credo.core.learning.ascent import maximize_scalar
 from credo.core.learning.integration import gauss_nodes
@@ -42,6 +42,8 @@ Array = NDArray[np.float64]
 _LOG_MARGIN_ABOVE = 23.0
 _LOG_MARGIN_BELOW = 72.0
 _GRID_POINTS = 160
+# The exponential of a larger number overflows.
+_MAX_LOG_RATIO = 700.0
 
 _PRIOR_MESSAGES = {
     "inner": "converged; the precisions maximize the evidence",
@@ -145,9 +147,8 @@ class EvidenceTerms:
         step = max(1, 1_000_000 // max(1, len(self.eigenvalues)))
         for start in range(0, len(u), step):
             part = u[start : start + step, None]
-            ratios = np.exp(part)
-            misfit[start : start + step] = self.rss + (ratios / (ratios + self.eigenvalues)) @ self.projections
-            # In logs, where λ/ρ can't overflow.
+            # In logs, where neither ρ nor λ/ρ can overflow.
+            misfit[start : start + step] = self.rss + expit(part - log_eigenvalues) @ self.projections
             complexity[start : start + step] = 0.5 * np.logaddexp(0.0, log_eigenvalues - part).sum(axis=1)
         return misfit, complexity
 
@@ -184,7 +185,10 @@ def _log_evidences(
         gamma = noise.log_constant + math.lgamma(shape) - shape * np.log(noise.rate + 0.5 * misfit)
         return constant + gamma - complexity
     log_noise = math.log(prior or 1.0) - u if noise is None else math.log(noise)
-    return constant + 0.5 * terms.dof * log_noise - complexity - 0.5 * np.exp(log_noise) * misfit
+    # In logs; with noise far below the misfit, the evidence is zero.
+    with np.errstate(over="ignore", divide="ignore"):
+        squares = np.exp(log_noise + np.log(misfit))
+    return constant + 0.5 * terms.dof * log_noise - complexity - 0.5 * squares
 
 
 def log_evidence_gradient(terms: EvidenceTerms, *, prior: float, noise: float) -> tuple[float, float]:
@@ -408,6 +412,11 @@ class _Given:
             return grid
         by_noise = math.log(self.prior) - _noise_grid(self.terms)
         ends = [*(grid[[0, -1]] if len(grid) > 1 else ()), by_noise[0], by_noise[-1]]
+        if np.abs(ends).max() > _MAX_LOG_RATIO:
+            raise ValueError(
+                f"the ratio of the prior precision {self.prior:.3g} to that of the noise overflows or underflows: "
+                "change the units of X or y"
+            )
         return np.linspace(min(ends), max(ends), 2 * len(by_noise))
 
     def curvature(self) -> float:
