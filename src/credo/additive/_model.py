@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Annotated, Any
 
 import narwhals as nw
@@ -14,15 +13,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.additive._learning import Layout, Learned
+from credo.additive._pairs import promising
 from credo.additive.terms import (
-    N_PAIR_KNOTS,
     Beside,
     Block,
     Column,
     Indicators,
     Term,
+    TrainingColumns,
     blocks_of,
     coded,
+    design,
     factor,
     linear,
     pair,
@@ -43,8 +44,7 @@ from credo.core.frames import Table, frame
 from credo.core.linalg import factorize
 
 Array = NDArray[np.float64]
-# Pairs are looked for among the columns with the largest effects.
-_MAX_PAIRS, _MAX_PAIR_COLUMNS = 20, 30
+_MAX_PAIRS = 20
 # Rows of a block of basis functions, whose entries stay in cache.
 _BLOCK_ENTRIES = 2_000_000
 _N_DRAWS = 4000
@@ -84,19 +84,26 @@ class AdditivePosterior:
 
     def design(self, rows: Array) -> Array:
         """The centred basis functions, with a column of ones for an intercept first."""
-        parts = [np.ones((len(rows), 1))] if self.has_intercept else []
-        if self.blocks:
-            parts.append(np.hstack([block(rows) for block in self.blocks]) - self.center)
-        return np.hstack(parts) if parts else np.empty((len(rows), 0))
+        start = int(self.has_intercept)
+        found = np.ones((len(rows), start + len(self.center)))
+        design(self.blocks, rows, out=found[:, start:])
+        found[:, start:] -= self.center
+        return found
+
+    def mean_of(self, rows: Array) -> Array:
+        """Means (n, m) of the latent values."""
+        weights = self.mean.reshape(self.n_latents, -1).T
+        found = np.empty((len(rows), self.n_latents))
+        for part in self._parts(rows):
+            found[part] = self.design(rows[part]) @ weights
+        return found
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Means (n, m) and covariances (n, m, m) of the latent values."""
         m, p = self.n_latents, len(self.mean) // max(self.n_latents, 1)
         weights = self.mean.reshape(m, p).T
         mean, cov = np.empty((len(rows), m)), np.empty((len(rows), m, m))
-        step = max(200, _BLOCK_ENTRIES // max(p, 1))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
+        for part in self._parts(rows):
             Z = self.design(rows[part])
             mean[part] = Z @ weights
             for a in range(m):
@@ -106,6 +113,10 @@ class AdditivePosterior:
         diagonal = np.einsum("naa->na", cov)
         np.maximum(diagonal, 0.0, out=diagonal)
         return mean, cov
+
+    def _parts(self, rows: Array) -> list[slice]:
+        step = max(200, _BLOCK_ENTRIES // max(len(self.center), 1))
+        return [slice(start, start + step) for start in range(0, len(rows), step)]
 
 
 @dataclass(frozen=True)
@@ -303,7 +314,7 @@ class AdditiveModel(Estimator):
     def _kinds(self) -> list[str]:
         return ["levels" if name in self.levels_ else "number" for name in self._column_names()]
 
-    def _named_terms(self, rows: Array) -> tuple[Term, ...]:
+    def _named_terms(self, columns: TrainingColumns) -> tuple[Term, ...]:
         """The terms that the user gave, and one for every other column if they are to have one."""
         given = self._given_terms()
         terms = [term for term in given if isinstance(term, Term)]
@@ -317,8 +328,8 @@ class AdditiveModel(Estimator):
         used = {j for term in terms for j in self._index(term)}
         used |= {j for group in self.groups_ for j in group.columns[1:]}
         for j, (name, kind) in enumerate(zip(self._column_names(), self._kinds(), strict=True)):
-            n_values = len(np.unique(rows[:, j]))
-            if n_values > 1 and j not in used:
+            n_values = 1 if j in used else len(columns.values(j))
+            if n_values > 1:
                 make = factor if kind == "levels" else smooth if n_values > 2 else _shrunk_line
                 terms.append(make(name))
         return tuple(terms)
@@ -342,8 +353,11 @@ class AdditiveModel(Estimator):
             raise ValueError(f"a term names a column or its position from 0 to {len(names) - 1}; got {column!r}")
         return int(column)
 
-    def _blocks(self, terms: Sequence[Term], rows: Array) -> tuple[Block, ...]:
-        return tuple(blocks_of(terms, [self._index(term) for term in terms], rows, self._kinds()))
+    def _columns(self, rows: Array) -> TrainingColumns:
+        return TrainingColumns(rows, self._kinds())
+
+    def _blocks(self, terms: Sequence[Term], columns: TrainingColumns) -> tuple[Block, ...]:
+        return tuple(blocks_of(terms, [self._index(term) for term in terms], columns))
 
     def _check_options(self) -> None:
         choice("hyperparameters", self.hyperparameters, ("integrate", "optimize"))
@@ -353,27 +367,31 @@ class AdditiveModel(Estimator):
         if self.pairs != "auto" and not whole:
             raise ValueError(f'pairs must be "auto" or a whole number that is not negative; got {self.pairs!r}')
 
-    def _candidate_pairs(self, terms: Sequence[Term], rows: Array, slope: Array, curvature: Array) -> list[Term]:
-        """The pairs of columns in whose cells the residuals differ most from zero, at most as many as wanted.
+    def _fit_with_pairs(
+        self,
+        columns: TrainingColumns,
+        fit: Callable[[Sequence[Term]], None],
+        derivatives: Callable[[], tuple[Array, Array]],
+    ) -> None:
+        """Fit the terms, then with pairs, then without the pairs that the evidence doesn't need.
 
-        For a cell with log-likelihood slopes g and curvatures h, (Σg)²/Σh is what a level of its own would gain twice.
+        `fit` fits terms; `derivatives` gives the slopes and curvatures of the log likelihood of each row.
         """
-        most = _MAX_PAIRS if self.pairs == "auto" else int(self.pairs)
-        if not most or (self.pairs == "auto" and OTHERS not in self._given_terms()):
-            return []
-        names = self._column_names()
-        usable = dict.fromkeys(self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor"))
-        usable = list(usable)[:_MAX_PAIR_COLUMNS]
-        cells = {j: _cells(rows[:, j]) for j in usable}
-        found = []
-        for i, j in combinations(usable, 2):
-            n_i, n_j = int(cells[i].max()) + 1, int(cells[j].max()) + 1
-            place = cells[i] * n_j + cells[j]
-            g, h = (np.bincount(place, values, minlength=n_i * n_j) for values in (slope, curvature))
-            gain = float(np.sum(g[h > 0] ** 2 / h[h > 0])) - (n_i - 1) * (n_j - 1)
-            if gain > 0 or self.pairs != "auto":
-                found.append((gain, i, j))
-        return [pair(names[i], names[j]) for _, i, j in sorted(found, reverse=True)[:most]]
+        terms, names = self._named_terms(columns), self._column_names()
+        fit(terms)
+        by_itself = self.pairs == "auto"
+        most = _MAX_PAIRS if by_itself else int(self.pairs)
+        if not most or (by_itself and OTHERS not in self._given_terms()):
+            return
+        own = [self._index(term)[0] for term in terms if term.kind in ("smooth", "linear", "factor")]
+        found = promising(columns, own, *derivatives())[:most]
+        pairs = [pair(names[i], names[j]) for gain, i, j in found if gain > 0 or not by_itself]
+        if pairs:
+            fit([*terms, *pairs])
+            gains = self.log_bayes_factors_[len(terms) :]
+            kept = [term for term, gain in zip(pairs, gains, strict=True) if gain > 0 or not by_itself]
+            if len(kept) < len(pairs):
+                fit([*terms, *kept])
 
     def _starts(self, terms: Sequence[Term], blocks: Sequence[Block]) -> Array:
         """Where the search for the variances starts: where that of a smaller model ended, pairs at e⁻² of the noise."""
@@ -648,13 +666,6 @@ def _shrunk_line(column: Column) -> Term:
     return linear(column, shrink=True)
 
 
-def _cells(x: Array) -> NDArray[np.intp]:
-    """At most six cells of similar numbers of distinct values."""
-    values = np.unique(x)
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, N_PAIR_KNOTS + 1))[1:-1])
-    return np.searchsorted(edges, x, side="right")
-
-
 def basis_layout(blocks: Sequence[Block], widths: Sequence[int], squares: Array, *, intercept: bool) -> Layout:
     """To which block with a learned variance each column belongs."""
     numbers = np.where([block.shrunk for block in blocks], np.cumsum([block.shrunk for block in blocks]) - 1, -1)
@@ -670,7 +681,7 @@ def centered_basis(
     If an intercept is integrated out, centring changes nothing. If it is maximized, effects of levels must stay as they
     are: centred ones would have one degree of freedom less.
     """
-    Z = np.hstack([block(rows) for block in blocks]) if blocks else np.empty((len(rows), 0))
+    Z = design(blocks, rows)
     center = np.average(Z, axis=0, weights=weight)
     if not center_levels:
         levels = np.repeat([block.shrunk and block.has_levels for block in blocks], [block.width for block in blocks])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -12,20 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.additive import _families as families
-from credo.additive._learning import LaplaceEvidence, Layout, Learned, RestrictedLikelihood, require_enough_rows
+from credo.additive._laplace import LaplaceEvidence
+from credo.additive._learning import Layout, Moments, RestrictedLikelihood, require_enough_rows
 from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
-from credo.additive.terms import Block, Indicators, Term, coded
+from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
 from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
-from credo.core.parts import Chunk, RowSample, RowSummary, in_parts, parts_of, row_summary
+from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
+from credo.likelihoods import Gaussian
+from credo.likelihoods import StudentT as StudentNoise
 
 Array = NDArray[np.float64]
 Family = Literal[
     "auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"
 ]  # fmt: skip
-# Rows whose basis functions are in memory at once have about this many entries.
-_BLOCK_ENTRIES = 4_000_000
 
 
 class AdditiveRegressor(AdditiveModel, Regressor):
@@ -252,48 +254,46 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         part = AdditiveClassifier(self.terms, pairs=self.pairs, hyperparameters=self.hyperparameters, reml=self.reml)
         self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight, column_groups)
 
-    def _fit_family(self, family: str, rows: Array, y: Array, weight: Array, offset: Array) -> None:
+    def _fit_family(self, family: str, rows: Array, y: Array, weight: Array | None, offset: Array) -> None:
         self.family_ = family
-        terms = self._named_terms(rows)
-        fit = self._fit_normal if family == "gaussian" else self._fit_laplace
-        slope, curvature = fit(terms, rows, y, weight, offset)
-        candidates = self._candidate_pairs(terms, rows, slope, curvature)
-        if candidates:
-            fit([*terms, *candidates], rows, y, weight, offset)
-            kept = [
-                pair
-                for pair, gain in zip(candidates, self.log_bayes_factors_[len(terms) :], strict=True)
-                if gain > 0 or self.pairs != "auto"
-            ]
-            if len(kept) < len(candidates):
-                fit([*terms, *kept], rows, y, weight, offset)
+        columns = self._columns(rows)
+
+        def fit(terms: Sequence[Term]) -> None:
+            if family == "gaussian":
+                self._fit_normal(terms, columns, y, weight)
+            else:
+                self._fit_laplace(terms, columns, y, np.ones(len(y)) if weight is None else weight, offset)
+
+        def derivatives() -> tuple[Array, Array]:
+            f = offset + self.posterior_.mean_of(rows)[:, 0]
+            likelihood = self.likelihood_ or Gaussian(max(self.noise_std_**2, 1e-300))
+            slope, second, _ = likelihood.derivatives(y, f)
+            every = 1.0 if weight is None else weight
+            return every * slope, np.maximum(-every * second, 0.0)
+
+        self._fit_with_pairs(columns, fit, derivatives)
 
     # Normal noise: one pass for the sums, and nothing of the rows after that.
 
-    def _fit_normal(
-        self, terms: Sequence[Term], rows: Array, y: Array, weight: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
-        blocks = self._blocks(terms, rows)
-        self._learn_normal(terms, blocks, _summary(rows, y, weight, blocks))
-        noise = max(self.noise_std_**2, 1e-300)
-        return weight * (y - self.posterior_.latent(rows)[0][:, 0]) / noise, weight / noise
+    def _fit_normal(self, terms: Sequence[Term], columns: TrainingColumns, y: Array, weight: Array | None) -> None:
+        blocks = self._blocks(terms, columns)
+        self._learn_normal(terms, blocks, Moments.of(blocks, columns.rows, y, weight))
 
-    def _learn_normal(self, terms: Sequence[Term], blocks: tuple[Block, ...], summary: RowSummary) -> None:
-        layout_of = partial(basis_layout, blocks, [block.width for block in blocks], intercept=False)
-        gram = summary.factor.T @ summary.factor
+    def _learn_normal(self, terms: Sequence[Term], blocks: tuple[Block, ...], moments: Moments) -> None:
+        n, means, gram = moments.weight, moments.mean, moments.centred()
         G, moment, total = gram[:-1, :-1], gram[:-1, -1], float(gram[-1, -1])
-        n = summary.weight
-        layout: Layout = layout_of(squares=np.diagonal(G) / n)
+        squares = np.maximum(np.diagonal(G), 0.0) / n
+        layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=False)
         require_enough_rows(n, int(layout.is_flat.sum()))
-        total = max(total, 1e-24 * n * float(summary.mean[-1]) ** 2, 1e-280)
-        criterion = RestrictedLikelihood(G, moment, total, n, layout, prior=self.hyperparameters == "integrate")
-        learned: Learned = criterion.learn(self._starts(terms, blocks), average=self.hyperparameters == "integrate")
+        total = max(total, 1e-24 * n * float(means[-1]) ** 2, 1e-280)
+        average = self.hyperparameters == "integrate"
+        criterion = RestrictedLikelihood(G, moment, total, n, layout, prior=average)
+        learned = criterion.learn(self._starts(terms, blocks), average=average)
         p = len(moment)
         covariance = np.zeros((p + 1, p + 1))
         covariance[0, 0], covariance[1:, 1:] = learned.noise / n, learned.covariance
-        mean = np.concatenate([summary.mean[-1:], learned.mean])
-        posterior = AdditivePosterior(blocks, summary.mean[:-1], mean, covariance, True, float(learned.df))
+        mean = np.concatenate([means[-1:], learned.mean])
+        posterior = AdditivePosterior(blocks, means[:-1], mean, covariance, True, float(learned.df))
         self._keep(terms, monotone(posterior, terms), learned, layout, G)
         self.noise_std_, self.likelihood_ = math.sqrt(learned.noise), None
         self.dispersion_ = {"noise_std": self.noise_std_}
@@ -314,56 +314,43 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self._fit_family("gaussian", rows, y, weight, np.zeros(len(y)))
         if not sample.is_complete:
             terms, blocks = self.fitted_terms_, self.posterior_.blocks
-            summed = partial(_summarized, type(self).__name__, self.groups_, blocks)
-            summary = parts.map_reduce(summed, RowSummary.merge)
-            self._learn_normal(terms, blocks, summary)
+            shift = np.append(self.posterior_.center, self.posterior_.mean[0])
+            summed = partial(_summed, type(self).__name__, self.groups_, blocks, shift)
+            self._learn_normal(terms, blocks, parts.map_reduce(summed, Moments.merge))
         return self
 
     # Other families: Laplace's approximation.
 
     def _fit_laplace(
-        self, terms: Sequence[Term], rows: Array, y: Array, weight: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
+        self, terms: Sequence[Term], columns: TrainingColumns, y: Array, weight: Array, offset: Array
+    ) -> None:
         shift, unit = (float(np.mean(y)), float(np.std(y)) or 1.0) if self.family_ == "student" else (0.0, 1.0)
-        target = (y - shift) / unit
-        blocks = self._blocks(terms, rows)
-        Z, center = centered_basis(blocks, rows, weight, intercept=True, center_levels=bool(self.reml))
+        target, average = (y - shift) / unit, self.hyperparameters == "integrate"
+        blocks = self._blocks(terms, columns)
+        Z, center = centered_basis(blocks, columns.rows, weight, intercept=True, center_levels=bool(self.reml))
         squares = np.average(Z**2, axis=0, weights=weight)
         layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=True)
-        begin = families.start(self.family_, target, weight, positive=self.zero_part_ is not None)
+        begin = families.starting_point(self.family_, target, weight, positive=self.zero_part_ is not None)
         evidence = LaplaceEvidence(
-            Z,
-            offset,
-            layout,
-            lambda logs: families.RowNoise(begin.at(logs), target, weight),
-            begin.logs,
-            prior=self.hyperparameters == "integrate",
-            maximize_flat=not self.reml,
-        )
+            Z, offset, layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), target, weight), begin.logs,
+            prior=average, maximize_flat=not self.reml,
+        )  # fmt: skip
         evidence.begin_at(begin.level - float(np.average(offset, weights=weight)))
-        learned = evidence.learn(self._starts(terms, blocks), average=self.hyperparameters == "integrate")
-        self.likelihood_ = begin.at(learned.parameters)
-        slope, curvature = _derivatives(self.likelihood_, target, weight, offset + Z @ learned.mean)
+        learned = evidence.learn(self._starts(terms, blocks), average=average)
         mean, covariance = unit * learned.mean, unit**2 * learned.covariance
         mean[0] += shift
-        if self.family_ == "student":
-            self.likelihood_ = type(self.likelihood_)(unit * self.likelihood_.scale, self.likelihood_.df)
         posterior = AdditivePosterior(blocks, center, mean, covariance, True, math.inf)
         inner = Layout(layout.block[1:], layout.scale)
         G = (Z[:, 1:] * weight[:, None]).T @ Z[:, 1:]
         self._keep(terms, monotone(posterior, terms), learned.for_columns(1), inner, G)
         self.variances_ = unit**2 * self.variances_
         self.log_evidence_ -= float(weight.sum()) * math.log(unit)
-        inner_likelihood = getattr(self.likelihood_, "likelihood", self.likelihood_)
-        self.dispersion_ = {
-            name: float(getattr(inner_likelihood, name))
-            for name in ("shape", "precision", "scale", "df")
-            if hasattr(inner_likelihood, name)
-        }
+        self.likelihood_ = begin.likelihood.with_logs(learned.parameters)
+        if isinstance(self.likelihood_, StudentNoise):
+            self.likelihood_ = replace(self.likelihood_, scale=unit * self.likelihood_.scale)
+        self.dispersion_ = self.likelihood_.dispersion
         self.evidence_method_ = "laplace"
         self.evidence_base_ = self._base(MAXIMISED if self.dispersion_ else "")
-        return slope, curvature
 
     def _unit(self, label: Any) -> str:
         if self.family_ in ("gaussian", "student"):
@@ -386,35 +373,13 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         return (*chosen, *super()._notes())
 
 
-def _derivatives(likelihood: Any, y: Array, weight: Array, f: Array) -> tuple[Array, Array]:
-    first, second, _ = likelihood.derivatives(y, f)
-    return weight * first, np.maximum(-weight * second, 0.0)
-
-
-def _summary(rows: Array, y: Array, weight: Array | None, blocks: Sequence[Block]) -> RowSummary:
-    """The sums of the basis functions and y, a part of the rows at a time."""
-    width = 1 + sum(block.width for block in blocks)
-    if not blocks:
-        every = np.ones(len(y)) if weight is None else weight
-        center = np.average(y, weights=every, keepdims=True)
-        spread = np.sqrt(every @ (y - center) ** 2)
-        return RowSummary(np.array([[spread]]), center, np.zeros(1), float(every.sum()), len(y))
-    step = max(1000, _BLOCK_ENTRIES // width)
-    found: RowSummary | None = None
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        Z = np.hstack([block(rows[part]) for block in blocks])
-        one = row_summary(Z, y[part], None if weight is None else weight[part])
-        found = one if found is None else found.merge(one)
-    assert found is not None
-    return found
-
-
 def _sampled(caller: str, chunk: Chunk) -> RowSample:
     rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
     return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
 
 
-def _summarized(caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], chunk: Chunk) -> RowSummary:
+def _summed(
+    caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], shift: Array, chunk: Chunk
+) -> Moments:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
-    return _summary(coded(groups, rows), y, weight, blocks)
+    return Moments.of(blocks, coded(groups, rows), y, weight, shift)
