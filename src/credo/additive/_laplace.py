@@ -25,6 +25,7 @@ from credo.additive._learning import (
     Layout,
     Learned,
     averaged,
+    blas_threads,
     log_prior,
     variance_costs,
     without,
@@ -247,6 +248,10 @@ class LaplaceEvidence:
 
     def learn(self, start: Array, *, average: bool) -> Learned:
         """The variances and parameters at the maximum, and the coefficients given them."""
+        with blas_threads(self.m * self.all.shape[1]):
+            return self._learn(start, average=average)
+
+    def _learn(self, start: Array, *, average: bool) -> Learned:
         theta = np.concatenate([start, self.start])
         if self.outer.shape[1]:
             # Flat coefficients start at the mode of all.

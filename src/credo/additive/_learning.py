@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from scipy.special import gammaln
 
 from credo.additive.terms import Block, design
 from credo.core.learning.ascent import Maximum, refine
-from credo.core.linalg import NotPositiveDefiniteError, factorize
+from credo.core.linalg import NotPositiveDefiniteError, factorize, one_blas_thread
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -30,6 +31,13 @@ Index = NDArray[np.intp]
 MAX_EVALUATIONS = 300
 # Entries of the basis functions that are in memory at once.
 _BLOCK_ENTRIES = 1_000_000
+# Up to so many basis functions BLAS uses one thread, because several would wait for each other.
+_SINGLE_THREAD_WIDTH = 600
+
+
+def blas_threads(width: int) -> AbstractContextManager[None]:
+    """Limits BLAS to one thread for matrices of a few hundred columns."""
+    return one_blas_thread() if width <= _SINGLE_THREAD_WIDTH else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -122,15 +130,16 @@ class Moments:
         sums = np.zeros((len(shift) + 1, len(shift) + 1))
         step = min(max(1000, _BLOCK_ENTRIES // len(sums)), len(rows))
         buffer = np.empty((step, len(sums)))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            U = buffer[: len(rows[part])]
-            design(blocks, rows[part], out=U[:, :-2])
-            U[:, -2], U[:, -1] = y[part], 1.0
-            U[:, :-1] -= shift
-            if weight is not None:
-                U *= np.sqrt(weight[part, None])
-            sums += U.T @ U
+        with blas_threads(len(sums)):
+            for start in range(0, len(rows), step):
+                part = slice(start, start + step)
+                U = buffer[: len(rows[part])]
+                design(blocks, rows[part], out=U[:, :-2])
+                U[:, -2], U[:, -1] = y[part], 1.0
+                U[:, :-1] -= shift
+                if weight is not None:
+                    U *= np.sqrt(weight[part, None])
+                sums += U.T @ U
         return cls(sums, shift)
 
     def merge(self, other: Moments) -> Moments:
@@ -257,6 +266,10 @@ class RestrictedLikelihood:
 
     def learn(self, start: Array, *, average: bool) -> Learned:
         """The variances at the maximum, and the coefficients given them, or averaged over them to first order."""
+        with blas_threads(len(self.gram)):
+            return self._learn(start, average=average)
+
+    def _learn(self, start: Array, *, average: bool) -> Learned:
         found = self._polished(refine(self, start, tolerance=1e-9, max_evaluations=MAX_EVALUATIONS))
         t = found.vector
         d, factor, v, rss = self.solved(t)

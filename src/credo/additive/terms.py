@@ -227,11 +227,11 @@ class Spline:
         """Shape (n, m)."""
         x = rows[:, self.column]
         first, last = self.knots[0], self.knots[-1]
-        found = np.asarray(BSpline.design_matrix(np.clip(x, first, last), self._all_knots, 3) @ self.coordinates)
+        curves = BSpline(self._all_knots, self.coordinates, 3)
+        found = np.asarray(curves(np.clip(x, first, last)))
         for end, outside in ((first, x < first), (last, x > last)):
             if outside.any():
-                slope = BSpline(self._all_knots, self.coordinates, 3).derivative()(end)
-                found[outside] += (x[outside] - end)[:, None] * slope
+                found[outside] += (x[outside] - end)[:, None] * curves.derivative()(end)
         return found
 
     def increments(self) -> Array:
@@ -445,5 +445,5 @@ def spline(j: int, values: Array, n_knots: int) -> Spline | None:
     # Constants and straight lines have no curvature.
     coordinates = axes[:, 2:] / np.sqrt(np.maximum(curvature[2:], 1e-12 * curvature[-1]))
     # Of the size of a standardized line, beside which they share a variance in a pair.
-    curves = BSpline.design_matrix(values[:: len(values) // 1000 + 1], every, 3) @ coordinates
+    curves = BSpline(every, coordinates, 3)(values[:: len(values) // 1000 + 1])
     return Spline(j, knots, coordinates / np.sqrt(curves.var(axis=0).sum()))
