@@ -89,6 +89,7 @@ class Learned:
 
     `variances` are τ² of the blocks; `without` gives what the log evidence loses if some coefficients are left out,
     and `cost` what learning the variance of each block costs: the log evidence at its best value less its average.
+    `peak` is the log evidence at these variances and at the best parameters of the noise, for every likelihood.
     """
 
     mean: Array
@@ -98,6 +99,7 @@ class Learned:
     df: float
     dof: Array
     log_evidence: float
+    peak: float
     parameters: Array
     search: Maximum
     cost: Array
@@ -290,6 +292,7 @@ class RestrictedLikelihood:
             df=self.dof,
             dof=self.layout.sums(1.0 - np.diagonal(S)),
             log_evidence=log_evidence,
+            peak=-0.5 * self.criterion(t),
             parameters=np.empty(0),
             search=found,
             cost=cost,

@@ -426,7 +426,7 @@ class AdditiveModel(Estimator):
             if mine.any() and not (layout.is_flat & mine).any():
                 factors[k] = learned.without(mine) - costs[k]
         self.log_bayes_factors_ = factors
-        self.log_evidence_ = learned.log_evidence
+        self.log_evidence_, self._peak = learned.log_evidence, learned.peak
         search = learned.search
         message = "converged" if search.converged else "stopped before it converged: fewer terms may help"
         self.result_ = Result(bool(search.converged), search.n_evaluations, message)

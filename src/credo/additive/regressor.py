@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from credo.additive import _families as families
@@ -166,6 +167,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             above = target > 0
             rows, target, every, offset = rows[above], target[above], every[above], offset[above]
         self._fit_family(family, rows, target, every, offset)
+        if self.zero_part_ is not None:
+            self.log_evidence_ += self.zero_part_.log_evidence_
         return self
 
     def predict_dist(self, X: Any, *, latent: bool = False, exposure: ArrayLike | None = None) -> Distribution:
@@ -213,7 +216,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         return np.log(values)
 
     def _chosen_family(self, rows: Array, y: Array, weight: Array, offset: Array) -> tuple[str, str]:
-        """The family, and why; "auto" compares evidences in which the noise is maximized."""
+        """The family, and why; "auto" compares evidences at the best parameters of the noise and of the variances."""
         if self.family != "auto":
             return self.family, ""
         names = families.allowed(y)
@@ -223,23 +226,21 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             names = ("gamma",)
         if len(names) == 1:
             return names[0], "the values of y allow no other"
-        scores = {}
+        scores, ends = {}, {}
         for name in names:
-            model = type(self)(
-                self.terms,
-                family=name,  # type: ignore[arg-type]
-                pairs=0,
-                hyperparameters="optimize",
-                reml=self.reml,
-            )
+            model = clone(self).set_params(family=name, pairs=0)
             model.n_features_in_, model.levels_, model.groups_ = self.n_features_in_, self.levels_, self.groups_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
             model.zero_part_ = None
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
+            # The variances of one log link are near those of another.
+            model._found = {} if "gaussian" in names else self._found
             model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
-            scores[name] = model.log_evidence_ if name != "gaussian" else -0.5 * model.reml_criterion_
+            self._found = ends[name] = model._found
+            scores[name] = model._peak
         best = max(scores, key=lambda name: scores[name])
+        self._found = ends[best]
         values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
         return best, f"it has the highest log evidence ({values})"
 
