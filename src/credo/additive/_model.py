@@ -261,12 +261,9 @@ class AdditiveModel(Estimator):
                 )
             values = [str(value) for value in given]
             if reset:
-                categories = (
-                    series.cat.get_categories().to_list() if series.dtype in (nw.Categorical, nw.Enum) else None
-                )
                 present = set(values)
-                order = sorted(present) if categories is None else [str(c) for c in categories if str(c) in present]
-                self.levels_[name] = tuple(order)
+                order = [level for level in _categories(series) if level in present]
+                self.levels_[name] = tuple(order) or tuple(sorted(present))
             place = {level: float(i) for i, level in enumerate(self.levels_[name])}
             new[series.name] = [place.get(str(value), -1.0) for value in values]
         if not new:
@@ -645,6 +642,16 @@ class AdditiveModel(Estimator):
             index = self._index(term)
             found[list(index)] += max(share, 0.0) / len(index)
         return found, "share of the explained variance"
+
+
+def _categories(series: Any) -> list[str]:
+    """The levels of a column in the order that its type has, if it has one."""
+    found: Any = ()
+    if series.dtype == nw.Enum:
+        found = series.dtype.categories
+    elif series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+        found = series.to_native().dtype.categories
+    return [str(level) for level in found]
 
 
 def _simple(basis: Any) -> tuple[Any, ...]:
