@@ -139,11 +139,24 @@ def ordinal_starting_point(codes: NDArray[np.intp], weight: Array, n_classes: in
     return StartingPoint(Ordinal(cuts), np.concatenate([cuts[:1], np.log(gaps)]), 0.0)
 
 
+# Of f with a log link, the largest mean and standard deviation for which the variance of y, up to e^(2·mean + 2·std²),
+# doesn't overflow. Beyond the range of the rows both may be larger, and are divided by the same number.
+_MAX_LOG_MEAN, _MAX_LOG_STD = 200.0, 10.0
+
+
+def _bounded(likelihood: Any, mean: Array, std: Array) -> tuple[Array, Array]:
+    if isinstance(likelihood, Beta):
+        return mean, std
+    excess = np.maximum(np.maximum(np.abs(mean) / _MAX_LOG_MEAN, std / _MAX_LOG_STD), 1.0)
+    return mean / excess, std / excess
+
+
 def predictive(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Distribution:
     """The distribution of y for f ~ N(mean, std²)."""
     if isinstance(likelihood, StudentT):
         shares, variances = likelihood.components()
         return Mixture([Normal(mean, np.sqrt(std**2 + variance)) for variance in variances], shares)
+    mean, std = _bounded(likelihood, mean, std)
     if isinstance(likelihood, Poisson):
         return PoissonLogNormal(mean, std)
     return Marginal(likelihood, mean, std, 0.0 if zero is None else zero)
@@ -157,6 +170,7 @@ def latent(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Dist
     """The distribution of the mean of y given f, for f ~ N(mean, std²)."""
     if isinstance(likelihood, StudentT):
         return Normal(mean, std)
+    mean, std = _bounded(likelihood, mean, std)
     if zero is None and not isinstance(likelihood, Beta):
         return Transformed(Normal(mean, std), Log())
     share = 1.0 if zero is None else 1.0 - zero
@@ -187,3 +201,5 @@ def check_support(family: str, y: Array, *, zeros: bool) -> None:
         fits, words = rules[family]
         row = int(np.argmin(fits))
         raise ValueError(f'family="{family}" needs {words}; y is {y[row]:g} in row {row}')
+    if family in ("poisson", "negative_binomial") and not y.any():
+        raise ValueError("every count in y is zero, so that their rate can't be estimated: use rows with other counts")

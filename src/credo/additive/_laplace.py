@@ -34,6 +34,8 @@ from credo.core.deadlines import check
 from credo.core.learning.ascent import Maximum, curvature_at, inverse_root, refine
 from credo.core.linalg import NotPositiveDefiniteError, factorize
 
+# Rows whose likelihood has this little curvature on average, relative to that at f = 0, say nothing of a coefficient.
+_LEAST_CURVATURE = 1e-7
 # The relative gain at which the search ends: for an average over the variances, and for their maximum, which others
 # report with many digits.
 _TOLERANCE_OF_AVERAGE, _TOLERANCE = 1e-9, 1e-15
@@ -204,6 +206,12 @@ class LaplaceEvidence:
             value, slope[: len(t)] = value + more, slope[: len(t)] + gradient
         return value, slope
 
+    def _determines_flat(self, W: Array) -> bool:
+        """Whether the likelihood has curvature along each coefficient with a flat prior."""
+        squares = np.square(self.all[:, self.layout.is_flat])
+        along = np.einsum("ij,iaa->ja", squares, np.abs(W)) / np.maximum(squares.sum(axis=0), 1e-300)[:, None]
+        return bool((along > _LEAST_CURVATURE).all())
+
     def information(self, theta: Array) -> Array:
         """The Fisher information of t in a normal model with the same curvature; the identity for other parameters."""
         _, _, F, factor, noise = self.mode(theta)
@@ -275,7 +283,8 @@ class LaplaceEvidence:
             d = self.layout.deviations(t, whole.flat)
             v = mean / d[:, None]
         F = self.offset[:, None] + self.all @ mean
-        factor = whole._factor(self.all * d, self.noise_at(parameters).curvature(F), exact=True)
+        W = self.noise_at(parameters).curvature(F)
+        factor = whole._factor(self.all * d, W, exact=True)
         S = factor.inverse()
         wide = np.tile(d, self.m)
         layout = Layout(np.tile(self.layout.block, self.m), self.layout.scale)
@@ -302,6 +311,7 @@ class LaplaceEvidence:
             search=found,
             cost=cost,
             without=lambda gone: without(S, v.T.ravel(), np.tile(gone, self.m), math.inf, 1.0),
+            is_finite=self._determines_flat(W),
         )
 
 

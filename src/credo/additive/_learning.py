@@ -90,6 +90,7 @@ class Learned:
     `variances` are τ² of the blocks; `without` gives what the log evidence loses if some coefficients are left out,
     and `cost` what learning the variance of each block costs: the log evidence at its best value less its average.
     `peak` is the log evidence at these variances and at the best parameters of the noise, for every likelihood.
+    `is_finite` says whether the rows determine all coefficients with flat priors; separable classes don't.
     """
 
     mean: Array
@@ -104,6 +105,7 @@ class Learned:
     search: Maximum
     cost: Array
     without: Callable[[NDArray[np.bool_]], float]
+    is_finite: bool = True
 
     def for_columns(self, n_before: int) -> Learned:
         """The same, with masks of coefficients that leave out the first ones, such as an intercept."""
@@ -242,7 +244,7 @@ class RestrictedLikelihood:
         cross = V @ S @ V.T
         squares, traces = L.sums(v**2), L.sums(np.diagonal(S))
         ratio = self.dof / rss
-        found = -0.5 * (ratio * (2 * cross - np.diag(squares)) + ratio / rss * np.outer(squares, squares))
+        found = -0.5 * ratio * (2 * cross - np.diag(squares) + np.outer(squares, squares / rss))
         found -= 0.5 * (L.block_squares(S) - np.diag(traces))
         return found + np.diag(log_prior(t, _NOISE_PRIOR_STD)[2]) if self.prior else found
 

@@ -378,7 +378,8 @@ class AdditiveModel(Estimator):
         fit(terms)
         by_itself = self.pairs == "auto"
         most = _MAX_PAIRS if by_itself else int(self.pairs)
-        if not most or (by_itself and OTHERS not in self._given_terms()):
+        # With several classes, pairs that were tried would multiply the time of a fit.
+        if not most or (by_itself and (OTHERS not in self._given_terms() or self.posterior_.n_latents > 1)):
             return
         own = [self._index(term)[0] for term in terms if term.kind in ("smooth", "linear", "factor")]
         found = promising(columns, own, *derivatives())[:most]
@@ -424,9 +425,14 @@ class AdditiveModel(Estimator):
                 factors[k] = learned.without(mine) - costs[k]
         self.log_bayes_factors_ = factors
         self.log_evidence_, self._peak = learned.log_evidence, learned.peak
-        search = learned.search
-        message = "converged" if search.converged else "stopped before it converged: fewer terms may help"
-        self.result_ = Result(bool(search.converged), search.n_evaluations, message)
+        search, converged = learned.search, learned.search.converged and learned.is_finite
+        message = "converged" if converged else "stopped before it converged: fewer terms may help"
+        if not learned.is_finite:
+            message = (
+                "some coefficients with flat priors are infinite, because columns separate the classes or all counts of "
+                "a level are zero: use shrink=True for these terms"
+            )
+        self.result_ = Result(bool(converged), search.n_evaluations, message)
 
     def _base(self, noise: str) -> str:
         flat = FLAT if self.reml else MAXIMISED

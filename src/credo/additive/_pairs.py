@@ -27,21 +27,28 @@ _SCALES = 10.0 ** np.arange(-1.0, 5.0)
 def promising(
     columns: TrainingColumns, candidates: Sequence[int], slope: Array, curvature: Array
 ) -> list[tuple[float, int, int]]:
-    """The gain of each pair of candidates, and their positions; the largest gain first."""
+    """The gain of each pair of candidates, and their positions; the largest gain first.
+
+    `slope` and `curvature` have a column for each latent value.
+    """
     usable = list(dict.fromkeys(candidates))[:_MAX_COLUMNS]
     cells = {j: _cells(columns.values(j), columns.rows[:, j]) for j in usable}
     found = []
     for i, j in combinations(usable, 2):
         shape = int(cells[i].max()) + 1, int(cells[j].max()) + 1
         place = cells[i] * shape[1] + cells[j]
-        g, h = (np.bincount(place, part, minlength=shape[0] * shape[1]).reshape(shape) for part in (slope, curvature))
-        if min(shape) > 1 and h.any():
-            found.append((gain(g, h), i, j))
+        total = 0.0
+        for parts in zip(slope.T, curvature.T, strict=True):
+            g, h = (np.bincount(place, part, minlength=shape[0] * shape[1]).reshape(shape) for part in parts)
+            total += gain(g, h)
+        found.append((total, i, j))
     return sorted(found, reverse=True)
 
 
 def gain(g: Array, h: Array) -> float:
     """The log evidence of effects of the cells that aren't sums of effects of rows and columns."""
+    if min(g.shape) < 2 or not h.any():
+        return -np.inf
     first, second = (_contrasts(n) for n in g.shape)
     one, other = np.ones((len(first), 1)), np.ones((len(second), 1))
     A = np.hstack([np.kron(one, other), np.kron(first, other), np.kron(one, second)])

@@ -122,7 +122,7 @@ class AdditiveClassifier(AdditiveModel, Classifier):
 
         def derivatives() -> tuple[Array, Array]:
             F = self.posterior_.mean_of(rows)
-            return noises[-1].gradient(F)[:, 0], np.maximum(noises[-1].curvature(F)[:, 0, 0], 0.0)
+            return noises[-1].gradient(F), np.maximum(np.einsum("naa->na", noises[-1].curvature(F)), 0.0)
 
         self._fit_with_pairs(columns, fit, derivatives)
         return self

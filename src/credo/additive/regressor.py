@@ -270,7 +270,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             likelihood = self.likelihood_ or Gaussian(max(self.noise_std_**2, 1e-300))
             slope, second, _ = likelihood.derivatives(y, f)
             every = 1.0 if weight is None else weight
-            return every * slope, np.maximum(-every * second, 0.0)
+            return (every * slope)[:, None], np.maximum(-every * second, 0.0)[:, None]
 
         self._fit_with_pairs(columns, fit, derivatives)
 

@@ -17,6 +17,8 @@ from scipy.special import betainc, betaincc, digamma, expit, gammainc, gammaincc
 from credo.likelihoods._likelihood import ByParameter, Likelihood, Poisson
 
 Array = NDArray[np.float64]
+# Above this, a negative binomial distribution is a gamma distribution to rounding error.
+_LARGE_COUNT = 1e13
 # Larger log means are set to this, so that squares of means don't overflow.
 _MAX_LOG_MEAN = 300.0
 
@@ -81,9 +83,10 @@ class NegativeBinomial(Likelihood):
         """P(Y > y) where `upper`, else P(Y ≤ y)."""
         q, _ = self._shares(f)
         k = np.floor(y) + 1.0
-        inside = np.where(
-            upper, betainc(np.maximum(k, 0.5), self.shape, q), betaincc(np.maximum(k, 0.5), self.shape, q)
-        )
+        count = np.clip(k, 0.5, _LARGE_COUNT)
+        inside = np.where(upper, betainc(count, self.shape, q), betaincc(count, self.shape, q))
+        x = self.shape * k * _exp(-f)
+        inside = np.where(k > _LARGE_COUNT, np.where(upper, gammaincc(self.shape, x), gammainc(self.shape, x)), inside)
         return np.where(k >= 1, inside, np.where(upper, 1.0, 0.0))
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
