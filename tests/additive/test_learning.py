@@ -10,7 +10,8 @@ from scipy.special import expit
 from credo import AdditiveRegressor
 from credo.additive import _families as families
 from credo.additive import linear, pair, random
-from credo.additive._learning import LaplaceEvidence, Layout, RestrictedLikelihood
+from credo.additive._laplace import LaplaceEvidence
+from credo.additive._learning import Layout, RestrictedLikelihood
 from credo.likelihoods import Bernoulli
 
 # Davies & Goldsmith (1972), six batches of dyestuff; lme4's Dyestuff.
@@ -87,8 +88,8 @@ def test_derivatives_of_the_restricted_likelihood(prior):
     steps = h * np.eye(2)
     slope = [(criterion(t + e)[0] - criterion(t - e)[0]) / (2 * h) for e in steps]
     np.testing.assert_allclose(criterion(t)[1], slope, rtol=1e-7)
-    bend = [(criterion(t - e)[1] - criterion(t + e)[1]) / (2 * h) for e in steps]
-    np.testing.assert_allclose(criterion.curvature(t), bend, rtol=1e-6, atol=1e-8)
+    curvature = [(criterion(t - e)[1] - criterion(t + e)[1]) / (2 * h) for e in steps]
+    np.testing.assert_allclose(criterion.curvature(t), curvature, rtol=1e-6, atol=1e-8)
 
 
 def noises(Z, rng):
@@ -102,14 +103,14 @@ def noises(Z, rng):
         "student": f + rng.standard_t(4, size=n),
     }  # fmt: skip
     for family, y in targets.items():
-        begin = families.start(family, y, weight)
-        yield family, (lambda logs, b=begin, y=y: families.RowNoise(b.at(logs), y, weight)), begin.logs
+        begin = families.starting_point(family, y, weight)
+        yield family, (lambda logs, b=begin, y=y: families.RowNoise(b.likelihood.with_logs(logs), y, weight)), begin.logs
     above = counts > 0
-    begin = families.start("negative_binomial", counts[above], weight[above], positive=True)
-    yield "truncated", (lambda logs: families.RowNoise(begin.at(logs), counts[above], weight[above])), begin.logs
+    begin = families.starting_point("negative_binomial", counts[above], weight[above], positive=True)
+    yield "truncated", (lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), counts[above], weight[above])), begin.logs
     codes = rng.integers(0, 4, size=n)
-    order = families.ordinal_start(codes, weight, 4)
-    yield "ordinal", (lambda logs: families.RowNoise(order.at(logs), codes.astype(float), weight)), order.logs
+    order = families.ordinal_starting_point(codes, weight, 4)
+    yield "ordinal", (lambda logs: families.RowNoise(order.likelihood.with_logs(logs), codes.astype(float), weight)), order.logs
     labels = families.RowNoise(Bernoulli("logit"), np.where(rng.random(n) < expit(f), 1.0, -1.0), weight)
     yield "bernoulli", (lambda logs: labels), np.empty(0)
     contrasts = np.linalg.qr(np.eye(4) - 0.25)[0][:, :3]
@@ -136,10 +137,10 @@ def test_laplace_is_close_to_the_integral_over_a_random_intercept():
     """Of one group with many rows, where the posterior of its effect is nearly normal."""
     rng = np.random.default_rng(3)
     y = rng.poisson(3.0, size=200).astype(float)
-    begin = families.start("poisson", y, np.ones(200))
+    begin = families.starting_point("poisson", y, np.ones(200))
     layout = Layout.of(np.array([0]), np.ones(1))
     evidence = LaplaceEvidence(
-        np.ones((200, 1)), np.zeros(200), layout, lambda logs: families.RowNoise(begin.at(logs), y, np.ones(200)),
+        np.ones((200, 1)), np.zeros(200), layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), y, np.ones(200)),
         begin.logs, prior=False,
     )  # fmt: skip
     t = np.array([0.3])

@@ -18,8 +18,11 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr, ndtri
-from scipy.stats import chi2, chisquare
+from scipy.stats import chi2, chisquare, f_oneway
+from scipy.stats import t as student_t
 
+from credo.additive import AdditiveClassifier, AdditiveRegressor, Term, random, smooth
+from credo.additive.terms import TrainingColumns, blocks_of
 from credo.core.params import LogNormal
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF
@@ -213,6 +216,43 @@ def logistic(rng: np.random.Generator) -> PITs | None:
     }
 
 
+def additive(rng: np.random.Generator, family: str, term: Term) -> PITs | None:
+    """Variances of the line and of the curve, or of units, from their prior; the intercept is flat."""
+    n = 200
+    x = rng.uniform(size=n + 1) if term.kind == "smooth" else np.append(np.arange(n) % 20, 0.0)
+    X, noise = x[:, None], 0.5
+    spread = 6.0 if family == "gaussian" else 2.0
+    f = np.zeros(n + 1)
+    for block in blocks_of([term], [(0,)], TrainingColumns(X[:n], ["number"])):
+        Z = block(X) - block(X[:n]).mean(axis=0)
+        size = np.sqrt(np.square(Z[:n]).mean(axis=0).sum())
+        deviation = np.exp(0.5 * spread * rng.normal()) * (noise if family == "gaussian" else 1.0)
+        f += Z @ rng.normal(size=Z.shape[1]) * deviation / size
+    if family == "gaussian":
+        y = 1.0 + f + noise * rng.normal(size=n + 1)
+        # If units hardly differ, their effects are zero or not, which no normal distribution is.
+        if term.kind == "random" and f_oneway(*(y[:n][x[:n] == unit] for unit in range(20))).statistic < 2:
+            return None
+        model = AdditiveRegressor([term], family=family).fit(X[:n], y[:n])
+        pits = {"y": model.predict_dist(X[n:]).cdf(y[n:])[0]}
+    elif family == "poisson":
+        y = rng.poisson(np.exp(np.minimum(1.0 + f, 30.0)))
+        if y.max() > 10_000:
+            return None
+        model = AdditiveRegressor([term], family=family).fit(X[:n], y[:n])
+        below, at = model.predict_dist(X[n:]).cdf([y[n] - 1.0])[0], model.predict_dist(X[n:]).cdf([y[n]])[0]
+        pits = {"y": below + rng.random() * (at - below)}
+    else:
+        y = rng.random(n + 1) < expit(f)
+        if len(set(y[:n])) < 2:
+            return None
+        model = AdditiveClassifier([term]).fit(X[:n], y[:n])
+        pits = {"y": of_indicator(bool(y[n]), float(model.predict_proba(X[n:])[0, 1]), rng)}
+    mean, cov = model._contribution(0, X[n:])
+    score = (f[n] - mean[0]) / np.sqrt(cov[0, 0])
+    return {"term": float(student_t.cdf(score, model.posterior_.df)), **pits}
+
+
 def of_subset(model: SpikeSlabRegressor | SpikeSlabClassifier, beta: np.ndarray, rng: np.random.Generator) -> PITs:
     """The inclusion of one column, and the coefficient of another, also given that it isn't zero."""
     found, value = model.coefficient(1), beta[1]
@@ -307,6 +347,10 @@ SLOW = {
     "GPClassifier-vi": Case(partial(normal_classifier, inference="vi"), 1000),
     "GPClassifier-laplace": Case(partial(normal_classifier, inference="laplace"), 1000),
     "BayesianLogisticRegression": Case(logistic, 1000),
+    "AdditiveRegressor-gaussian": Case(partial(additive, family="gaussian", term=smooth(0)), 600),
+    "AdditiveRegressor-units": Case(partial(additive, family="gaussian", term=random(0)), 600),
+    "AdditiveRegressor-poisson": Case(partial(additive, family="poisson", term=smooth(0)), 600),
+    "AdditiveClassifier-bernoulli": Case(partial(additive, family="bernoulli", term=smooth(0)), 600),
     "SpikeSlabClassifier": Case(partial(subset_classification, search="enumerate"), 1000),
     "SpikeSlabClassifier-gibbs": Case(partial(subset_classification, search="gibbs"), 600),
 }

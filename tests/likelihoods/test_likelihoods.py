@@ -128,7 +128,7 @@ def test_tilted_moments_of_student_noise_far_from_the_target(df, y, var):
 
 def test_student_noise_s_derivatives_by_its_parameters():
     squares, h = np.array([0.0, 0.3, 50.0]), 1e-5
-    by_variance, by_df = StudentT(0.7, 5.0).by_parameters(squares)
+    by_variance, by_df = StudentT(0.7, 5.0).at_squares_by_parameters(squares)
     scales = [np.sqrt(0.49 + s * h) for s in (1, -1)]
     ahead, behind = (StudentT(scale, 5.0).at_squares(squares) for scale in scales)
     np.testing.assert_allclose(by_variance, (ahead - behind) / (2 * h), rtol=1e-6)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, log_softmax, ndtri, softmax
+from scipy.special import log_softmax, ndtri, softmax
 
 from credo.distributions import Distribution, Empirical, Log, Mixture, Normal, PoissonLogNormal, Transformed
-from credo.likelihoods import Beta, Gamma, NegativeBinomial, Ordinal, Poisson, StudentT, ZeroTruncated
+from credo.likelihoods import Beta, Gamma, Likelihood, NegativeBinomial, Ordinal, Poisson, StudentT, ZeroTruncated
 from credo.likelihoods.marginal import Marginal
 
 Array = NDArray[np.float64]
@@ -30,7 +29,7 @@ WORDS = {
 class RowNoise:
     """A likelihood of one latent value for each row, as Laplace's method needs it."""
 
-    likelihood: Any
+    likelihood: Likelihood
     y: Array
     weight: Array
     n_latents: int = 1
@@ -54,25 +53,8 @@ class RowNoise:
     def by_parameters(self, F: Array) -> list[tuple[Array, Array, Array]]:
         """Derivatives by the logs of the likelihood's parameters."""
         w, f = self.weight, F[:, 0]
-        if isinstance(self.likelihood, StudentT):
-            found = _student_by_parameters(self.likelihood, self.y, f)
-        else:
-            found = self.likelihood.by_parameters(self.y, f) if hasattr(self.likelihood, "by_parameters") else []
+        found = self.likelihood.by_parameters(self.y, f)
         return [(w * value, (w * first)[:, None], -(w * second)[:, None, None]) for value, first, second in found]
-
-
-def _student_by_parameters(likelihood: StudentT, y: Array, f: Array) -> list[tuple[Array, Array, Array]]:
-    """By the logs of scale and df; ln p is a function of (y − f)/scale, less ln scale."""
-    gap, df, variance = y - f, likelihood.df, likelihood.scale**2
-    first, second, third = likelihood.derivatives(y, f)
-    by_scale = (gap * first - 1.0, gap * second - first, gap * third - 2.0 * second)
-    c, total = df * variance, df * variance + gap**2
-    ratio = gap**2 / c
-    value = digamma(0.5 * (df + 1)) - digamma(0.5 * df) - 1 / df - np.log1p(ratio) + (df + 1) * gap**2 / (df * total)
-    slope = gap / total - (df + 1.0) * gap * variance / total**2
-    bend = (gap**2 - c) / total**2
-    bend = bend - (df + 1.0) * variance * (1.0 / total**2 + 2.0 * (gap**2 - c) / total**3)
-    return [by_scale, (0.5 * df * value, df * slope, df * bend)]
 
 
 @dataclass(frozen=True)
@@ -122,45 +104,51 @@ class SoftmaxNoise:
 
 
 @dataclass(frozen=True)
-class Start:
-    """The likelihood for given logs of its parameters, where these start, and the first guess of f."""
+class StartingPoint:
+    """A likelihood, the logs of its parameters where their search starts, and the first guess of f."""
 
-    at: Callable[[Array], Any]
+    likelihood: Likelihood
     logs: Array
     level: float
 
 
-def start(family: str, y: Array, weight: Array, *, positive: bool = False) -> Start:
-    """Of a family of numbers; `positive` if the zeros of counts have a part of their own."""
+def starting_point(family: str, y: Array, weight: Array, *, positive: bool = False) -> StartingPoint:
+    """For a family of numbers; `positive` if the zeros of counts have a part of their own."""
     mean = float(np.average(y, weights=weight))
     spread = float(np.average((y - mean) ** 2, weights=weight))
-    if family == "poisson":
-        likelihood: Any = ZeroTruncated(Poisson()) if positive else Poisson()
-        return Start(lambda logs: likelihood, np.empty(0), math.log(max(mean, 1e-8)))
-    if family == "negative_binomial":
+    if family in ("poisson", "negative_binomial"):
         shape = mean**2 / max(spread - mean, 0.01 * mean + 1e-12)
-        base: Any = NegativeBinomial(shape)
-        likelihood = ZeroTruncated(base) if positive else base
-        return Start(likelihood.with_logs, np.log([np.clip(shape, 1e-3, 1e3)]), math.log(max(mean, 1e-8)))
+        counts = Poisson() if family == "poisson" else NegativeBinomial(shape)
+        logs = np.log([np.clip(shape, 1e-3, 1e3)]) if family == "negative_binomial" else np.empty(0)
+        return StartingPoint(ZeroTruncated(counts) if positive else counts, logs, math.log(max(mean, 1e-8)))
     if family == "gamma":
-        return Start(Gamma(1.0).with_logs, np.log([max(mean**2 / max(spread, 1e-12 * mean**2), 1e-3)]), math.log(mean))
+        shape = max(mean**2 / max(spread, 1e-12 * mean**2), 1e-3)
+        return StartingPoint(Gamma(shape), np.log([shape]), math.log(mean))
     if family == "beta":
         precision = max(mean * (1 - mean) / max(spread, 1e-9) - 1, 0.5)
-        return Start(Beta(1.0).with_logs, np.log([precision]), math.log(mean / (1 - mean)))
+        return StartingPoint(Beta(precision), np.log([precision]), math.log(mean / (1 - mean)))
     assert family == "student"
-    return Start(_student_at, np.log([0.7 * math.sqrt(spread) or 1.0, 5.0]), mean)
+    return StartingPoint(StudentT(), np.log([0.7 * math.sqrt(spread) or 1.0, 5.0]), mean)
 
 
-def _student_at(logs: Array) -> StudentT:
-    return StudentT(*np.exp(np.clip(logs, [-30.0, -1.0], [30.0, 7.0])).tolist())
-
-
-def ordinal_start(codes: NDArray[np.intp], weight: Array, n_classes: int) -> Start:
+def ordinal_starting_point(codes: NDArray[np.intp], weight: Array, n_classes: int) -> StartingPoint:
     """Cuts at the logits of the cumulative frequencies."""
     share = np.cumsum(np.bincount(codes, weight, minlength=n_classes))[:-1] / weight.sum()
     cuts = np.log(share / (1.0 - share))
     gaps = np.maximum(np.diff(cuts), 1e-6)
-    return Start(Ordinal(cuts).with_logs, np.concatenate([cuts[:1], np.log(gaps)]), 0.0)
+    return StartingPoint(Ordinal(cuts), np.concatenate([cuts[:1], np.log(gaps)]), 0.0)
+
+
+# Of f with a log link, the largest mean and standard deviation for which the variance of y, up to e^(2·mean + 2·std²),
+# doesn't overflow. Beyond the range of the rows both may be larger, and are divided by the same number.
+_MAX_LOG_MEAN, _MAX_LOG_STD = 200.0, 10.0
+
+
+def _bounded(likelihood: Any, mean: Array, std: Array) -> tuple[Array, Array]:
+    if isinstance(likelihood, Beta):
+        return mean, std
+    excess = np.maximum(np.maximum(np.abs(mean) / _MAX_LOG_MEAN, std / _MAX_LOG_STD), 1.0)
+    return mean / excess, std / excess
 
 
 def predictive(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Distribution:
@@ -168,6 +156,7 @@ def predictive(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> 
     if isinstance(likelihood, StudentT):
         shares, variances = likelihood.components()
         return Mixture([Normal(mean, np.sqrt(std**2 + variance)) for variance in variances], shares)
+    mean, std = _bounded(likelihood, mean, std)
     if isinstance(likelihood, Poisson):
         return PoissonLogNormal(mean, std)
     return Marginal(likelihood, mean, std, 0.0 if zero is None else zero)
@@ -181,6 +170,7 @@ def latent(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Dist
     """The distribution of the mean of y given f, for f ~ N(mean, std²)."""
     if isinstance(likelihood, StudentT):
         return Normal(mean, std)
+    mean, std = _bounded(likelihood, mean, std)
     if zero is None and not isinstance(likelihood, Beta):
         return Transformed(Normal(mean, std), Log())
     share = 1.0 if zero is None else 1.0 - zero
@@ -211,3 +201,5 @@ def check_support(family: str, y: Array, *, zeros: bool) -> None:
         fits, words = rules[family]
         row = int(np.argmin(fits))
         raise ValueError(f'family="{family}" needs {words}; y is {y[row]:g} in row {row}')
+    if family in ("poisson", "negative_binomial") and not y.any():
+        raise ValueError("every count in y is zero, so that their rate can't be estimated: use rows with other counts")

@@ -1,34 +1,43 @@
-"""Variances and coefficients of an additive model by the evidence.
+"""Variances and coefficients of an additive model with normal noise, by the evidence.
 
-    y ~ p(y | η),    η = o + Zw,    w_k ~ N(0, τ_k² I) for each block k, or a flat prior
+    y ~ N(b + Zw, σ²),    w_k ~ N(0, τ_k² I) for each block k, or a flat prior
 
-For normal noise the evidence needs the Gram matrix of [Z, y] only: the restricted likelihood (REML) of τ²/σ²,
-with σ² integrated out under 1/σ². For other likelihoods it is Laplace's approximation at the mode of w. In both, with
-w = Dv, D = diag(τ), the matrix to factor is M = D H D + 1, where H is the curvature of the log likelihood, and
-S = M⁻¹ is the posterior covariance of v.
+The evidence needs the Gram matrix of [Z, y] only: the restricted likelihood (REML) of τ²/σ², with σ² integrated out
+under 1/σ². With w = Dv, D = diag(τ), the matrix to factor is M = D H D + 1, where H is the curvature of the log
+likelihood, and S = M⁻¹ is the posterior covariance of v. `_laplace` has the same for other likelihoods, and uses from
+here the layout of the blocks, the priors of the variances and the average over them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credo.core.deadlines import check
-from credo.core.learning.ascent import Maximum, curvature_at, inverse_root, refine
-from credo.core.linalg import NotPositiveDefiniteError, factorize
+from credo.additive.terms import Block, design
+from credo.core.learning.ascent import Maximum, refine
+from credo.core.linalg import NotPositiveDefiniteError, factorize, one_blas_thread
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# The relative gain at which the search for the variances ends, before Newton steps for normal noise.
-_TOLERANCE, _MAX_EVALUATIONS = 1e-15, 300
-_MAX_NEWTON_STEPS = 100
+# The limit of the search for the variances.
+MAX_EVALUATIONS = 300
+# Entries of the basis functions that are in memory at once.
+_BLOCK_ENTRIES = 1_000_000
+# Up to so many basis functions BLAS uses one thread, because several would wait for each other.
+_SINGLE_THREAD_WIDTH = 600
+
+
+def blas_threads(width: int) -> AbstractContextManager[None]:
+    """Limits BLAS to one thread for matrices of a few hundred columns."""
+    return one_blas_thread() if width <= _SINGLE_THREAD_WIDTH else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,8 @@ class Learned:
 
     `variances` are τ² of the blocks; `without` gives what the log evidence loses if some coefficients are left out,
     and `cost` what learning the variance of each block costs: the log evidence at its best value less its average.
+    `peak` is the log evidence at these variances and at the best parameters of the noise, for every likelihood.
+    `is_finite` says whether the rows determine all coefficients with flat priors; separable classes don't.
     """
 
     mean: Array
@@ -89,15 +100,75 @@ class Learned:
     df: float
     dof: Array
     log_evidence: float
+    peak: float
     parameters: Array
     search: Maximum
     cost: Array
     without: Callable[[NDArray[np.bool_]], float]
+    is_finite: bool = True
 
     def for_columns(self, n_before: int) -> Learned:
         """The same, with masks of coefficients that leave out the first ones, such as an intercept."""
         ahead = np.zeros(n_before, dtype=bool)
         return replace(self, without=lambda gone: self.without(np.concatenate([ahead, gone])))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Σ w u uᵀ with u = (z − shift, 1) and z = (basis functions, y): all that normal noise needs of the rows.
+
+    The shift is near the mean, so that centring subtracts nothing large.
+    """
+
+    sums: Array
+    shift: Array
+
+    @classmethod
+    def of(
+        cls, blocks: Sequence[Block], rows: Array, y: Array, weight: Array | None, shift: Array | None = None
+    ) -> Moments:
+        """A few thousand rows at a time; `shift` must be given where moments are to be merged."""
+        if shift is None:
+            some = slice(None, None, len(rows) // 256 + 1)
+            shift = np.append(design(blocks, rows[some]).mean(axis=0), y[some].mean())
+        sums = np.zeros((len(shift) + 1, len(shift) + 1))
+        step = min(max(1000, _BLOCK_ENTRIES // len(sums)), len(rows))
+        buffer = np.empty((step, len(sums)))
+        with blas_threads(len(sums)):
+            for start in range(0, len(rows), step):
+                part = slice(start, start + step)
+                U = buffer[: len(rows[part])]
+                design(blocks, rows[part], out=U[:, :-2])
+                U[:, -2], U[:, -1] = y[part], 1.0
+                U[:, :-1] -= shift
+                if weight is not None:
+                    U *= np.sqrt(weight[part, None])
+                sums += U.T @ U
+        return cls(sums, shift)
+
+    def merge(self, other: Moments) -> Moments:
+        """Those of the rows of both."""
+        return replace(self, sums=self.sums + other.sums)
+
+    def take(self, columns: NDArray[np.bool_]) -> Moments:
+        """Those of some of the basis functions."""
+        kept = np.append(columns, [True, True])
+        return Moments(self.sums[np.ix_(kept, kept)], self.shift[kept[:-1]])
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.sums[-1, -1])
+
+    @property
+    def mean(self) -> Array:
+        """The means of the basis functions, and that of y."""
+        return self.shift + self.sums[:-1, -1] / self.weight
+
+    def centred(self) -> Array:
+        """Σ w (z − z̄)(z − z̄)ᵀ."""
+        gap = self.sums[:-1, -1] / self.weight
+        return self.sums[:-1, :-1] - self.weight * np.outer(gap, gap)
 
 
 # The prior standard deviation of ln(τ²/σ²): a term's spread may be between e⁻⁶ and e⁶ times that of the noise. Under a
@@ -106,7 +177,7 @@ class Learned:
 _NOISE_PRIOR_STD = 6.0
 # And that of ln τ² for links: log odds and log rates hardly vary by more than e² within a table. A wider prior leaves
 # the variances of separable classes nearly undetermined.
-_LINK_PRIOR_STD = 2.0
+LINK_PRIOR_STD = 2.0
 
 
 def log_prior(t: Array, std: float) -> tuple[float, Array, Array]:
@@ -173,7 +244,7 @@ class RestrictedLikelihood:
         cross = V @ S @ V.T
         squares, traces = L.sums(v**2), L.sums(np.diagonal(S))
         ratio = self.dof / rss
-        found = -0.5 * (ratio * (2 * cross - np.diag(squares)) + ratio / rss * np.outer(squares, squares))
+        found = -0.5 * ratio * (2 * cross - np.diag(squares) + np.outer(squares, squares / rss))
         found -= 0.5 * (L.block_squares(S) - np.diag(traces))
         return found + np.diag(log_prior(t, _NOISE_PRIOR_STD)[2]) if self.prior else found
 
@@ -199,7 +270,11 @@ class RestrictedLikelihood:
 
     def learn(self, start: Array, *, average: bool) -> Learned:
         """The variances at the maximum, and the coefficients given them, or averaged over them to first order."""
-        found = self._polished(refine(self, start, tolerance=1e-9, max_evaluations=_MAX_EVALUATIONS))
+        with blas_threads(len(self.gram)):
+            return self._learn(start, average=average)
+
+    def _learn(self, start: Array, *, average: bool) -> Learned:
+        found = self._polished(refine(self, start, tolerance=1e-9, max_evaluations=MAX_EVALUATIONS))
         t = found.vector
         d, factor, v, rss = self.solved(t)
         noise, S = rss / self.dof, factor.inverse()
@@ -219,10 +294,11 @@ class RestrictedLikelihood:
             df=self.dof,
             dof=self.layout.sums(1.0 - np.diagonal(S)),
             log_evidence=log_evidence,
+            peak=-0.5 * self.criterion(t),
             parameters=np.empty(0),
             search=found,
             cost=cost,
-            without=lambda gone: _without(S, v, gone, self.dof, rss),
+            without=lambda gone: without(S, v, gone, self.dof, rss),
         )
 
 
@@ -247,271 +323,12 @@ def variance_costs(t: Array, curvature: Array, std: float) -> Array:
     return 0.5 * np.log(diagonal / (2 * math.pi)) + 0.5 * (t / std) ** 2 + math.log(std * math.sqrt(2 * math.pi))
 
 
-def _without(S: Array, v: Array, gone: NDArray[np.bool_], dof: float, rss: float) -> float:
+def without(S: Array, v: Array, gone: NDArray[np.bool_], dof: float, rss: float) -> float:
     """The log Bayes factor for keeping coefficients: the density at zero before and after seeing the data."""
     factor = factorize(S[np.ix_(gone, gone)])
     lost = float(np.square(factor.half_solve(v[gone])).sum())
     fit = 0.5 * dof * math.log1p(lost / rss) if math.isfinite(dof) else 0.5 * lost
     return fit + 0.5 * factor.logdet
-
-
-class Noise(Protocol):
-    """A likelihood of one or several latent values for each row, as Laplace's method needs it.
-
-    For latent values F of shape (n, m): `log_prob` (n,), `gradient` (n, m), `curvature` (n, m, m), the negative second
-    derivatives, and `third`, −½ ∂ tr(Q W)/∂F for given matrices Q, of shape (n, m). `by_parameters` gives for each of
-    the parameters the derivatives of log_prob (n,), of the gradient (n, m) and of the curvature (n, m, m).
-    """
-
-    @property
-    def n_latents(self) -> int: ...
-    def log_prob(self, F: Array) -> Array: ...
-    def gradient(self, F: Array) -> Array: ...
-    def curvature(self, F: Array) -> Array: ...
-    def third(self, F: Array, Q: Array) -> Array: ...
-    def by_parameters(self, F: Array) -> list[tuple[Array, Array, Array]]: ...
-
-
-class LaplaceEvidence:
-    """ln p(y) by Laplace's method as a function of (t, parameters of the noise, and flat coefficients if maximized).
-
-    Parameters
-    ----------
-    Z : array of shape (n, p)
-        An intercept, if there is one, is a column with a flat prior.
-    noise_at : callable
-        The `Noise` for given parameters.
-    maximize_flat : bool
-        Coefficients with flat priors are maximized, as in lme4 and glmmTMB, instead of integrated out.
-    """
-
-    def __init__(
-        self,
-        Z: Array,
-        offset: Array,
-        layout: Layout,
-        noise_at: Callable[[Array], Noise],
-        start: Array,
-        *,
-        prior: bool,
-        maximize_flat: bool = False,
-    ) -> None:
-        self.layout, self.noise_at, self.prior = layout, noise_at, prior
-        self.offset, self.n_parameters, self.m = offset, len(start), noise_at(start).n_latents
-        self.outer = Z[:, layout.is_flat] if maximize_flat else Z[:, :0]
-        inner = ~layout.is_flat if maximize_flat else np.ones(Z.shape[1], dtype=bool)
-        self.Z, self.inner = np.ascontiguousarray(Z[:, inner]), Layout(layout.block[inner], layout.scale)
-        self.all, self.start = Z, start
-        with np.errstate(divide="ignore"):
-            self.flat = 1.0 / np.sqrt(np.maximum(np.einsum("ij,ij->j", Z, Z), 1e-300))[inner]
-        self._w = np.zeros((self.Z.shape[1], self.m))
-        self._level = 0.0
-
-    def begin_at(self, level: float) -> None:
-        """Start Newton's method at a constant."""
-        flat = np.flatnonzero(self.inner.is_flat)
-        if len(flat):
-            self._w[flat[0]] = level
-        self._level = level
-
-    def split(self, theta: Array) -> tuple[Array, Array, Array]:
-        """t, the parameters of the noise, and the flat coefficients that are maximized, (q, m)."""
-        k = self.layout.n_blocks
-        return theta[:k], theta[k : k + self.n_parameters], theta[k + self.n_parameters :].reshape(-1, self.m)
-
-    def mode(self, theta: Array) -> tuple[Array, Array, Array, Any, Noise]:
-        """D, v, the latent values, the factor of M and the noise, by Newton's method."""
-        t, parameters, beta = self.split(theta)
-        noise, d = self.noise_at(parameters), self.inner.deviations(t, self.flat)
-        base = self.offset[:, None] + self.outer @ beta
-        penalized = (~self.inner.is_flat)[:, None]
-        DZ = self.Z * d
-        v = self._w / d[:, None]
-        F = base + DZ @ v
-        height = self._height(noise, F, v, penalized)
-        if not math.isfinite(height):
-            v = np.zeros_like(v)
-            F = base.copy()
-            height = self._height(noise, F, v, penalized)
-        for _ in range(_MAX_NEWTON_STEPS):
-            check()
-            slope = DZ.T @ noise.gradient(F) - penalized * v
-            factor = self._factor(DZ, noise.curvature(F))
-            step = factor.solve(slope.T.ravel()).reshape(self.m, -1).T
-            promise = float((slope * step).sum())
-            length = 1.0
-            while length > 1e-8:
-                ahead = F + length * (DZ @ step)
-                reached = self._height(noise, ahead, v + length * step, penalized)
-                if reached >= height - 1e-12 * abs(height):
-                    break
-                length *= 0.5
-            gained, height = reached - height, reached
-            v, F = v + length * step, ahead
-            if promise <= 1e-13 * (1.0 + abs(height)) or (length <= 1e-8 and gained <= 0):
-                break
-        self._w = d[:, None] * v
-        return d, v, F, self._factor(DZ, noise.curvature(F), exact=True), noise
-
-    def _height(self, noise: Noise, F: Array, v: Array, penalized: NDArray[np.bool_]) -> float:
-        with np.errstate(all="ignore"):
-            return float(noise.log_prob(F).sum() - 0.5 * (penalized * v * v).sum())
-
-    def _factor(self, DZ: Array, W: Array, *, exact: bool = False) -> Any:
-        """The factor of M; where the likelihood isn't log-concave, only its concave part in a step to the mode."""
-        p = DZ.shape[1]
-        M = np.empty((self.m * p, self.m * p))
-        for a in range(self.m):
-            for b in range(a + 1):
-                block = DZ.T @ (W[:, a, b, None] * DZ)
-                M[a * p : (a + 1) * p, b * p : (b + 1) * p] = block
-                M[b * p : (b + 1) * p, a * p : (a + 1) * p] = block.T
-        M[np.diag_indices(len(M))] += np.tile(~self.inner.is_flat, self.m)
-        try:
-            return factorize(M, assume_symmetric=True)
-        except NotPositiveDefiniteError:
-            if self.m > 1 or (exact and (W >= 0).all()):
-                raise
-            return self._factor(DZ, np.maximum(W, 0.0))
-
-    def value(self, theta: Array) -> float:
-        """The log evidence without the prior of t."""
-        d, v, F, factor, noise = self.mode(theta)
-        return self._value(d, v, F, factor, noise)
-
-    def _value(self, d: Array, v: Array, F: Array, factor: Any, noise: Noise) -> float:
-        flat = self.inner.is_flat
-        improper = self.m * (float(np.log(d[flat]).sum()) + 0.5 * int(flat.sum()) * math.log(2 * math.pi))
-        return self._height(noise, F, v, (~flat)[:, None]) - 0.5 * factor.logdet + improper
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Value and gradient, exact at the mode (implicit differentiation)."""
-        try:
-            d, v, F, factor, noise = self.mode(theta)
-        except NotPositiveDefiniteError:
-            return -np.inf, np.zeros_like(theta)
-        value = self._value(d, v, F, factor, noise)
-        if not math.isfinite(value):
-            return -np.inf, np.zeros_like(theta)
-        m, p = self.m, self.Z.shape[1]
-        DZ = self.Z * d
-        S = factor.inverse()
-        Q = np.empty((len(DZ), m, m))
-        for a in range(m):
-            for b in range(m):
-                Q[:, a, b] = np.einsum("ij,ij->i", DZ @ S[a * p : (a + 1) * p, b * p : (b + 1) * p], DZ)
-        third = noise.third(F, Q)
-        # How the curvature at the mode changes with the mode.
-        pull = factor.solve((DZ.T @ third).T.ravel()).reshape(m, p).T
-        traces = np.diagonal(S).reshape(m, p).sum(axis=0)
-        t_slope = self.inner.sums(0.5 * ((v**2).sum(axis=1) - m + traces) + (pull * v).sum(axis=1))
-        slopes = [t_slope]
-        for by_value, by_gradient, by_curvature in noise.by_parameters(F):
-            explicit = float(by_value.sum()) - 0.5 * float((Q * by_curvature).sum())
-            slopes.append(np.array([explicit + float((pull * (DZ.T @ by_gradient)).sum())]))
-        if self.outer.shape[1]:
-            moved = np.einsum("iab,ib->ia", noise.curvature(F), DZ @ pull)
-            slopes.append((self.outer.T @ (noise.gradient(F) + third - moved)).ravel())
-        slope = np.concatenate(slopes)
-        if self.prior:
-            t = self.split(theta)[0]
-            more, gradient, _ = log_prior(t, _LINK_PRIOR_STD)
-            value, slope[: len(t)] = value + more, slope[: len(t)] + gradient
-        return value, slope
-
-    def information(self, theta: Array) -> Array:
-        """The Fisher information of t in a normal model with the same curvature; the identity for other parameters."""
-        _, _, F, factor, noise = self.mode(theta)
-        p, k = self.Z.shape[1], self.layout.n_blocks
-        shrinkage = np.eye(len(factor.L)) - factor.inverse()
-        found = np.eye(len(theta))
-        found[:k, :k] = 0.0 if self.prior else 0.1 * np.eye(k)
-        for a in range(self.m):
-            part = shrinkage[a * p : (a + 1) * p, a * p : (a + 1) * p]
-            found[:k, :k] += 0.5 * self.inner.block_squares(part)
-        if self.prior:
-            found[:k, :k] += np.diag(log_prior(self.split(theta)[0], _LINK_PRIOR_STD)[2])
-        rest = slice(k + self.n_parameters, None)
-        W = np.einsum("iaa->ia", noise.curvature(F))
-        weights = np.einsum("ij,ia->ja", self.outer**2, np.maximum(W, 0.0)).ravel()
-        found[rest, rest] = np.diag(np.maximum(weights, 1e-3))
-        for j, (_, by_gradient, by_curvature) in enumerate(noise.by_parameters(F)):
-            found[k + j, k + j] = max(1.0, float(np.abs(by_curvature).sum()), float(np.square(by_gradient).sum()))
-        return found
-
-    def _polished(self, found: Maximum) -> Maximum:
-        """The maximum after steps that shorten the gradient, which has more correct digits than the value."""
-        vector, value, slope, inverse = found.vector, found.value, found.slope, found.inverse
-        if slope is None or np.abs(slope).max(initial=0.0) < 1e-9:
-            return found
-        if inverse is None:
-            # L-BFGS ended the search, where rounding errors hid the gain of further steps.
-            root = inverse_root(curvature_at(self, vector), 1.0)
-            inverse = root @ root.T
-        for _ in range(12):
-            step = inverse @ slope
-            if np.abs(step).max() < 1e-10 or np.abs(step).max() > 0.1:
-                break
-            ahead, by_ahead = self(vector + step)
-            if not np.abs(by_ahead).max() < np.abs(slope).max():
-                break
-            change = slope - by_ahead
-            if step @ change > 0:
-                turn = np.eye(len(step)) - np.outer(step, change) / (step @ change)
-                inverse = turn @ inverse @ turn.T + np.outer(step, step) / (step @ change)
-            vector, value, slope = vector + step, ahead, by_ahead
-        return replace(found, vector=vector, value=value, slope=slope, inverse=inverse)
-
-    def learn(self, start: Array, *, average: bool) -> Learned:
-        """The variances and parameters at the maximum, and the coefficients given them."""
-        theta = np.concatenate([start, self.start])
-        if self.outer.shape[1]:
-            # Flat coefficients start at the mode of all.
-            whole = LaplaceEvidence(self.all, self.offset, self.layout, self.noise_at, self.start, prior=self.prior)
-            whole.begin_at(self._level)
-            whole.mode(theta)
-            theta = np.concatenate([theta, whole._w[self.layout.is_flat].ravel()])
-            self._w = whole._w[~self.layout.is_flat]
-        found = self._polished(refine(self, theta, tolerance=_TOLERANCE, max_evaluations=_MAX_EVALUATIONS))
-        t, parameters, beta = self.split(found.vector)
-        d, v, _, _, _ = self.mode(found.vector)
-        whole = self
-        mean = d[:, None] * v
-        if self.outer.shape[1]:
-            mean = np.zeros((self.all.shape[1], self.m))
-            mean[self.layout.is_flat], mean[~self.layout.is_flat] = beta, d[:, None] * v
-            whole = LaplaceEvidence(self.all, self.offset, self.layout, self.noise_at, self.start, prior=self.prior)
-            d = self.layout.deviations(t, whole.flat)
-            v = mean / d[:, None]
-        F = self.offset[:, None] + self.all @ mean
-        factor = whole._factor(self.all * d, self.noise_at(parameters).curvature(F), exact=True)
-        S = factor.inverse()
-        wide = np.tile(d, self.m)
-        layout = Layout(np.tile(self.layout.block, self.m), self.layout.scale)
-        covariance, log_evidence = wide[:, None] * S * wide, found.value
-        if self.prior:
-            log_evidence -= log_prior(t, _LINK_PRIOR_STD)[0]
-        cost = np.zeros(len(t))
-        if average and len(t):
-            curvature = self.information(found.vector)[: len(t), : len(t)]
-            cost = variance_costs(t, curvature, _LINK_PRIOR_STD)
-            covariance, change = averaged(
-                covariance, wide, S, v.T.ravel(), curvature, layout, least=_LINK_PRIOR_STD**-2
-            )
-            log_evidence = found.value + change
-        return Learned(
-            mean=mean.T.ravel(),
-            covariance=covariance,
-            variances=np.exp(t) / self.layout.scale**2,
-            noise=math.nan,
-            df=math.inf,
-            dof=layout.sums(1.0 - np.diagonal(S)),
-            log_evidence=log_evidence,
-            parameters=parameters,
-            search=found,
-            cost=cost,
-            without=lambda gone: _without(S, v.T.ravel(), np.tile(gone, self.m), math.inf, 1.0),
-        )
 
 
 def require_enough_rows(n: float, n_flat: int) -> None:

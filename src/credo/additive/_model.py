@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import narwhals as nw
@@ -14,18 +13,44 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.additive._learning import Layout, Learned
-from credo.additive.terms import N_PAIR_KNOTS, Beside, Block, Column, Term, blocks_of, factor, linear, pair, smooth
-from credo.core.estimator import FLAT, MAXIMISED, Estimator, Result, choice, evidence_base, interval_level
+from credo.additive._pairs import promising
+from credo.additive.terms import (
+    Beside,
+    Block,
+    Column,
+    Indicators,
+    Term,
+    TrainingColumns,
+    blocks_of,
+    coded,
+    design,
+    factor,
+    linear,
+    pair,
+    smooth,
+)
+from credo.core.estimator import (
+    FLAT,
+    MAXIMISED,
+    Description,
+    Estimator,
+    Result,
+    choice,
+    evidence_base,
+    interval_level,
+)
 from credo.core.fields import Axes, Finite, Positive
 from credo.core.frames import Table, frame
 from credo.core.linalg import factorize
 
 Array = NDArray[np.float64]
-# Pairs are looked for among the columns with the largest effects.
-_MAX_PAIRS, _MAX_PAIR_COLUMNS = 20, 30
+_MAX_PAIRS = 20
 # Rows of a block of basis functions, whose entries stay in cache.
 _BLOCK_ENTRIES = 2_000_000
 _N_DRAWS = 4000
+# In `terms`, stands for a term of every column that no other term has.
+OTHERS = "others"
+_QUANTILES = np.linspace(0.0, 1.0, 21)
 
 
 @dataclass(frozen=True)
@@ -59,19 +84,26 @@ class AdditivePosterior:
 
     def design(self, rows: Array) -> Array:
         """The centred basis functions, with a column of ones for an intercept first."""
-        parts = [np.ones((len(rows), 1))] if self.has_intercept else []
-        if self.blocks:
-            parts.append(np.hstack([block(rows) for block in self.blocks]) - self.center)
-        return np.hstack(parts) if parts else np.empty((len(rows), 0))
+        start = int(self.has_intercept)
+        found = np.ones((len(rows), start + len(self.center)))
+        design(self.blocks, rows, out=found[:, start:])
+        found[:, start:] -= self.center
+        return found
+
+    def mean_of(self, rows: Array) -> Array:
+        """Means (n, m) of the latent values."""
+        weights = self.mean.reshape(self.n_latents, -1).T
+        found = np.empty((len(rows), self.n_latents))
+        for part in self._parts(rows):
+            found[part] = self.design(rows[part]) @ weights
+        return found
 
     def latent(self, rows: Array) -> tuple[Array, Array]:
         """Means (n, m) and covariances (n, m, m) of the latent values."""
         m, p = self.n_latents, len(self.mean) // max(self.n_latents, 1)
         weights = self.mean.reshape(m, p).T
         mean, cov = np.empty((len(rows), m)), np.empty((len(rows), m, m))
-        step = max(200, _BLOCK_ENTRIES // max(p, 1))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
+        for part in self._parts(rows):
             Z = self.design(rows[part])
             mean[part] = Z @ weights
             for a in range(m):
@@ -82,6 +114,10 @@ class AdditivePosterior:
         np.maximum(diagonal, 0.0, out=diagonal)
         return mean, cov
 
+    def _parts(self, rows: Array) -> list[slice]:
+        step = max(200, _BLOCK_ENTRIES // max(len(self.center), 1))
+        return [slice(start, start + step) for start in range(0, len(rows), step)]
+
 
 @dataclass(frozen=True)
 class TermCurve:
@@ -90,8 +126,13 @@ class TermCurve:
     Attributes
     ----------
     label : the term
+    kind : "smooth", "linear", "factor", "random" or "pair"
     points : dict from column to the grid's values
     mean, std : arrays of shape (n_points,)
+    unit : what the values are, such as "log odds of yes"; empty if they have the unit of y
+    share : the term's share of the variance of the fitted function
+    log_bayes_factor : that of keeping the term; NaN under a flat prior
+    rug : quantiles of the training rows of a single numeric column
 
     Examples
     --------
@@ -105,10 +146,25 @@ class TermCurve:
     """
 
     label: str
+    kind: str
     points: dict[str, NDArray[Any]]
     mean: Array
     covariance: Array
     df: float
+    unit: str = ""
+    share: float = math.nan
+    log_bayes_factor: float = math.nan
+    rug: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def is_of_levels(self) -> bool:
+        """Whether the points are a few levels, or two values, and no curve."""
+        return len(self.points) == 1 and (self.kind in ("factor", "random") or len(self.mean) <= 2)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the evidence is for the term, or it has a flat prior."""
+        return not self.log_bayes_factor <= 0
 
     @property
     def std(self) -> Array:
@@ -158,7 +214,10 @@ class AdditiveModel(Estimator):
     log_bayes_factors_: Annotated[Array, Axes("T", finite=False)]
     # The levels of columns of text, by name.
     levels_: dict[str, tuple[str, ...]]
-    ranges_: Annotated[Array, Axes("d 2"), Finite]
+    # Factors that are given as several columns of zeros and ones.
+    groups_: tuple[Indicators, ...]
+    # Quantiles of each column, from the least to the largest value.
+    quantiles_: Annotated[Array, Axes("d 21"), Finite]
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
@@ -172,6 +231,8 @@ class AdditiveModel(Estimator):
         p = sum(posterior.widths())
         if len(posterior.center) != p or len(posterior.mean) != posterior.n_latents * (p + posterior.has_intercept):
             raise ValueError(f"the posterior has another size than its {p} basis functions")
+        if any(not 0 <= column < self.n_features_in_ for group in self.groups_ for column in group.columns):
+            raise ValueError(f"a factor uses a column that is not one of the {self.n_features_in_}")
         if any(not 0 <= block.term < len(self.fitted_terms_) for block in posterior.blocks):
             raise ValueError("a block belongs to a term that there isn't")
 
@@ -189,7 +250,7 @@ class AdditiveModel(Estimator):
             text = series.dtype in (nw.String, nw.Categorical, nw.Enum) or (
                 series.dtype == nw.Object and any(isinstance(value, str) for value in series.to_list()[:100])
             )
-            if not (text if reset else name in self.levels_):
+            if not (text if reset else name in self.levels_ and name in self._feature_names()):
                 continue
             given = series.to_list()
             missing = [value is None or value != value for value in given]
@@ -200,12 +261,9 @@ class AdditiveModel(Estimator):
                 )
             values = [str(value) for value in given]
             if reset:
-                categories = (
-                    series.cat.get_categories().to_list() if series.dtype in (nw.Categorical, nw.Enum) else None
-                )
                 present = set(values)
-                order = sorted(present) if categories is None else [str(c) for c in categories if str(c) in present]
-                self.levels_[name] = tuple(order)
+                order = [level for level in _categories(series) if level in present]
+                self.levels_[name] = tuple(order) or tuple(sorted(present))
             place = {level: float(i) for i, level in enumerate(self.levels_[name])}
             new[series.name] = [place.get(str(value), -1.0) for value in values]
         if not new:
@@ -216,35 +274,74 @@ class AdditiveModel(Estimator):
 
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return super()._predict_rows(self._numbered(X, reset=False))
+        return coded(self.groups_, super()._predict_rows(self._numbered(X, reset=False)))
+
+    # Columns of zeros and ones that are the levels of a factor become one column of codes, in the place of the first.
+
+    def _with_factors(self, column_groups: Sequence[Any] | None, rows: Array) -> Array:
+        """Learn which columns are the levels of a factor; returns the rows with their codes."""
+        self.groups_ = ()
+        if column_groups is not None:
+            names, labels = self._feature_names(), [str(label) for label in column_groups]
+            if len(labels) != self.n_features_in_:
+                raise ValueError(
+                    f"column_groups must hold one label for each of the {self.n_features_in_} columns; "
+                    f"got {len(labels)}"
+                )
+            for label in dict.fromkeys(labels):
+                columns = [j for j, own in enumerate(labels) if own == label]
+                found = None if label in names else Indicators.of(label, columns, rows)
+                if found is not None:
+                    self.groups_ += (found,)
+                    known = (names[j].removeprefix(f"{label}=").removeprefix(f"{label} is ") for j in columns)
+                    self.levels_[label] = ("reference", *known)
+        rows = coded(self.groups_, rows)
+        self.quantiles_ = np.quantile(rows, _QUANTILES, axis=0, method="inverted_cdf").T
+        return rows
+
+    def _column_names(self) -> list[str]:
+        """The names of the columns; the first of those of a factor has its label."""
+        names = self._feature_names()
+        for group in self.groups_:
+            names[group.columns[0]] = group.label
+        return names
 
     # Terms.
 
     def _kinds(self) -> list[str]:
-        return ["levels" if name in self.levels_ else "number" for name in self._feature_names()]
+        return ["levels" if name in self.levels_ else "number" for name in self._column_names()]
 
-    def _named_terms(self, rows: Array) -> tuple[Term, ...]:
-        """The terms that the user gave, or one for every column."""
-        if self.terms is not None:
-            given = (self.terms,) if isinstance(self.terms, Term) else tuple(self.terms)
-            for term in given:
-                if not isinstance(term, Term):
-                    raise ValueError(f"terms must be made by smooth, linear, factor, random or pair; got {term!r}")
-            return given
-        found = []
-        for j, (name, kind) in enumerate(zip(self._feature_names(), self._kinds(), strict=True)):
-            n_values = len(np.unique(rows[:, j]))
+    def _named_terms(self, columns: TrainingColumns) -> tuple[Term, ...]:
+        """The terms that the user gave, and one for every other column if they are to have one."""
+        given = self._given_terms()
+        terms = [term for term in given if isinstance(term, Term)]
+        for term in given:
+            if not isinstance(term, Term) and term != OTHERS:
+                raise ValueError(
+                    f'terms must be made by smooth, linear, factor, random or pair, or be "{OTHERS}"; got {term!r}'
+                )
+        if OTHERS not in given:
+            return tuple(terms)
+        used = {j for term in terms for j in self._index(term)}
+        used |= {j for group in self.groups_ for j in group.columns[1:]}
+        for j, (name, kind) in enumerate(zip(self._column_names(), self._kinds(), strict=True)):
+            n_values = 1 if j in used else len(columns.values(j))
             if n_values > 1:
                 make = factor if kind == "levels" else smooth if n_values > 2 else _shrunk_line
-                found.append(make(name))
-        return tuple(found)
+                terms.append(make(name))
+        return tuple(terms)
+
+    def _given_terms(self) -> tuple[Any, ...]:
+        if self.terms is None:
+            return (OTHERS,)
+        return (self.terms,) if isinstance(self.terms, Term | str) else tuple(self.terms)
 
     def _index(self, term: Term) -> tuple[int, ...]:
         columns = term.columns if term.by is None else (*term.columns, term.by)
         return tuple(self._position(column) for column in columns)
 
     def _position(self, column: Column) -> int:
-        names = self._feature_names()
+        names = self._column_names()
         if isinstance(column, str):
             if column not in names:
                 raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names)}")
@@ -253,8 +350,11 @@ class AdditiveModel(Estimator):
             raise ValueError(f"a term names a column or its position from 0 to {len(names) - 1}; got {column!r}")
         return int(column)
 
-    def _blocks(self, terms: Sequence[Term], rows: Array) -> tuple[Block, ...]:
-        return tuple(blocks_of(terms, [self._index(term) for term in terms], rows, self._kinds()))
+    def _columns(self, rows: Array) -> TrainingColumns:
+        return TrainingColumns(rows, self._kinds())
+
+    def _blocks(self, terms: Sequence[Term], columns: TrainingColumns) -> tuple[Block, ...]:
+        return tuple(blocks_of(terms, [self._index(term) for term in terms], columns))
 
     def _check_options(self) -> None:
         choice("hyperparameters", self.hyperparameters, ("integrate", "optimize"))
@@ -264,27 +364,32 @@ class AdditiveModel(Estimator):
         if self.pairs != "auto" and not whole:
             raise ValueError(f'pairs must be "auto" or a whole number that is not negative; got {self.pairs!r}')
 
-    def _candidate_pairs(self, terms: Sequence[Term], rows: Array, slope: Array, curvature: Array) -> list[Term]:
-        """The pairs of columns in whose cells the residuals differ most from zero, at most as many as wanted.
+    def _fit_with_pairs(
+        self,
+        columns: TrainingColumns,
+        fit: Callable[[Sequence[Term]], None],
+        derivatives: Callable[[], tuple[Array, Array]],
+    ) -> None:
+        """Fit the terms, then with pairs, then without the pairs that the evidence doesn't need.
 
-        For a cell with log-likelihood slopes g and curvatures h, (Σg)²/Σh is what a level of its own would gain twice.
+        `fit` fits terms; `derivatives` gives the slopes and curvatures of the log likelihood of each row.
         """
-        most = _MAX_PAIRS if self.pairs == "auto" else int(self.pairs)
-        if not most or (self.pairs == "auto" and self.terms is not None):
-            return []
-        names = self._feature_names()
-        usable = [self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor")]
-        usable = usable[:_MAX_PAIR_COLUMNS]
-        cells = {j: _cells(rows[:, j]) for j in usable}
-        found = []
-        for i, j in combinations(usable, 2):
-            n_i, n_j = int(cells[i].max()) + 1, int(cells[j].max()) + 1
-            place = cells[i] * n_j + cells[j]
-            g, h = (np.bincount(place, values, minlength=n_i * n_j) for values in (slope, curvature))
-            gain = float(np.sum(g[h > 0] ** 2 / h[h > 0])) - (n_i - 1) * (n_j - 1)
-            if gain > 0 or self.pairs != "auto":
-                found.append((gain, i, j))
-        return [pair(names[i], names[j]) for _, i, j in sorted(found, reverse=True)[:most]]
+        terms, names = self._named_terms(columns), self._column_names()
+        fit(terms)
+        by_itself = self.pairs == "auto"
+        most = _MAX_PAIRS if by_itself else int(self.pairs)
+        # With several classes, pairs that were tried would multiply the time of a fit.
+        if not most or (by_itself and (OTHERS not in self._given_terms() or self.posterior_.n_latents > 1)):
+            return
+        own = [self._index(term)[0] for term in terms if term.kind in ("smooth", "linear", "factor")]
+        found = promising(columns, own, *derivatives())[:most]
+        pairs = [pair(names[i], names[j]) for gain, i, j in found if gain > 0 or not by_itself]
+        if pairs:
+            fit([*terms, *pairs])
+            gains = self.log_bayes_factors_[len(terms) :]
+            kept = [term for term, gain in zip(pairs, gains, strict=True) if gain > 0 or not by_itself]
+            if len(kept) < len(pairs):
+                fit([*terms, *kept])
 
     def _starts(self, terms: Sequence[Term], blocks: Sequence[Block]) -> Array:
         """Where the search for the variances starts: where that of a smaller model ended, pairs at e⁻² of the noise."""
@@ -319,10 +424,15 @@ class AdditiveModel(Estimator):
             if mine.any() and not (layout.is_flat & mine).any():
                 factors[k] = learned.without(mine) - costs[k]
         self.log_bayes_factors_ = factors
-        self.log_evidence_ = learned.log_evidence
-        search = learned.search
-        message = "converged" if search.converged else "stopped before it converged: fewer terms may help"
-        self.result_ = Result(bool(search.converged), search.n_evaluations, message)
+        self.log_evidence_, self._peak = learned.log_evidence, learned.peak
+        search, converged = learned.search, learned.search.converged and learned.is_finite
+        message = "converged" if converged else "stopped before it converged: fewer terms may help"
+        if not learned.is_finite:
+            message = (
+                "some coefficients with flat priors are infinite, because columns separate the classes or all counts of "
+                "a level are zero: use shrink=True for these terms"
+            )
+        self.result_ = Result(bool(converged), search.n_evaluations, message)
 
     def _base(self, noise: str) -> str:
         flat = FLAT if self.reml else MAXIMISED
@@ -374,7 +484,7 @@ class AdditiveModel(Estimator):
         raise ValueError(f"there is no term {getattr(term, 'label', term)!r}; the terms are {labels}")
 
     def _is(self, column: Column, j: int) -> bool:
-        return (column == self._feature_names()[j]) if isinstance(column, str) else column == j
+        return (column == self._column_names()[j]) if isinstance(column, str) else column == j
 
     def curve(self, term: Term | Column, *, n: int = 100, label: Any = None) -> TermCurve:
         """A term as a function of its columns, on a grid: for a pair a surface, for a factor one value for each level.
@@ -388,31 +498,52 @@ class AdditiveModel(Estimator):
         label : optional
             The class, for a classifier with more than two: the curve is that of its log odds against the average class.
         """
-        k = self._term(term)
-        fitted = self.fitted_terms_[k]
-        index, names = self._index(fitted), self._feature_names()
+        return self._curve(self._term(term), n, label)
+
+    def _curve(self, k: int, n: int, label: Any = None) -> TermCurve:
+        fitted, index, names = self.fitted_terms_[k], self._index(self.fitted_terms_[k]), self._column_names()
         axes = [self._grid(j, n if len(index) == 1 else min(n, 30)) for j in index]
+        if fitted.kind == "linear" and fitted.shrink and len(np.unique(self.quantiles_[index[0]])) == 2:
+            axes = [self.quantiles_[index[0], [0, -1]]]
         mesh = np.meshgrid(*axes, indexing="ij")
         rows = np.zeros((mesh[0].size, self.n_features_in_))
-        for j, values in zip(index, mesh, strict=True):
-            rows[:, j] = values.ravel()
-        mean, cov = self._contribution(k, rows, label)
         points = {}
         for j, values in zip(index, mesh, strict=True):
+            rows[:, j] = values.ravel()
             level = self.levels_.get(names[j])
-            text = None if level is None else np.array(level, dtype=object)[values.ravel().astype(np.intp)]
-            points[names[j]] = values.ravel() if text is None else text
-        return TermCurve(fitted.label, points, mean, cov, self.posterior_.df)
+            text = None if level is None else np.array(level, dtype=object)[rows[:, j].astype(np.intp)]
+            points[names[j]] = rows[:, j] if text is None else text
+        mean, cov = self._contribution(k, rows, label)
+        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and names[index[0]] not in self.levels_
+        return TermCurve(
+            fitted.label, fitted.kind, points, mean, cov, self.posterior_.df, self._unit(label),
+            float(self.shares_[k]), float(self.log_bayes_factors_[k]),
+            self.quantiles_[index[0]] if is_line else np.empty(0),
+        )  # fmt: skip
+
+    def _unit(self, label: Any) -> str:
+        """What the values of a term are; empty for those of y."""
+        raise NotImplementedError
+
+    def _outputs(self) -> Sequence[Any]:
+        """The labels of the functions that are sums of terms; None for a single one."""
+        return (None,)
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        """What the fitted model is, in words and numbers, with a curve for each term: see `Description`."""
+        found = super().describe(level=level)
+        curves = [self._curve(k, 100, label) for label in self._outputs() for k in range(len(self.fitted_terms_))]
+        return replace(found, terms=tuple(curves))
 
     def _grid(self, j: int, n: int) -> Array:
-        name = self._feature_names()[j]
+        name = self._column_names()[j]
         if name in self.levels_:
             return np.arange(float(len(self.levels_[name])))
         for block in self.posterior_.blocks:
             for basis in block.bases:
                 if getattr(basis, "column", None) == j and hasattr(basis, "levels"):
                     return np.asarray(basis.levels)
-        low, high = self.ranges_[j].tolist()
+        low, high = self.quantiles_[j, [0, -1]].tolist()
         return np.linspace(low, high, n)
 
     def _contribution(self, k: int, rows: Array, label: Any = None) -> tuple[Array, Array]:
@@ -498,7 +629,7 @@ class AdditiveModel(Estimator):
         if width == 1 and not hasattr(block.bases[0], "levels"):
             return [name]
         values = block.bases[0].levels[1:]
-        words = self.levels_.get(self._feature_names()[block.bases[0].column])
+        words = self.levels_.get(self._column_names()[block.bases[0].column])
         return [f"{name}={words[int(v)] if words else format(v, 'g')}" for v in values.tolist()]
 
     def _noise_rows(self) -> list[tuple[str, float]]:
@@ -517,6 +648,16 @@ class AdditiveModel(Estimator):
             index = self._index(term)
             found[list(index)] += max(share, 0.0) / len(index)
         return found, "share of the explained variance"
+
+
+def _categories(series: Any) -> list[str]:
+    """The levels of a column in the order that its type has, if it has one."""
+    found: Any = ()
+    if series.dtype == nw.Enum:
+        found = series.dtype.categories
+    elif series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+        found = series.to_native().dtype.categories
+    return [str(level) for level in found]
 
 
 def _simple(basis: Any) -> tuple[Any, ...]:
@@ -538,13 +679,6 @@ def _shrunk_line(column: Column) -> Term:
     return linear(column, shrink=True)
 
 
-def _cells(x: Array) -> NDArray[np.intp]:
-    """At most six cells of similar numbers of distinct values."""
-    values = np.unique(x)
-    edges = np.unique(np.quantile(values, np.linspace(0, 1, N_PAIR_KNOTS + 1))[1:-1])
-    return np.searchsorted(edges, x, side="right")
-
-
 def basis_layout(blocks: Sequence[Block], widths: Sequence[int], squares: Array, *, intercept: bool) -> Layout:
     """To which block with a learned variance each column belongs."""
     numbers = np.where([block.shrunk for block in blocks], np.cumsum([block.shrunk for block in blocks]) - 1, -1)
@@ -560,7 +694,7 @@ def centered_basis(
     If an intercept is integrated out, centring changes nothing. If it is maximized, effects of levels must stay as they
     are: centred ones would have one degree of freedom less.
     """
-    Z = np.hstack([block(rows) for block in blocks]) if blocks else np.empty((len(rows), 0))
+    Z = design(blocks, rows)
     center = np.average(Z, axis=0, weights=weight)
     if not center_levels:
         levels = np.repeat([block.shrunk and block.has_levels for block in blocks], [block.width for block in blocks])

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
 from credo.additive import _families as families
-from credo.additive._learning import LaplaceEvidence, Layout
+from credo.additive._laplace import LaplaceEvidence
+from credo.additive._learning import Layout
 from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
-from credo.additive.terms import Term
+from credo.additive.terms import Term, TrainingColumns
 from credo.core.estimator import Classifier, check_labels, choice, interval_level
-from credo.likelihoods import Bernoulli, Ordinal, expected_sigmoid
+from credo.likelihoods import Bernoulli, Likelihood, Ordinal, expected_sigmoid
 from credo.likelihoods.bernoulli import expected_softmax, normal_points, softmax_interval
 
 Array = NDArray[np.float64]
@@ -84,7 +85,13 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
-    def fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[Any] | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -94,25 +101,30 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns that are the levels of one factor, as in `AdditiveRegressor`.
         """
         choice("family", self.family, ("auto", "bernoulli", "categorical", "ordinal"))
         self._check_options()
         self._reset()
         self._found: dict[Any, float] = {}
         rows, codes, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
+        rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight
-        self.ranges_ = np.column_stack([rows.min(axis=0), rows.max(axis=0)])
         self.family_ = self._chosen_family()
         self.ranks_ = self._ranks()
-        terms = self._named_terms(rows)
-        slope, curvature = self._fit_terms(terms, rows, codes, every)
-        candidates = self._candidate_pairs(terms, rows, slope, curvature) if self.family_ != "categorical" else []
-        if candidates:
-            self._fit_terms([*terms, *candidates], rows, codes, every)
-            gains = self.log_bayes_factors_[len(terms) :]
-            kept = [p for p, gain in zip(candidates, gains, strict=True) if gain > 0 or self.pairs != "auto"]
-            if len(kept) < len(candidates):
-                self._fit_terms([*terms, *kept], rows, codes, every)
+        columns = self._columns(rows)
+
+        noises: list[Any] = []
+
+        def fit(terms: Sequence[Term]) -> None:
+            noises.append(self._fit_terms(terms, columns, codes, every))
+
+        def derivatives() -> tuple[Array, Array]:
+            F = self.posterior_.mean_of(rows)
+            return noises[-1].gradient(F), np.maximum(np.einsum("naa->na", noises[-1].curvature(F)), 0.0)
+
+        self._fit_with_pairs(columns, fit, derivatives)
         return self
 
     def proba_interval(self, X: Any, level: float = 0.95) -> tuple[Array, Array]:
@@ -179,24 +191,23 @@ class AdditiveClassifier(AdditiveModel, Classifier):
             self.contrasts_ = np.linalg.qr(np.eye(n) - 1.0 / n)[0][:, : n - 1]
             classes = families.SoftmaxNoise(codes, weight, self.contrasts_)
             return (lambda logs: classes), np.empty(0)
+        likelihood: Likelihood = Bernoulli("logit")
+        target, logs = np.where(codes == 1, 1.0, -1.0), np.empty(0)
         if self.family_ == "ordinal":
-            ranks = self.ranks_[codes]
-            begin = families.ordinal_start(ranks, weight, n)
-            return (lambda logs: families.RowNoise(begin.at(logs), ranks.astype(np.float64), weight)), begin.logs
-        noise = families.RowNoise(Bernoulli("logit"), np.where(codes == 1, 1.0, -1.0), weight)
-        return (lambda logs: noise), np.empty(0)
+            begin = families.ordinal_starting_point(self.ranks_[codes], weight, n)
+            likelihood, target, logs = begin.likelihood, self.ranks_[codes].astype(np.float64), begin.logs
+        return (lambda logs: families.RowNoise(likelihood.with_logs(logs), target, weight)), logs
 
     def _fit_terms(
-        self, terms: Sequence[Term], rows: Array, codes: NDArray[np.intp], weight: Array
-    ) -> tuple[Array, Array]:
-        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
-        intercept = self.family_ != "ordinal"
-        blocks = self._blocks(terms, rows)
-        Z, center = centered_basis(blocks, rows, weight, intercept=intercept, center_levels=bool(self.reml))
+        self, terms: Sequence[Term], columns: TrainingColumns, codes: NDArray[np.intp], weight: Array
+    ) -> Any:
+        """Fit the terms; returns the likelihood of the rows."""
+        intercept, average = self.family_ != "ordinal", self.hyperparameters == "integrate"
+        blocks = self._blocks(terms, columns)
+        Z, center = centered_basis(blocks, columns.rows, weight, intercept=intercept, center_levels=bool(self.reml))
         squares = np.average(Z**2, axis=0, weights=weight)
         layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=intercept)
         noise_at, start = self._noise_at(codes, weight)
-        average = self.hyperparameters == "integrate"
         evidence = LaplaceEvidence(
             Z, np.zeros(len(Z)), layout, noise_at, start, prior=average, maximize_flat=not self.reml
         )
@@ -212,8 +223,7 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         )  # fmt: skip
         self.evidence_method_ = "laplace"
         self.evidence_base_ = self._base("")
-        F = Z @ learned.mean.reshape(noise.n_latents, -1).T
-        return noise.gradient(F)[:, 0], np.maximum(noise.curvature(F)[:, 0, 0], 0.0)
+        return noise
 
     @property
     def cuts_(self) -> Array:
@@ -230,6 +240,14 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         if label not in known:
             raise ValueError(f"with more than two classes, label must be one of {known}; got {label!r}")
         return np.asarray(self.contrasts_[known.index(label)])
+
+    def _unit(self, label: Any) -> str:
+        if self.family_ == "ordinal":
+            return "log odds of a higher class"
+        return f"log odds of {self.classes_[1] if label is None else label}"
+
+    def _outputs(self) -> Sequence[Any]:
+        return list(self.classes_.tolist()) if self.family_ == "categorical" else (None,)
 
     def _noise_rows(self) -> list[tuple[str, float]]:
         if self.family_ != "ordinal":

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from credo.additive import _families as families
-from credo.additive._learning import LaplaceEvidence, Layout, Learned, RestrictedLikelihood, require_enough_rows
+from credo.additive._laplace import LaplaceEvidence
+from credo.additive._learning import Layout, Moments, RestrictedLikelihood, require_enough_rows
 from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
-from credo.additive.terms import Block, Term
+from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
 from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
-from credo.core.parts import Chunk, RowSample, RowSummary, in_parts, parts_of, row_summary
+from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
+from credo.likelihoods import Gaussian
+from credo.likelihoods import StudentT as StudentNoise
 
 Array = NDArray[np.float64]
 Family = Literal[
     "auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"
 ]  # fmt: skip
-# Rows whose basis functions are in memory at once have about this many entries.
-_BLOCK_ENTRIES = 4_000_000
 
 
 class AdditiveRegressor(AdditiveModel, Regressor):
@@ -40,7 +43,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
     ----------
     terms : list of terms, optional
         Made by `credo.additive.smooth`, `linear`, `factor`, `random` and `pair`. By default every column gets a term: a
-        smooth for numbers, a line for two values, a factor for text.
+        smooth for numbers, a line for two values, a factor for text. In a list, "others" gives such a term to every
+        column that the other terms don't have.
     family : {"auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"}, default "auto"
         The distribution of y given f: with identity link ("gaussian", and "student" for outliers), log link (counts
         and positive numbers) or logit link ("beta", for shares). "auto" takes the one with the highest evidence among
@@ -120,6 +124,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         X: Any,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[Any] | None = None,
         *,
         exposure: ArrayLike | None = None,
     ) -> Self:
@@ -132,6 +137,9 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns of two values that share a label, such as "site" for "site=a" and "site=b", are the levels of one
+            factor with that name, beside a level in whose rows all of them are at their lower value.
         exposure : array of shape (n_samples,), optional
             Positive numbers by which the mean is proportional, such as time or population, for families with a log
             link. Predictions are for an exposure of one unless told otherwise.
@@ -141,12 +149,12 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self._reset()
         self._found: dict[Any, float] = {}
         if in_parts(X, y):
-            return self._fit_parts(parts_of(X, y, sample_weight))
+            return self._fit_parts(parts_of(X, y, sample_weight), column_groups)
         rows, target, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
         used = None if sample_weight is None else has_weight(sample_weight, len(np.asarray(y)))
         offset = self._offset(exposure, len(rows) if used is None else len(used))
         offset = offset if used is None else offset[used]
-        self.ranges_ = np.column_stack([rows.min(axis=0), rows.max(axis=0)])
+        rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight
         family, self.family_reason_ = self._chosen_family(rows, target, every, offset)
         if exposure is not None and family not in families.LOG_LINKS:
@@ -154,11 +162,13 @@ class AdditiveRegressor(AdditiveModel, Regressor):
                 f'exposure needs a family with a log link ({", ".join(families.LOG_LINKS)}); got "{family}"'
             )
         families.check_support(family, target, zeros=self.zeros)
-        self._fit_zeros(X, y, sample_weight, family, target)
+        self._fit_zeros(X, y, sample_weight, column_groups, family, target)
         if self.zero_part_ is not None:
             above = target > 0
             rows, target, every, offset = rows[above], target[above], every[above], offset[above]
         self._fit_family(family, rows, target, every, offset)
+        if self.zero_part_ is not None:
+            self.log_evidence_ += self.zero_part_.log_evidence_
         return self
 
     def predict_dist(self, X: Any, *, latent: bool = False, exposure: ArrayLike | None = None) -> Distribution:
@@ -206,7 +216,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         return np.log(values)
 
     def _chosen_family(self, rows: Array, y: Array, weight: Array, offset: Array) -> tuple[str, str]:
-        """The family, and why; "auto" compares evidences in which the noise is maximized."""
+        """The family, and why; "auto" compares evidences at the best parameters of the noise and of the variances."""
         if self.family != "auto":
             return self.family, ""
         names = families.allowed(y)
@@ -216,27 +226,25 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             names = ("gamma",)
         if len(names) == 1:
             return names[0], "the values of y allow no other"
-        scores = {}
+        scores, ends = {}, {}
         for name in names:
-            model = type(self)(
-                self.terms,
-                family=name,  # type: ignore[arg-type]
-                pairs=0,
-                hyperparameters="optimize",
-                reml=self.reml,
-            )
-            model.n_features_in_, model.levels_ = self.n_features_in_, self.levels_
+            model = clone(self).set_params(family=name, pairs=0)
+            model.n_features_in_, model.levels_, model.groups_ = self.n_features_in_, self.levels_, self.groups_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
             model.zero_part_ = None
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
+            # The variances of one log link are near those of another.
+            model._found = {} if "gaussian" in names else self._found
             model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
-            scores[name] = model.log_evidence_ if name != "gaussian" else -0.5 * model.reml_criterion_
+            self._found = ends[name] = model._found
+            scores[name] = model._peak
         best = max(scores, key=lambda name: scores[name])
+        self._found = ends[best]
         values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
         return best, f"it has the highest log evidence ({values})"
 
-    def _fit_zeros(self, X: Any, y: Any, sample_weight: Any, family: str, target: Array) -> None:
+    def _fit_zeros(self, X: Any, y: Any, sample_weight: Any, column_groups: Any, family: str, target: Array) -> None:
         self.zero_part_ = None
         if not self.zeros:
             return
@@ -245,57 +253,55 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         if (target > 0).all() or not (target > 0).any():
             raise ValueError("zeros=True needs targets that are zero and targets that aren't")
         part = AdditiveClassifier(self.terms, pairs=self.pairs, hyperparameters=self.hyperparameters, reml=self.reml)
-        self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight)
+        self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight, column_groups)
 
-    def _fit_family(self, family: str, rows: Array, y: Array, weight: Array, offset: Array) -> None:
+    def _fit_family(self, family: str, rows: Array, y: Array, weight: Array | None, offset: Array) -> None:
         self.family_ = family
-        terms = self._named_terms(rows)
-        fit = self._fit_normal if family == "gaussian" else self._fit_laplace
-        slope, curvature = fit(terms, rows, y, weight, offset)
-        candidates = self._candidate_pairs(terms, rows, slope, curvature)
-        if candidates:
-            fit([*terms, *candidates], rows, y, weight, offset)
-            kept = [
-                pair
-                for pair, gain in zip(candidates, self.log_bayes_factors_[len(terms) :], strict=True)
-                if gain > 0 or self.pairs != "auto"
-            ]
-            if len(kept) < len(candidates):
-                fit([*terms, *kept], rows, y, weight, offset)
+        columns = self._columns(rows)
+
+        def fit(terms: Sequence[Term]) -> None:
+            if family == "gaussian":
+                self._fit_normal(terms, columns, y, weight)
+            else:
+                self._fit_laplace(terms, columns, y, np.ones(len(y)) if weight is None else weight, offset)
+
+        def derivatives() -> tuple[Array, Array]:
+            f = offset + self.posterior_.mean_of(rows)[:, 0]
+            likelihood = self.likelihood_ or Gaussian(max(self.noise_std_**2, 1e-300))
+            slope, second, _ = likelihood.derivatives(y, f)
+            every = 1.0 if weight is None else weight
+            return (every * slope)[:, None], np.maximum(-every * second, 0.0)[:, None]
+
+        self._fit_with_pairs(columns, fit, derivatives)
 
     # Normal noise: one pass for the sums, and nothing of the rows after that.
 
-    def _fit_normal(
-        self, terms: Sequence[Term], rows: Array, y: Array, weight: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
-        blocks = self._blocks(terms, rows)
-        self._learn_normal(terms, blocks, _summary(rows, y, weight, blocks))
-        noise = max(self.noise_std_**2, 1e-300)
-        return weight * (y - self.posterior_.latent(rows)[0][:, 0]) / noise, weight / noise
+    def _fit_normal(self, terms: Sequence[Term], columns: TrainingColumns, y: Array, weight: Array | None) -> None:
+        blocks = self._blocks(terms, columns)
+        self._learn_normal(terms, blocks, Moments.of(blocks, columns.rows, y, weight))
 
-    def _learn_normal(self, terms: Sequence[Term], blocks: tuple[Block, ...], summary: RowSummary) -> None:
-        layout_of = partial(basis_layout, blocks, [block.width for block in blocks], intercept=False)
-        gram = summary.factor.T @ summary.factor
+    def _learn_normal(self, terms: Sequence[Term], blocks: tuple[Block, ...], moments: Moments) -> None:
+        n, means, gram = moments.weight, moments.mean, moments.centred()
         G, moment, total = gram[:-1, :-1], gram[:-1, -1], float(gram[-1, -1])
-        n = summary.weight
-        layout: Layout = layout_of(squares=np.diagonal(G) / n)
+        squares = np.maximum(np.diagonal(G), 0.0) / n
+        layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=False)
         require_enough_rows(n, int(layout.is_flat.sum()))
-        total = max(total, 1e-24 * n * float(summary.mean[-1]) ** 2, 1e-280)
-        criterion = RestrictedLikelihood(G, moment, total, n, layout, prior=self.hyperparameters == "integrate")
-        learned: Learned = criterion.learn(self._starts(terms, blocks), average=self.hyperparameters == "integrate")
+        total = max(total, 1e-24 * n * float(means[-1]) ** 2, 1e-280)
+        average = self.hyperparameters == "integrate"
+        criterion = RestrictedLikelihood(G, moment, total, n, layout, prior=average)
+        learned = criterion.learn(self._starts(terms, blocks), average=average)
         p = len(moment)
         covariance = np.zeros((p + 1, p + 1))
         covariance[0, 0], covariance[1:, 1:] = learned.noise / n, learned.covariance
-        mean = np.concatenate([summary.mean[-1:], learned.mean])
-        posterior = AdditivePosterior(blocks, summary.mean[:-1], mean, covariance, True, float(learned.df))
+        mean = np.concatenate([means[-1:], learned.mean])
+        posterior = AdditivePosterior(blocks, means[:-1], mean, covariance, True, float(learned.df))
         self._keep(terms, monotone(posterior, terms), learned, layout, G)
         self.noise_std_, self.likelihood_ = math.sqrt(learned.noise), None
         self.dispersion_ = {"noise_std": self.noise_std_}
         self.reml_criterion_ = criterion.criterion(learned.search.vector)
         self.evidence_method_, self.evidence_base_ = "exact", self._base(JEFFREYS)
 
-    def _fit_parts(self, parts: Any) -> Self:
+    def _fit_parts(self, parts: Any, column_groups: Sequence[Any] | None) -> Self:
         if self.family not in ("auto", "gaussian") or self.zeros:
             raise ValueError('a table in parts needs family="gaussian": other families read the rows many times')
         self.levels_, self.zero_part_, self.family_reason_ = {}, None, ""
@@ -303,61 +309,54 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.n_features_in_ = sample.rows.shape[1]
         if sample.names is not None:
             self.feature_names_in_, self.names_carried_ = np.array(sample.names, dtype=object), True
-        self.ranges_ = np.column_stack([sample.rows.min(axis=0), sample.rows.max(axis=0)])
+        rows = self._with_factors(column_groups, sample.rows)
         # Terms and pairs come from the sample, and their coefficients from all rows.
         y, weight = sample.extra
-        self._fit_family("gaussian", sample.rows, y, weight, np.zeros(len(y)))
+        self._fit_family("gaussian", rows, y, weight, np.zeros(len(y)))
         if not sample.is_complete:
             terms, blocks = self.fitted_terms_, self.posterior_.blocks
-            summary = parts.map_reduce(partial(_summarized, type(self).__name__, blocks), RowSummary.merge)
-            self._learn_normal(terms, blocks, summary)
+            shift = np.append(self.posterior_.center, self.posterior_.mean[0])
+            summed = partial(_summed, type(self).__name__, self.groups_, blocks, shift)
+            self._learn_normal(terms, blocks, parts.map_reduce(summed, Moments.merge))
         return self
 
     # Other families: Laplace's approximation.
 
     def _fit_laplace(
-        self, terms: Sequence[Term], rows: Array, y: Array, weight: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """Fit the terms; returns the slopes and curvatures of the log likelihood of each row."""
+        self, terms: Sequence[Term], columns: TrainingColumns, y: Array, weight: Array, offset: Array
+    ) -> None:
         shift, unit = (float(np.mean(y)), float(np.std(y)) or 1.0) if self.family_ == "student" else (0.0, 1.0)
-        target = (y - shift) / unit
-        blocks = self._blocks(terms, rows)
-        Z, center = centered_basis(blocks, rows, weight, intercept=True, center_levels=bool(self.reml))
+        target, average = (y - shift) / unit, self.hyperparameters == "integrate"
+        blocks = self._blocks(terms, columns)
+        Z, center = centered_basis(blocks, columns.rows, weight, intercept=True, center_levels=bool(self.reml))
         squares = np.average(Z**2, axis=0, weights=weight)
         layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=True)
-        begin = families.start(self.family_, target, weight, positive=self.zero_part_ is not None)
+        begin = families.starting_point(self.family_, target, weight, positive=self.zero_part_ is not None)
         evidence = LaplaceEvidence(
-            Z,
-            offset,
-            layout,
-            lambda logs: families.RowNoise(begin.at(logs), target, weight),
-            begin.logs,
-            prior=self.hyperparameters == "integrate",
-            maximize_flat=not self.reml,
-        )
+            Z, offset, layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), target, weight), begin.logs,
+            prior=average, maximize_flat=not self.reml,
+        )  # fmt: skip
         evidence.begin_at(begin.level - float(np.average(offset, weights=weight)))
-        learned = evidence.learn(self._starts(terms, blocks), average=self.hyperparameters == "integrate")
-        self.likelihood_ = begin.at(learned.parameters)
-        slope, curvature = _derivatives(self.likelihood_, target, weight, offset + Z @ learned.mean)
+        learned = evidence.learn(self._starts(terms, blocks), average=average)
         mean, covariance = unit * learned.mean, unit**2 * learned.covariance
         mean[0] += shift
-        if self.family_ == "student":
-            self.likelihood_ = type(self.likelihood_)(unit * self.likelihood_.scale, self.likelihood_.df)
         posterior = AdditivePosterior(blocks, center, mean, covariance, True, math.inf)
         inner = Layout(layout.block[1:], layout.scale)
         G = (Z[:, 1:] * weight[:, None]).T @ Z[:, 1:]
         self._keep(terms, monotone(posterior, terms), learned.for_columns(1), inner, G)
         self.variances_ = unit**2 * self.variances_
         self.log_evidence_ -= float(weight.sum()) * math.log(unit)
-        inner_likelihood = getattr(self.likelihood_, "likelihood", self.likelihood_)
-        self.dispersion_ = {
-            name: float(getattr(inner_likelihood, name))
-            for name in ("shape", "precision", "scale", "df")
-            if hasattr(inner_likelihood, name)
-        }
+        self.likelihood_ = begin.likelihood.with_logs(learned.parameters)
+        if isinstance(self.likelihood_, StudentNoise):
+            self.likelihood_ = replace(self.likelihood_, scale=unit * self.likelihood_.scale)
+        self.dispersion_ = self.likelihood_.dispersion
         self.evidence_method_ = "laplace"
         self.evidence_base_ = self._base(MAXIMISED if self.dispersion_ else "")
-        return slope, curvature
+
+    def _unit(self, label: Any) -> str:
+        if self.family_ in ("gaussian", "student"):
+            return ""
+        return "log odds of the mean" if self.family_ == "beta" else "log of the mean"
 
     def _words(self) -> str:
         family = families.WORDS.get(getattr(self, "family_", "gaussian"), "")
@@ -375,35 +374,13 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         return (*chosen, *super()._notes())
 
 
-def _derivatives(likelihood: Any, y: Array, weight: Array, f: Array) -> tuple[Array, Array]:
-    first, second, _ = likelihood.derivatives(y, f)
-    return weight * first, np.maximum(-weight * second, 0.0)
-
-
-def _summary(rows: Array, y: Array, weight: Array | None, blocks: Sequence[Block]) -> RowSummary:
-    """The sums of the basis functions and y, a part of the rows at a time."""
-    width = 1 + sum(block.width for block in blocks)
-    if not blocks:
-        every = np.ones(len(y)) if weight is None else weight
-        center = np.average(y, weights=every, keepdims=True)
-        spread = np.sqrt(every @ (y - center) ** 2)
-        return RowSummary(np.array([[spread]]), center, np.zeros(1), float(every.sum()), len(y))
-    step = max(1000, _BLOCK_ENTRIES // width)
-    found: RowSummary | None = None
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        Z = np.hstack([block(rows[part]) for block in blocks])
-        one = row_summary(Z, y[part], None if weight is None else weight[part])
-        found = one if found is None else found.merge(one)
-    assert found is not None
-    return found
-
-
 def _sampled(caller: str, chunk: Chunk) -> RowSample:
     rows, y, weight, names = training_rows(caller, chunk.X, chunk.y, chunk.weight)
     return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
 
 
-def _summarized(caller: str, blocks: Sequence[Block], chunk: Chunk) -> RowSummary:
+def _summed(
+    caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], shift: Array, chunk: Chunk
+) -> Moments:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
-    return _summary(rows, y, weight, blocks)
+    return Moments.of(blocks, coded(groups, rows), y, weight, shift)

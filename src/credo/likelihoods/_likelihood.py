@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from scipy.special import gammaln
 Array = NDArray[np.float64]
 LogProb = Callable[[Array, Array], Array]
 Derivatives = Callable[[Array, Array], tuple[Array, Array, Array]]
+# For one parameter, its derivatives of ln p, and of the first and second derivative of ln p by f.
+ByParameter = tuple[Array, Array, Array]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(11)
 # Beyond nine standard deviations there is 10⁻¹⁹ of a normal distribution; a likelihood that falls by e^a a unit of f
@@ -139,6 +141,8 @@ class Likelihood(ABC):
 
     # Values of f where ln p is most curved, for the quadrature.
     _breakpoints: ClassVar[Array] = np.empty(0)
+    # The names of its own positive parameters, which are learned by their logarithms.
+    _parameters: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def log_prob(self, y: Array, f: Array) -> Array:
@@ -147,6 +151,22 @@ class Likelihood(ABC):
     @abstractmethod
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """The first, second and third derivative of ln p(y | f) by f."""
+
+    @property
+    def dispersion(self) -> dict[str, float]:
+        """Its own parameters by name."""
+        return {name: float(getattr(self, name)) for name in self._parameters}
+
+    def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
+        """For each parameter that `with_logs` sets, derivatives by its logarithm: of ln p, and of ∂ ln p and ∂² ln p.
+
+        Empty if there are none to learn.
+        """
+        return []
+
+    def with_logs(self, logs: Array) -> Self:
+        """With parameters from their logarithms."""
+        return self
 
     def tilted(self, y: Array, mean: Array, var: Array) -> tuple[Array, Array, Array]:
         """ln ∫ p(y | f) N(f | mean, var) df, and its first and second derivative by the mean."""

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, digamma, expit, gammainc, gammaincc, gammaln, log_expit, polygamma
 
-from credo.likelihoods._likelihood import Likelihood, Poisson
+from credo.likelihoods._likelihood import ByParameter, Likelihood, Poisson
 
 Array = NDArray[np.float64]
-# ∂ ln p, ∂ of its first and ∂ of its second derivative by f, for one parameter.
-ByParameter = tuple[Array, Array, Array]
+# Above this, a negative binomial distribution is a gamma distribution to rounding error.
+_LARGE_COUNT = 1e13
 # Larger log means are set to this, so that squares of means don't overflow.
 _MAX_LOG_MEAN = 300.0
 
@@ -42,6 +42,7 @@ class NegativeBinomial(Likelihood):
     shape: float = 1.0
 
     _breakpoints: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -5.0, -2.0, 0.0, 1.5, 3.0, 4.5, 6.0, 10.0, 20.0])
+    _parameters: ClassVar[tuple[str, ...]] = ("shape",)
     is_discrete: ClassVar[bool] = True
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
@@ -82,9 +83,10 @@ class NegativeBinomial(Likelihood):
         """P(Y > y) where `upper`, else P(Y ≤ y)."""
         q, _ = self._shares(f)
         k = np.floor(y) + 1.0
-        inside = np.where(
-            upper, betainc(np.maximum(k, 0.5), self.shape, q), betaincc(np.maximum(k, 0.5), self.shape, q)
-        )
+        count = np.clip(k, 0.5, _LARGE_COUNT)
+        inside = np.where(upper, betainc(count, self.shape, q), betaincc(count, self.shape, q))
+        x = self.shape * k * _exp(-f)
+        inside = np.where(k > _LARGE_COUNT, np.where(upper, gammaincc(self.shape, x), gammainc(self.shape, x)), inside)
         return np.where(k >= 1, inside, np.where(upper, 1.0, 0.0))
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
@@ -111,6 +113,7 @@ class Gamma(Likelihood):
     shape: float = 1.0
 
     _breakpoints: ClassVar[Array] = np.array([-20.0, -10.0, -6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 10.0, 20.0])
+    _parameters: ClassVar[tuple[str, ...]] = ("shape",)
     is_discrete: ClassVar[bool] = False
     support: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
@@ -168,6 +171,7 @@ class Beta(Likelihood):
     precision: float = 1.0
 
     _breakpoints: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -6.0, -3.0, 0.0, 3.0, 6.0, 10.0, 20.0, 40.0])
+    _parameters: ClassVar[tuple[str, ...]] = ("precision",)
     is_discrete: ClassVar[bool] = False
     support: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
@@ -182,11 +186,12 @@ class Beta(Likelihood):
         first, second, third, _ = self._by_mean(y, f)
         up, down = expit(f), expit(-f)
         s = up * down
-        bend = s * (down - up)
+        # Derivatives of σ: s, change, and s((down − up)² − 2s).
+        change = s * (down - up)
         return (
             first * s,
-            second * s**2 + first * bend,
-            third * s**3 + 3.0 * second * s * bend + first * s * ((down - up) ** 2 - 2.0 * s),
+            second * s**2 + first * change,
+            third * s**3 + 3.0 * second * s * change + first * s * ((down - up) ** 2 - 2.0 * s),
         )
 
     def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
@@ -270,10 +275,13 @@ class ZeroTruncated(Likelihood):
         again = (1.0 + 2.0 * odds) * by_f * g1 + rise * g2
         return first + odds * g1, second + by_f * g1 + odds * g2, third + again * g1 + 2.0 * by_f * g2 + odds * g3
 
+    @property
+    def dispersion(self) -> dict[str, float]:
+        """That of the likelihood."""
+        return self.likelihood.dispersion
+
     def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
         """By the logs of the likelihood's parameters."""
-        if isinstance(self.likelihood, Poisson):
-            return []
         zero = np.zeros_like(f)
         odds, (g1, g2, _) = self._odds(f), self.likelihood.derivatives(zero, f)
         rise, found = odds * (1.0 + odds), []
@@ -289,9 +297,7 @@ class ZeroTruncated(Likelihood):
 
     def with_logs(self, logs: Array) -> Self:
         """With parameters from their logarithms."""
-        return (
-            self if isinstance(self.likelihood, Poisson) else replace(self, likelihood=self.likelihood.with_logs(logs))
-        )
+        return replace(self, likelihood=self.likelihood.with_logs(logs))
 
     def mean(self, f: Array) -> Array:
         """μ/(1 − p(0))."""

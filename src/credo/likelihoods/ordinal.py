@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from credo.likelihoods._likelihood import Likelihood
+from credo.likelihoods._likelihood import ByParameter, Likelihood
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class Ordinal(Likelihood):
             up * (1.0 - 2.0 * expit(a)) + down * (1.0 - 2.0 * expit(b)),
         )
 
-    def by_parameters(self, y: Array, f: Array) -> list[tuple[Array, Array, Array]]:
+    def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
         """By the first cut, and the logs of the gaps between neighbouring cuts."""
         a, b = self._ends(y, f)
         with np.errstate(invalid="ignore"):

@@ -8,14 +8,15 @@ bound. The methods with `squares` belong to that bound.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammainc, gammaincinv
 
 from credo.distributions.student_t import gamma_ratio
-from credo.likelihoods._likelihood import Likelihood, expectation
+from credo.likelihoods._likelihood import ByParameter, Likelihood, expectation
 
 Array = NDArray[np.float64]
 
@@ -44,6 +45,8 @@ class StudentT(Likelihood):
 
     scale: float = 1.0
     df: float = 4.0
+
+    _parameters: ClassVar[tuple[str, ...]] = ("scale", "df")
 
     def log_prob(self, y: Array, f: Array) -> Array:
         """ln Γ((df+1)/2) − ln Γ(df/2) − ½ ln(π·df·scale²) − ½(df+1) ln(1 + (y−f)²/(df·scale²))."""
@@ -100,7 +103,23 @@ class StudentT(Likelihood):
         peak = float(gamma_ratio(np.array(self.df / 2))) - 0.5 * math.log(math.pi * c)
         return peak - 0.5 * (self.df + 1.0) * np.log1p(squares / c)
 
-    def by_parameters(self, squares: Array) -> tuple[Array, Array]:
+    def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
+        """By the logs of scale and df; ln p is a function of (y − f)/scale, less ln scale."""
+        gap, df, variance = y - f, self.df, self.scale**2
+        first, second, third = self.derivatives(y, f)
+        by_scale = (gap * first - 1.0, gap * second - first, gap * third - 2.0 * second)
+        _, by_df = self.at_squares_by_parameters(gap**2)
+        c, total, more = df * variance, df * variance + gap**2, df + 1.0
+        slope = gap / total - more * gap * variance / total**2
+        curvature = (gap**2 - c - more * variance) / total**2 - 2.0 * more * variance * (gap**2 - c) / total**3
+        return [by_scale, (df * by_df, df * slope, df * curvature)]
+
+    def with_logs(self, logs: Array) -> Self:
+        """With scale and df from their logarithms."""
+        scale, df = np.exp(np.clip(logs, [-30.0, -1.0], [30.0, 7.0])).tolist()
+        return replace(self, scale=scale, df=df)
+
+    def at_squares_by_parameters(self, squares: Array) -> tuple[Array, Array]:
         """∂h by scale² and by df."""
         variance, df = self.scale**2, self.df
         ratio = squares / (df * variance)
