@@ -362,8 +362,8 @@ class AdditiveModel(Estimator):
         if not most or (self.pairs == "auto" and OTHERS not in self._given_terms()):
             return []
         names = self._column_names()
-        usable = dict.fromkeys(self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor"))
-        usable = list(usable)[:_MAX_PAIR_COLUMNS]
+        columns = dict.fromkeys(self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor"))
+        usable = list(columns)[:_MAX_PAIR_COLUMNS]
         cells = {j: _cells(rows[:, j]) for j in usable}
         found = []
         for i, j in combinations(usable, 2):
@@ -493,7 +493,7 @@ class AdditiveModel(Estimator):
             text = None if level is None else np.array(level, dtype=object)[rows[:, j].astype(np.intp)]
             points[names[j]] = rows[:, j] if text is None else text
         mean, cov = self._contribution(k, rows, label)
-        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and names[index[0]] not in self.levels_
+        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and len(mean) > 2
         return TermCurve(
             fitted.label, fitted.kind, points, mean, cov, self.posterior_.df, self._unit(label),
             float(self.shares_[k]), float(self.log_bayes_factors_[k]),
