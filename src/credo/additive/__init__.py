@@ -19,6 +19,7 @@ from credo.additive.regressor import AdditiveRegressor
 from credo.additive.terms import Beside as Beside
 from credo.additive.terms import Block as Block
 from credo.additive.terms import Cycle as Cycle
+from credo.additive.terms import Indicators as Indicators
 from credo.additive.terms import Levels as Levels
 from credo.additive.terms import Line as Line
 from credo.additive.terms import Spline as Spline

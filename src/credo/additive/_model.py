@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -14,8 +14,30 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from credo.additive._learning import Layout, Learned
-from credo.additive.terms import N_PAIR_KNOTS, Beside, Block, Column, Term, blocks_of, factor, linear, pair, smooth
-from credo.core.estimator import FLAT, MAXIMISED, Estimator, Result, choice, evidence_base, interval_level
+from credo.additive.terms import (
+    N_PAIR_KNOTS,
+    Beside,
+    Block,
+    Column,
+    Indicators,
+    Term,
+    blocks_of,
+    coded,
+    factor,
+    linear,
+    pair,
+    smooth,
+)
+from credo.core.estimator import (
+    FLAT,
+    MAXIMISED,
+    Description,
+    Estimator,
+    Result,
+    choice,
+    evidence_base,
+    interval_level,
+)
 from credo.core.fields import Axes, Finite, Positive
 from credo.core.frames import Table, frame
 from credo.core.linalg import factorize
@@ -26,6 +48,9 @@ _MAX_PAIRS, _MAX_PAIR_COLUMNS = 20, 30
 # Rows of a block of basis functions, whose entries stay in cache.
 _BLOCK_ENTRIES = 2_000_000
 _N_DRAWS = 4000
+# In `terms`, stands for a term of every column that no other term has.
+OTHERS = "others"
+_QUANTILES = np.linspace(0.0, 1.0, 21)
 
 
 @dataclass(frozen=True)
@@ -90,8 +115,13 @@ class TermCurve:
     Attributes
     ----------
     label : the term
+    kind : "smooth", "linear", "factor", "random" or "pair"
     points : dict from column to the grid's values
     mean, std : arrays of shape (n_points,)
+    unit : what the values are, such as "log odds of yes"; empty if they have the unit of y
+    share : the term's share of the variance of the fitted function
+    log_bayes_factor : that of keeping the term; NaN under a flat prior
+    rug : quantiles of the training rows of a single numeric column
 
     Examples
     --------
@@ -105,10 +135,25 @@ class TermCurve:
     """
 
     label: str
+    kind: str
     points: dict[str, NDArray[Any]]
     mean: Array
     covariance: Array
     df: float
+    unit: str = ""
+    share: float = math.nan
+    log_bayes_factor: float = math.nan
+    rug: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def is_of_levels(self) -> bool:
+        """Whether the points are a few levels, or two values, and no curve."""
+        return len(self.points) == 1 and (self.kind in ("factor", "random") or len(self.mean) <= 2)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the evidence is for the term, or it has a flat prior."""
+        return not self.log_bayes_factor <= 0
 
     @property
     def std(self) -> Array:
@@ -158,7 +203,10 @@ class AdditiveModel(Estimator):
     log_bayes_factors_: Annotated[Array, Axes("T", finite=False)]
     # The levels of columns of text, by name.
     levels_: dict[str, tuple[str, ...]]
-    ranges_: Annotated[Array, Axes("d 2"), Finite]
+    # Factors that are given as several columns of zeros and ones.
+    groups_: tuple[Indicators, ...]
+    # Quantiles of each column, from the least to the largest value.
+    quantiles_: Annotated[Array, Axes("d 21"), Finite]
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
@@ -172,6 +220,8 @@ class AdditiveModel(Estimator):
         p = sum(posterior.widths())
         if len(posterior.center) != p or len(posterior.mean) != posterior.n_latents * (p + posterior.has_intercept):
             raise ValueError(f"the posterior has another size than its {p} basis functions")
+        if any(not 0 <= column < self.n_features_in_ for group in self.groups_ for column in group.columns):
+            raise ValueError(f"a factor uses a column that is not one of the {self.n_features_in_}")
         if any(not 0 <= block.term < len(self.fitted_terms_) for block in posterior.blocks):
             raise ValueError("a block belongs to a term that there isn't")
 
@@ -189,7 +239,7 @@ class AdditiveModel(Estimator):
             text = series.dtype in (nw.String, nw.Categorical, nw.Enum) or (
                 series.dtype == nw.Object and any(isinstance(value, str) for value in series.to_list()[:100])
             )
-            if not (text if reset else name in self.levels_):
+            if not (text if reset else name in self.levels_ and name in self._feature_names()):
                 continue
             given = series.to_list()
             missing = [value is None or value != value for value in given]
@@ -216,35 +266,74 @@ class AdditiveModel(Estimator):
 
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return super()._predict_rows(self._numbered(X, reset=False))
+        return coded(self.groups_, super()._predict_rows(self._numbered(X, reset=False)))
+
+    # Columns of zeros and ones that are the levels of a factor become one column of codes, in the place of the first.
+
+    def _with_factors(self, column_groups: Sequence[Any] | None, rows: Array) -> Array:
+        """Learn which columns are the levels of a factor; returns the rows with their codes."""
+        self.groups_ = ()
+        if column_groups is not None:
+            names, labels = self._feature_names(), [str(label) for label in column_groups]
+            if len(labels) != self.n_features_in_:
+                raise ValueError(
+                    f"column_groups must hold one label for each of the {self.n_features_in_} columns; "
+                    f"got {len(labels)}"
+                )
+            for label in dict.fromkeys(labels):
+                columns = [j for j, own in enumerate(labels) if own == label]
+                found = None if label in names else Indicators.of(label, columns, rows)
+                if found is not None:
+                    self.groups_ += (found,)
+                    known = (names[j].removeprefix(f"{label}=").removeprefix(f"{label} is ") for j in columns)
+                    self.levels_[label] = ("reference", *known)
+        rows = coded(self.groups_, rows)
+        self.quantiles_ = np.quantile(rows, _QUANTILES, axis=0, method="inverted_cdf").T
+        return rows
+
+    def _column_names(self) -> list[str]:
+        """The names of the columns; the first of those of a factor has its label."""
+        names = self._feature_names()
+        for group in self.groups_:
+            names[group.columns[0]] = group.label
+        return names
 
     # Terms.
 
     def _kinds(self) -> list[str]:
-        return ["levels" if name in self.levels_ else "number" for name in self._feature_names()]
+        return ["levels" if name in self.levels_ else "number" for name in self._column_names()]
 
     def _named_terms(self, rows: Array) -> tuple[Term, ...]:
-        """The terms that the user gave, or one for every column."""
-        if self.terms is not None:
-            given = (self.terms,) if isinstance(self.terms, Term) else tuple(self.terms)
-            for term in given:
-                if not isinstance(term, Term):
-                    raise ValueError(f"terms must be made by smooth, linear, factor, random or pair; got {term!r}")
-            return given
-        found = []
-        for j, (name, kind) in enumerate(zip(self._feature_names(), self._kinds(), strict=True)):
+        """The terms that the user gave, and one for every other column if they are to have one."""
+        given = self._given_terms()
+        terms = [term for term in given if isinstance(term, Term)]
+        for term in given:
+            if not isinstance(term, Term) and term != OTHERS:
+                raise ValueError(
+                    f'terms must be made by smooth, linear, factor, random or pair, or be "{OTHERS}"; got {term!r}'
+                )
+        if OTHERS not in given:
+            return tuple(terms)
+        used = {j for term in terms for j in self._index(term)}
+        used |= {j for group in self.groups_ for j in group.columns[1:]}
+        for j, (name, kind) in enumerate(zip(self._column_names(), self._kinds(), strict=True)):
             n_values = len(np.unique(rows[:, j]))
-            if n_values > 1:
+            if n_values > 1 and j not in used:
                 make = factor if kind == "levels" else smooth if n_values > 2 else _shrunk_line
-                found.append(make(name))
-        return tuple(found)
+                terms.append(make(name))
+        return tuple(terms)
+
+    def _given_terms(self) -> tuple[Any, ...]:
+        if self.terms is None:
+            return (OTHERS,)
+        return (self.terms,) if isinstance(self.terms, Term | str) else tuple(self.terms)
 
     def _index(self, term: Term) -> tuple[int, ...]:
         columns = term.columns if term.by is None else (*term.columns, term.by)
         return tuple(self._position(column) for column in columns)
 
     def _position(self, column: Column) -> int:
-        names = self._feature_names()
+        names = self._column_names()
         if isinstance(column, str):
             if column not in names:
                 raise ValueError(f"there is no column {column!r}; the columns are {', '.join(names)}")
@@ -270,11 +359,11 @@ class AdditiveModel(Estimator):
         For a cell with log-likelihood slopes g and curvatures h, (Σg)²/Σh is what a level of its own would gain twice.
         """
         most = _MAX_PAIRS if self.pairs == "auto" else int(self.pairs)
-        if not most or (self.pairs == "auto" and self.terms is not None):
+        if not most or (self.pairs == "auto" and OTHERS not in self._given_terms()):
             return []
-        names = self._feature_names()
-        usable = [self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor")]
-        usable = usable[:_MAX_PAIR_COLUMNS]
+        names = self._column_names()
+        columns = dict.fromkeys(self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor"))
+        usable = list(columns)[:_MAX_PAIR_COLUMNS]
         cells = {j: _cells(rows[:, j]) for j in usable}
         found = []
         for i, j in combinations(usable, 2):
@@ -374,7 +463,7 @@ class AdditiveModel(Estimator):
         raise ValueError(f"there is no term {getattr(term, 'label', term)!r}; the terms are {labels}")
 
     def _is(self, column: Column, j: int) -> bool:
-        return (column == self._feature_names()[j]) if isinstance(column, str) else column == j
+        return (column == self._column_names()[j]) if isinstance(column, str) else column == j
 
     def curve(self, term: Term | Column, *, n: int = 100, label: Any = None) -> TermCurve:
         """A term as a function of its columns, on a grid: for a pair a surface, for a factor one value for each level.
@@ -388,31 +477,52 @@ class AdditiveModel(Estimator):
         label : optional
             The class, for a classifier with more than two: the curve is that of its log odds against the average class.
         """
-        k = self._term(term)
-        fitted = self.fitted_terms_[k]
-        index, names = self._index(fitted), self._feature_names()
+        return self._curve(self._term(term), n, label)
+
+    def _curve(self, k: int, n: int, label: Any = None) -> TermCurve:
+        fitted, index, names = self.fitted_terms_[k], self._index(self.fitted_terms_[k]), self._column_names()
         axes = [self._grid(j, n if len(index) == 1 else min(n, 30)) for j in index]
+        if fitted.kind == "linear" and fitted.shrink and len(np.unique(self.quantiles_[index[0]])) == 2:
+            axes = [self.quantiles_[index[0], [0, -1]]]
         mesh = np.meshgrid(*axes, indexing="ij")
         rows = np.zeros((mesh[0].size, self.n_features_in_))
-        for j, values in zip(index, mesh, strict=True):
-            rows[:, j] = values.ravel()
-        mean, cov = self._contribution(k, rows, label)
         points = {}
         for j, values in zip(index, mesh, strict=True):
+            rows[:, j] = values.ravel()
             level = self.levels_.get(names[j])
-            text = None if level is None else np.array(level, dtype=object)[values.ravel().astype(np.intp)]
-            points[names[j]] = values.ravel() if text is None else text
-        return TermCurve(fitted.label, points, mean, cov, self.posterior_.df)
+            text = None if level is None else np.array(level, dtype=object)[rows[:, j].astype(np.intp)]
+            points[names[j]] = rows[:, j] if text is None else text
+        mean, cov = self._contribution(k, rows, label)
+        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and len(mean) > 2
+        return TermCurve(
+            fitted.label, fitted.kind, points, mean, cov, self.posterior_.df, self._unit(label),
+            float(self.shares_[k]), float(self.log_bayes_factors_[k]),
+            self.quantiles_[index[0]] if is_line else np.empty(0),
+        )  # fmt: skip
+
+    def _unit(self, label: Any) -> str:
+        """What the values of a term are; empty for those of y."""
+        raise NotImplementedError
+
+    def _outputs(self) -> Sequence[Any]:
+        """The labels of the functions that are sums of terms; None for a single one."""
+        return (None,)
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        """What the fitted model is, in words and numbers, with a curve for each term: see `Description`."""
+        found = super().describe(level=level)
+        curves = [self._curve(k, 100, label) for label in self._outputs() for k in range(len(self.fitted_terms_))]
+        return replace(found, terms=tuple(curves))
 
     def _grid(self, j: int, n: int) -> Array:
-        name = self._feature_names()[j]
+        name = self._column_names()[j]
         if name in self.levels_:
             return np.arange(float(len(self.levels_[name])))
         for block in self.posterior_.blocks:
             for basis in block.bases:
                 if getattr(basis, "column", None) == j and hasattr(basis, "levels"):
                     return np.asarray(basis.levels)
-        low, high = self.ranges_[j].tolist()
+        low, high = self.quantiles_[j, [0, -1]].tolist()
         return np.linspace(low, high, n)
 
     def _contribution(self, k: int, rows: Array, label: Any = None) -> tuple[Array, Array]:
@@ -498,7 +608,7 @@ class AdditiveModel(Estimator):
         if width == 1 and not hasattr(block.bases[0], "levels"):
             return [name]
         values = block.bases[0].levels[1:]
-        words = self.levels_.get(self._feature_names()[block.bases[0].column])
+        words = self.levels_.get(self._column_names()[block.bases[0].column])
         return [f"{name}={words[int(v)] if words else format(v, 'g')}" for v in values.tolist()]
 
     def _noise_rows(self) -> list[tuple[str, float]]:

@@ -84,7 +84,13 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
-    def fit(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[Any] | None = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -94,14 +100,16 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns that are the levels of one factor, as in `AdditiveRegressor`.
         """
         choice("family", self.family, ("auto", "bernoulli", "categorical", "ordinal"))
         self._check_options()
         self._reset()
         self._found: dict[Any, float] = {}
         rows, codes, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
+        rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight
-        self.ranges_ = np.column_stack([rows.min(axis=0), rows.max(axis=0)])
         self.family_ = self._chosen_family()
         self.ranks_ = self._ranks()
         terms = self._named_terms(rows)
@@ -230,6 +238,14 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         if label not in known:
             raise ValueError(f"with more than two classes, label must be one of {known}; got {label!r}")
         return np.asarray(self.contrasts_[known.index(label)])
+
+    def _unit(self, label: Any) -> str:
+        if self.family_ == "ordinal":
+            return "log odds of a higher class"
+        return f"log odds of {self.classes_[1] if label is None else label}"
+
+    def _outputs(self) -> Sequence[Any]:
+        return list(self.classes_.tolist()) if self.family_ == "categorical" else (None,)
 
     def _noise_rows(self) -> list[tuple[str, float]]:
         if self.family_ != "ordinal":

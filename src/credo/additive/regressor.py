@@ -15,7 +15,7 @@ from credo.additive import _families as families
 from credo.additive._learning import LaplaceEvidence, Layout, Learned, RestrictedLikelihood, require_enough_rows
 from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
-from credo.additive.terms import Block, Term
+from credo.additive.terms import Block, Indicators, Term, coded
 from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
 from credo.core.parts import Chunk, RowSample, RowSummary, in_parts, parts_of, row_summary
 from credo.distributions import Distribution, StudentT
@@ -40,7 +40,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
     ----------
     terms : list of terms, optional
         Made by `credo.additive.smooth`, `linear`, `factor`, `random` and `pair`. By default every column gets a term: a
-        smooth for numbers, a line for two values, a factor for text.
+        smooth for numbers, a line for two values, a factor for text. In a list, "others" gives such a term to every
+        column that the other terms don't have.
     family : {"auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"}, default "auto"
         The distribution of y given f: with identity link ("gaussian", and "student" for outliers), log link (counts
         and positive numbers) or logit link ("beta", for shares). "auto" takes the one with the highest evidence among
@@ -120,6 +121,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         X: Any,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        column_groups: Sequence[Any] | None = None,
         *,
         exposure: ArrayLike | None = None,
     ) -> Self:
@@ -132,6 +134,9 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A weight of k is the same as k copies of the row.
+        column_groups : sequence of n_features labels, optional
+            Columns of two values that share a label, such as "site" for "site=a" and "site=b", are the levels of one
+            factor with that name, beside a level in whose rows all of them are at their lower value.
         exposure : array of shape (n_samples,), optional
             Positive numbers by which the mean is proportional, such as time or population, for families with a log
             link. Predictions are for an exposure of one unless told otherwise.
@@ -141,12 +146,12 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self._reset()
         self._found: dict[Any, float] = {}
         if in_parts(X, y):
-            return self._fit_parts(parts_of(X, y, sample_weight))
+            return self._fit_parts(parts_of(X, y, sample_weight), column_groups)
         rows, target, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
         used = None if sample_weight is None else has_weight(sample_weight, len(np.asarray(y)))
         offset = self._offset(exposure, len(rows) if used is None else len(used))
         offset = offset if used is None else offset[used]
-        self.ranges_ = np.column_stack([rows.min(axis=0), rows.max(axis=0)])
+        rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight
         family, self.family_reason_ = self._chosen_family(rows, target, every, offset)
         if exposure is not None and family not in families.LOG_LINKS:
@@ -154,7 +159,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
                 f'exposure needs a family with a log link ({", ".join(families.LOG_LINKS)}); got "{family}"'
             )
         families.check_support(family, target, zeros=self.zeros)
-        self._fit_zeros(X, y, sample_weight, family, target)
+        self._fit_zeros(X, y, sample_weight, column_groups, family, target)
         if self.zero_part_ is not None:
             above = target > 0
             rows, target, every, offset = rows[above], target[above], every[above], offset[above]
@@ -225,7 +230,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
                 hyperparameters="optimize",
                 reml=self.reml,
             )
-            model.n_features_in_, model.levels_ = self.n_features_in_, self.levels_
+            model.n_features_in_, model.levels_, model.groups_ = self.n_features_in_, self.levels_, self.groups_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
             model.zero_part_ = None
@@ -236,7 +241,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
         return best, f"it has the highest log evidence ({values})"
 
-    def _fit_zeros(self, X: Any, y: Any, sample_weight: Any, family: str, target: Array) -> None:
+    def _fit_zeros(self, X: Any, y: Any, sample_weight: Any, column_groups: Any, family: str, target: Array) -> None:
         self.zero_part_ = None
         if not self.zeros:
             return
@@ -245,7 +250,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         if (target > 0).all() or not (target > 0).any():
             raise ValueError("zeros=True needs targets that are zero and targets that aren't")
         part = AdditiveClassifier(self.terms, pairs=self.pairs, hyperparameters=self.hyperparameters, reml=self.reml)
-        self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight)
+        self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight, column_groups)
 
     def _fit_family(self, family: str, rows: Array, y: Array, weight: Array, offset: Array) -> None:
         self.family_ = family
@@ -295,7 +300,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.reml_criterion_ = criterion.criterion(learned.search.vector)
         self.evidence_method_, self.evidence_base_ = "exact", self._base(JEFFREYS)
 
-    def _fit_parts(self, parts: Any) -> Self:
+    def _fit_parts(self, parts: Any, column_groups: Sequence[Any] | None) -> Self:
         if self.family not in ("auto", "gaussian") or self.zeros:
             raise ValueError('a table in parts needs family="gaussian": other families read the rows many times')
         self.levels_, self.zero_part_, self.family_reason_ = {}, None, ""
@@ -303,13 +308,14 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.n_features_in_ = sample.rows.shape[1]
         if sample.names is not None:
             self.feature_names_in_, self.names_carried_ = np.array(sample.names, dtype=object), True
-        self.ranges_ = np.column_stack([sample.rows.min(axis=0), sample.rows.max(axis=0)])
+        rows = self._with_factors(column_groups, sample.rows)
         # Terms and pairs come from the sample, and their coefficients from all rows.
         y, weight = sample.extra
-        self._fit_family("gaussian", sample.rows, y, weight, np.zeros(len(y)))
+        self._fit_family("gaussian", rows, y, weight, np.zeros(len(y)))
         if not sample.is_complete:
             terms, blocks = self.fitted_terms_, self.posterior_.blocks
-            summary = parts.map_reduce(partial(_summarized, type(self).__name__, blocks), RowSummary.merge)
+            summed = partial(_summarized, type(self).__name__, self.groups_, blocks)
+            summary = parts.map_reduce(summed, RowSummary.merge)
             self._learn_normal(terms, blocks, summary)
         return self
 
@@ -359,6 +365,11 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.evidence_base_ = self._base(MAXIMISED if self.dispersion_ else "")
         return slope, curvature
 
+    def _unit(self, label: Any) -> str:
+        if self.family_ in ("gaussian", "student"):
+            return ""
+        return "log odds of the mean" if self.family_ == "beta" else "log of the mean"
+
     def _words(self) -> str:
         family = families.WORDS.get(getattr(self, "family_", "gaussian"), "")
         return f"Additive model ({family}{', with a hurdle at zero' if self.zeros else ''})"
@@ -404,6 +415,6 @@ def _sampled(caller: str, chunk: Chunk) -> RowSample:
     return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
 
 
-def _summarized(caller: str, blocks: Sequence[Block], chunk: Chunk) -> RowSummary:
+def _summarized(caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], chunk: Chunk) -> RowSummary:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
-    return _summary(rows, y, weight, blocks)
+    return _summary(coded(groups, rows), y, weight, blocks)

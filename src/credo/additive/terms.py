@@ -147,6 +147,45 @@ def pair(a: Column, b: Column) -> Term:
 
 
 @dataclass(frozen=True)
+class Indicators:
+    """Columns of two values, for all levels of a factor but one; in every training row at most one is at its `high`.
+
+    Columns that don't vary in the training rows have `high` one above `low`.
+    """
+
+    label: str
+    columns: tuple[int, ...]
+    low: Annotated[Array, Axes("k"), Finite]
+    high: Annotated[Array, Axes("k"), Finite]
+
+    @classmethod
+    def of(cls, label: str, columns: Sequence[int], rows: Array) -> Indicators | None:
+        """None if the columns aren't those of levels."""
+        cells = rows[:, list(columns)]
+        low, high = cells.min(axis=0), cells.max(axis=0)
+        two = ((cells == low) | (cells == high)).all()
+        if not two or ((cells == high) & (low < high)).sum(axis=1).max() > 1 or (low == high).all():
+            return None
+        return cls(label, tuple(columns), low, np.where(low < high, high, low + 1.0))
+
+    def codes(self, rows: Array) -> Array:
+        """0 for the level without a column, j for that of the j-th column, −1 for a row that is none of them."""
+        share = (rows[:, list(self.columns)] - self.low) / (self.high - self.low)
+        found = np.rint(share)
+        known = (np.abs(share - found) < 1e-6) & ((found == 0) | (found == 1))
+        return np.where(known.all(axis=1) & (found.sum(axis=1) <= 1), found @ np.arange(1.0, len(self.low) + 1), -1.0)
+
+
+def coded(groups: Sequence[Indicators], rows: Array) -> Array:
+    """The rows with the codes of each factor in the first of its columns."""
+    if groups:
+        rows = rows.copy()
+        for group in groups:
+            rows[:, group.columns[0]] = group.codes(rows)
+    return rows
+
+
+@dataclass(frozen=True)
 class Line:
     """(x − center)/scale."""
 

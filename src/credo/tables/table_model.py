@@ -41,7 +41,7 @@ from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
-from credo.tables.encoders import Outside
+from credo.tables.encoders import Levels, Numbers, Outside
 from credo.tables.errors import pandas
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.target import split_target
@@ -346,7 +346,31 @@ class TableModel(FittedState, BaseEstimator):
         own = found.curve
         curve = None if own is None else Curve(own.model, lambda table: own.prepare(self._rows(table)[0]))
         inputs = tuple(zip(columns, (value for _, value in found.inputs), strict=False))
-        return replace(found, columns=columns, effects=effects, inputs=inputs, curve=curve)
+        terms = found.terms if isinstance(self.estimator_, Pipeline) else tuple(map(self._in_table_units, found.terms))
+        return replace(found, columns=columns, effects=effects, inputs=inputs, curve=curve, terms=terms)
+
+    def _in_table_units(self, curve: Any) -> Any:
+        """A term of an additive model as a function of the columns of the table, with levels in their order."""
+        preparation, points, rug = self.preparation_, {}, curve.rug
+        encoders = {one.name: one for one in preparation.encoders_}
+        names, order = preparation.get_feature_names_out().tolist(), np.arange(len(curve.mean))
+        for name, values in curve.points.items():
+            encoder, points[name] = encoders.get(name), values
+            if isinstance(encoder, Levels):
+                points[name] = np.where(values == "reference", encoder.reference or "other", values)
+                place = {level: i for i, level in enumerate(encoder.order)}
+                if len(curve.points) == 1:
+                    order = np.argsort([place.get(level, len(place)) for level in points[name].tolist()], kind="stable")
+            elif preparation.standardize and name in names:
+                j = names.index(name)
+                points[name], rug = (preparation.center_[j] + preparation.scale_[j] * part for part in (values, rug))
+            if isinstance(encoder, Numbers) and encoder.words is not None and curve.is_of_levels:
+                words = {number: word for word, number in encoder.words.items()}
+                points[name] = np.array([words.get(round(value), value) for value in points[name].tolist()])
+        points = {name: values[order] for name, values in points.items()}
+        return replace(
+            curve, points=points, rug=rug, mean=curve.mean[order], covariance=curve.covariance[np.ix_(order, order)]
+        )
 
     def _words(self) -> str:
         return in_words(self.estimator_)

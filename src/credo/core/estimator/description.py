@@ -150,6 +150,7 @@ class Description:
     subsets : the posterior over subsets of the columns, if there is one
     selects : whether the fit sets coefficients to zero
     curve : the fitted function, or None if the model predicts only points
+    terms : the functions that add up to the fitted one, of an additive model (`credo.additive.TermCurve`)
     classes : the labels that a classifier predicts
     evidence : the log evidence, if the model has one
     outcome : how the fit ended
@@ -177,6 +178,7 @@ class Description:
     subsets: Any = None
     selects: bool = False
     curve: Curve | None = None
+    terms: tuple[Any, ...] = ()
     classes: tuple[Any, ...] = ()
     evidence: Evidence | None = None
     outcome: str = ""
