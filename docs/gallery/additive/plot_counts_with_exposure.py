@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+import credo
 from credo.additive import AdditiveRegressor, random, smooth
 
 rng = np.random.default_rng(2)
@@ -24,8 +25,11 @@ counts = rng.negative_binomial(5, 5 / (5 + rate * hours))
 model = AdditiveRegressor([smooth("temperature"), random("street")]).fit(table, counts, exposure=hours)
 print(model.summary())
 assert model.family_ == "negative_binomial"
+credo.plots.terms(model, name="accidents")
 
 # %%
+# Effects on the logarithm of the rate multiply it. The rates themselves, and new counts:
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.4), layout="constrained")
 grid = np.linspace(-5, 35, 200)
 rows = pd.DataFrame({"temperature": grid, "street": "a new street"})
