@@ -20,7 +20,8 @@ def main() -> None:
     given = parser.parse_args()
     found = json.loads(NUMBERS.read_text(encoding="utf-8")) if NUMBERS.exists() else {}
     if not given.page:
-        curves, found["summary_bytes"] = measure_all(given.names)
+        curves, sizes = measure_all(given.names)
+        found["summary_bytes"] = found["summary_bytes"] if given.names else sizes
         known = {curve["name"]: curve for curve in found.get("curves", [])}
         known |= {curve.name: asdict(curve) for curve in curves}
         found["curves"] = [known[case.name] for case in CASES if case.name in known]
