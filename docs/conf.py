@@ -59,6 +59,8 @@ sphinx_gallery_conf = {
     "doc_module": ("credo",),
     "backreferences_dir": "auto_examples/used",
     "plot_gallery": True,
+    # Examples print what they want to show.
+    "capture_repr": (),
     "parallel": True,
     "download_all_examples": False,
     "show_signature": False,
