@@ -46,7 +46,8 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 SECTIONS = [
-    "linear", "bayesian", "evidence", "classification", "kernels", "gaussian_processes", "sparse", "ensembles", "scale",
+    "linear", "bayesian", "evidence", "additive", "classification", "kernels", "gaussian_processes", "sparse",
+    "ensembles", "scale",
 ]  # fmt: skip
 
 sphinx_gallery_conf = {
@@ -58,6 +59,8 @@ sphinx_gallery_conf = {
     "doc_module": ("credo",),
     "backreferences_dir": "auto_examples/used",
     "plot_gallery": True,
+    # Examples print what they want to show.
+    "capture_repr": (),
     "parallel": True,
     "download_all_examples": False,
     "show_signature": False,

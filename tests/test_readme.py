@@ -101,6 +101,16 @@ def test_the_other_examples_show_what_they_say(examples):
     assert scope["subsets"].inclusion_of([2, 7]) > 0.99 and (entered[others] < entered[7]).sum() > 5
 
 
+def test_the_additive_example_shows_what_it_says(examples):
+    scope, _ = examples
+    counts = scope["counts"]
+    assert counts.family_ in ("poisson", "negative_binomial")
+    assert (np.array(counts.terms_.columns["log_bayes_factor"]) > 0).all()
+    lower, upper = counts.predict_dist(scope["night"], exposure=8).interval(0.9)
+    assert 0 <= lower[0] < upper[0] and lower[0] % 1 == upper[0] % 1 == 0
+    assert scope["site_effect"].std() == pytest.approx(float(counts.variances_[-1]) ** 0.5, rel=0.3)
+
+
 def test_the_request_to_the_server_is_answered(tmp_path):
     table = load_diabetes(as_frame=True, scaled=False).frame
     model = credo.TableModel(estimator=credo.LinearRegression(), target="target").fit(table)

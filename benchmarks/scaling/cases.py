@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo import (
+    AdditiveRegressor,
     BayesianLinearRegression,
     BayesianLogisticRegression,
     BoostedTreesRegressor,
@@ -106,6 +107,7 @@ CASES = [
     Case("SpikeSlabRegressor", "other models", WIDE, 4000, _fit(SpikeSlabRegressor()), largest=1_500_000),
     Case("LogisticRegression", "other models", WIDE, 4000, _fit(LogisticRegression()), True, 1_500_000),
     Case("BayesianLogisticRegression", "other models", WIDE, 1000, _fit(BayesianLogisticRegression()), True, 1_500_000),
+    Case("AdditiveRegressor", "other models", WIDE, 1000, _fit(AdditiveRegressor()), largest=1_500_000, budget=_LONG),
     Case("BoostedTreesRegressor", "other models", WIDE, 1000, _fit(BoostedTreesRegressor()), largest=1_500_000),
     Case("summarize", "mergeable", WIDE, 64_000, lambda X, y: lambda: summarize(X, y), largest=1_500_000),
     Case("summary of inducing points", "mergeable", MIDDLE, 4000, _inducing_summary, largest=100_000),

@@ -14,8 +14,9 @@ LESSONS = json.loads((files("credo.app.lab") / "static/lessons/lessons.json").re
 # What the texts say about the log evidence (or BIC) of each pane when a step is opened.
 NAMED = {
     ("overfitting", 1): [23.3], ("overfitting", 2): [3.1], ("evidence", 1): [-55.7], ("evidence", 2): [-7.7, -10.8],
-    ("evidence", 3): [-15.8], ("kernel", 2): [-15.8], ("kernel", 3): [-57.8], ("sums", 1): [-281], ("sums", 2): [-65],
-    ("sums", 3): [-111, -65], ("ard", 1): [-20.9], ("ard", 3): [-8.5, -17.6], ("laplace", 1): [-17.6, -17.5],
+    ("evidence", 3): [-15.8], ("additive", 1): [0.0], ("additive", 2): [-31.6], ("additive", 3): [-4.4],
+    ("kernel", 2): [-15.8], ("kernel", 3): [-57.8], ("sums", 1): [-281], ("sums", 2): [-65], ("sums", 3): [-111, -65],
+    ("ard", 1): [-20.9], ("ard", 3): [-8.5, -17.6], ("laplace", 1): [-17.6, -17.5],
     ("laplace", 2): [-12.5, -10.2], ("laplace", 3): [-12.1, -10.2],
 }  # fmt: skip
 
@@ -39,8 +40,8 @@ def evidence(page):
     return [float(text.replace("−", "-")) for text in page.locator(".evidence-value").all_inner_texts()]
 
 
-def test_twelve_lessons_of_the_right_length():
-    assert len(LESSONS) == len({lesson["id"] for lesson in LESSONS}) == 12
+def test_thirteen_lessons_of_the_right_length():
+    assert len(LESSONS) == len({lesson["id"] for lesson in LESSONS}) == 13
     for lesson in LESSONS:
         assert 60 <= sum(len(paragraph.split()) for paragraph in lesson["idea"]) <= 120, lesson["id"]
         assert all(step["say"] and step["try"] and step["see"] for step in lesson["steps"])
@@ -48,7 +49,7 @@ def test_twelve_lessons_of_the_right_length():
 
 def test_the_list_leads_to_a_lesson_and_its_steps(page, lab):
     page.goto(lab.url("/lessons"))
-    page.wait_for_function("() => document.querySelectorAll('.lesson-link').length === 12")
+    page.wait_for_function("() => document.querySelectorAll('.lesson-link').length === 13")
     page.get_by_role("link", name="Over-fitting by degree").click()
     painted(page)
     assert page.get_by_role("heading", level=1).inner_text() == "Over-fitting by degree"
@@ -88,10 +89,22 @@ def test_every_step_shows_what_its_text_says(page, lab, lesson):
             )
 
 
+def test_learning_takes_the_curve_of_a_straight_line_to_zero(page, lab):
+    opened(page, lab, "additive", 3)
+    scale = page.get_by_label("Scale of the curve, as a number")
+    assert scale.input_value() == "0.5"
+    page.get_by_role("button", name="Learn", exact=True).click()
+    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '−1.37'")
+    assert float(scale.input_value()) < 1e-3
+    line, deviation = page.locator(".main-plot .parts path").evaluate_all("all => all.map((p) => p.getBBox().height)")
+    assert line > 50 and deviation < 1
+    assert page.locator(".legend").get_by_text("deviation from the line").is_visible()
+
+
 def test_an_unknown_lesson_shows_the_list(page, lab):
     page.goto(lab.url("/lessons?id=alchemy"))
     page.get_by_role("alert").wait_for(state="visible")
-    assert page.locator(".lesson-link").count() == 12
+    assert page.locator(".lesson-link").count() == 13
 
 
 def test_a_lesson_fits_a_phone(phone, lab):

@@ -381,7 +381,7 @@ class AdditiveModel(Estimator):
         # With several classes, pairs that were tried would multiply the time of a fit.
         if not most or (by_itself and (OTHERS not in self._given_terms() or self.posterior_.n_latents > 1)):
             return
-        own = [self._index(term)[0] for term in terms if term.kind in ("smooth", "linear", "factor")]
+        own = list(dict.fromkeys(self._index(t)[0] for t in terms if t.kind in ("smooth", "linear", "factor")))
         found = promising(columns, own, *derivatives())[:most]
         pairs = [pair(names[i], names[j]) for gain, i, j in found if gain > 0 or not by_itself]
         if pairs:
@@ -514,7 +514,7 @@ class AdditiveModel(Estimator):
             text = None if level is None else np.array(level, dtype=object)[rows[:, j].astype(np.intp)]
             points[names[j]] = rows[:, j] if text is None else text
         mean, cov = self._contribution(k, rows, label)
-        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and names[index[0]] not in self.levels_
+        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and len(mean) > 2
         return TermCurve(
             fitted.label, fitted.kind, points, mean, cov, self.posterior_.df, self._unit(label),
             float(self.shares_[k]), float(self.log_bayes_factors_[k]),

@@ -379,8 +379,6 @@ def _sampled(caller: str, chunk: Chunk) -> RowSample:
     return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
 
 
-def _summed(
-    caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], shift: Array, chunk: Chunk
-) -> Moments:
+def _summed(caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], shift: Array, chunk: Chunk) -> Moments:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
     return Moments.of(blocks, coded(groups, rows), y, weight, shift)

@@ -142,7 +142,31 @@ def test_the_evidence_of_bayesian_regression_is_a_normal_density(client):
     )
 
 
-@pytest.mark.parametrize("id", ["least_squares", "ridge", "bayes_linear", "gp", "nadaraya_watson"])
+def test_an_additive_model_without_a_curve_is_a_line(client):
+    data = np.array(points("regression"))
+    found = ask(client, "regression", "additive", data.tolist(), {"line_std": 0.5, "curve_std": 1e-5, "noise": 0.25})
+    places = np.linspace(0, 1, 21)
+    u = (data[:, 0] - 0.5) / places.std()
+    # The constant has a quarter of the plot's height as its standard deviation.
+    C = 1.0 + 0.25 * np.outer(u, u) + 0.0625 * np.eye(len(u))
+    assert found["evidence"]["value"] == pytest.approx(multivariate_normal(cov=C).logpdf(data[:, 1]), abs=1e-4)
+    line, deviation = (np.array(part["y"]) for part in found["regression"]["parts"])
+    np.testing.assert_allclose(deviation, 0.0, atol=1e-6)
+    np.testing.assert_allclose(line, found["regression"]["mean"], atol=1e-4)
+
+
+def test_line_and_deviation_add_up_to_the_mean(client):
+    shifted = {"x": [1950.0, 1990.0], "y": [300.0, 340.0]}
+    data = [[1950 + 40 * x, 320 + 8 * y] for x, y in points("regression")]
+    found = ask(client, "regression", "additive", data, domain=shifted)["regression"]
+    line, deviation = (np.array(part["y"]) for part in found["parts"])
+    # The deviation is drawn about the middle of the plot.
+    np.testing.assert_allclose(line + deviation - 320, found["mean"], atol=1e-3)
+    np.testing.assert_allclose(np.diff(line, 2), 0.0, atol=3e-3)
+    assert np.ptp(np.diff(deviation, 2)) > 0.1
+
+
+@pytest.mark.parametrize("id", ["least_squares", "ridge", "bayes_linear", "additive", "gp", "nadaraya_watson"])
 def test_the_equivalent_kernel_times_the_targets_is_the_prediction(client, id):
     data = points("regression")
     found = ask(client, "regression", id, data, cursor=1.0, grid=2)
@@ -327,7 +351,7 @@ def test_degenerate_points_give_notes(client, id, task):
         assert shown is not None or found["notes"], (id, name)
         if (
             name in ("separable", "many", "pairs", "same y", "three")
-            or (name == "none" and id in ("gp", "bayes_linear") and task == "regression")
+            or (name == "none" and id in ("gp", "bayes_linear", "additive") and task == "regression")
             or (name == "two" and id in ("least_squares", "ridge", "lasso"))
         ):
             assert shown is not None, (id, name, found["notes"])

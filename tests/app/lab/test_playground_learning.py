@@ -7,6 +7,7 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
+from credo.additive import AdditiveRegressor, smooth
 from credo.app.lab.playground._answer import Learners, Want, answer
 from credo.app.lab.playground._catalogue import MODELS
 from credo.app.lab.playground._problem import Domain, Problem
@@ -36,7 +37,7 @@ def test_learned_settings_are_settings(id, task):
     assert all(learned[name] == before[name] for name in fixed)
 
 
-@pytest.mark.parametrize("id", ["gp", "bayes_linear"])
+@pytest.mark.parametrize("id", ["gp", "bayes_linear", "additive"])
 def test_learning_maximizes_the_evidence(id):
     asked, model = problem(), MODELS[id]["regression"]
     found, _ = Learners().learn("", asked, model, model.resolve(asked, {}))
@@ -49,6 +50,17 @@ def test_learning_maximizes_the_evidence(id):
             for factor in (0.9, 1.1):
                 value = factor * found["kernel"][0][0][name]
                 assert fitted.with_value(f"kernel.0.0.{name}", value).evidence().value < top
+
+
+def test_an_additive_model_learns_what_the_estimator_learns():
+    # Points where the plot's basis has its places, so that both have the same basis; the constant is nearly free.
+    x = np.linspace(0.0, 1.0, 21)
+    y = 2.0 * x - 1.0 + 0.5 * np.sin(6 * x) + np.random.default_rng(0).normal(0, 0.1, 21)
+    asked, model = Problem("regression", np.column_stack([x, y]), Domain()), MODELS["additive"]["regression"]
+    found, _ = Learners().learn("", asked, model, model.resolve(asked, {}))
+    theirs = AdditiveRegressor([smooth(0)], family="gaussian", hyperparameters="optimize").fit(x[:, None], y)
+    expected = [*np.sqrt(theirs.variances_), theirs.noise_std_]
+    np.testing.assert_allclose([found[name] for name in ("line_std", "curve_std", "noise")], expected, rtol=0.02)
 
 
 def test_learning_has_a_deadline():

@@ -13,7 +13,7 @@ from credo.app.cli._options import debug_option
 @debug_option
 def lab(port: int, browser: bool) -> None:
     """Start the lab on this machine and open it in the browser: a playground for models in one and two dimensions,
-    twelve short lessons, and the analysis of a table of your own.
+    thirteen short lessons, and the analysis of a table of your own.
 
     The page is served on 127.0.0.1 only and needs the token in the address. Nothing leaves this machine. Stop the lab
     with Ctrl-C.

@@ -1,4 +1,4 @@
-"""The lab: a local web page to play with models, twelve lessons, and the analysis of a table in the browser.
+"""The lab: a local web page to play with models, thirteen lessons, and the analysis of a table in the browser.
 
     credo lab        application(token) -> the web application        run(port, ...) serves it on 127.0.0.1
 

@@ -140,6 +140,7 @@ def _regression(problem: Problem, fitted: Model, want: Want) -> dict[str, Any] |
         "latent_upper": high,
         "level": LEVEL,
         "draws": [] if drawn is None else numbers(drawn, 5) or [],
+        "parts": [{"label": label, "y": numbers(values)} for label, values in fitted.parts(grid)],
     }
 
 

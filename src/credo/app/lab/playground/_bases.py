@@ -149,12 +149,12 @@ class Design:
         if self.kind == "step":
             return [f"1[x < {center}]" for center in shown]
         name, width = "φ" if self.kind == "radial" else "σ", number(self.settings["width"])
-        return [f"{name}({_shifted('x', center)}/{width})" for center in shown]
+        return [f"{name}({shifted('x', center)}/{width})" for center in shown]
 
     def where(self) -> list[str]:
         """The meaning of symbols in the equation."""
         if self.mapped is not None and not self.is_constant:
-            return [f"u = {_shifted('x', number(self.mapped[0], 8))}/{number(self.mapped[1])}"]
+            return [f"u = {shifted('x', number(self.mapped[0], 8))}/{number(self.mapped[1])}"]
         return ["φ(t) = exp(−t^2/2)"] if self.kind == "radial" else []
 
 
@@ -197,7 +197,7 @@ class Plane:
     def where(self) -> list[str]:
         """How the inputs are scaled."""
         scales = enumerate(zip(self.domain.center, self.domain.half, strict=True), start=1)
-        return [", ".join(f"u_{j} = {_shifted(f'x_{j}', number(c, 8))}/{number(half)}" for j, (c, half) in scales)]
+        return [", ".join(f"u_{j} = {shifted(f'x_{j}', number(c, 8))}/{number(half)}" for j, (c, half) in scales)]
 
 
 def _power(axis: int, exponent: int) -> str:
@@ -211,7 +211,8 @@ def _weighted(coefficients: Array, functions: list[str]) -> str:
     return total([*terms, "…"] if len(coefficients) > len(terms) else terms)
 
 
-def _shifted(x: str, center: str) -> str:
+def shifted(x: str, center: str) -> str:
+    """x less a centre, in brackets unless that is zero."""
     return x if center == "0" else f"({total([x, f'−{center}'.replace('−−', '')])})"
 
 

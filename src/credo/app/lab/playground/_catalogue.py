@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from credo.app.lab.playground._additive import Additive
 from credo.app.lab.playground._answer import MAX_DRAWS, MAX_GRID
 from credo.app.lab.playground._datasets import DATASETS
 from credo.app.lab.playground._ensembles import AdaBoost, Average, Bagging, Experts, Tree
@@ -25,9 +26,9 @@ from credo.app.lab.refused import Refused
 
 MAX_POINTS = 500
 _ORDER: tuple[type[Model], ...] = (
-    LeastSquares, RidgeModel, LassoModel, BayesianLinear, ProcessRegression, ProcessClassification, WeightedMean,
-    PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours, Tree, Bagging, AdaBoost,
-    Experts, Average,
+    LeastSquares, RidgeModel, LassoModel, BayesianLinear, Additive, ProcessRegression, ProcessClassification,
+    WeightedMean, PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours, Tree, Bagging,
+    AdaBoost, Experts, Average,
 )  # fmt: skip
 # The model of each tab and task.
 MODELS: dict[str, dict[str, type[Model]]] = {}

@@ -190,11 +190,16 @@ class BayesianLinear(LinearModel):
             "band", "draws", "prior_draws", "evidence", "equivalent_kernel", "next", "curve", "learn", "bars",
         )
     }  # fmt: skip
-    declared = (*CONTROLS, PRIOR, NOISE)
+    declared: ClassVar[tuple[Control, ...]] = (*CONTROLS, PRIOR, NOISE)
     learned_note = "Prior and noise have the highest evidence."
 
+    @property
+    def prior_std(self) -> float:
+        """The standard deviation of the weights."""
+        return float(self.settings["prior_std"])
+
     def make(self) -> Any:
-        prior, noise = (rounded(self.settings[name] ** -2, 8) for name in ("prior_std", "noise"))
+        prior, noise = (rounded(each**-2, 8) for each in (self.prior_std, self.settings["noise"]))
         if self.learning:
             return BayesianLinearRegression("evidence", noise_precision="evidence", fit_intercept=False)
         return BayesianLinearRegression(prior, noise_precision=noise, fit_intercept=False)
@@ -210,18 +215,18 @@ class BayesianLinear(LinearModel):
         return Band.of(Normal(mean, np.hypot(spread, self.settings["noise"])), Normal(mean, spread), self.offset)
 
     def _prior_std(self, grid: Array) -> Array:
-        return float(self.settings["prior_std"]) * np.linalg.norm(self.features(grid), axis=1)
+        return self.prior_std * np.linalg.norm(self.features(grid), axis=1)
 
     def draws(self, grid: Array, n: int, *, prior: bool, seed: int) -> Array:
         rows = self.features(grid)
         if not prior and self.problem.n:
             return self.estimator.sample_functions(rows, n, random_state=seed) + self.offset
-        weights = np.random.default_rng(seed).normal(0.0, self.settings["prior_std"], (n, rows.shape[1]))
+        weights = np.random.default_rng(seed).normal(0.0, self.prior_std, (n, rows.shape[1]))
         return weights @ rows.T + self.offset
 
     def evidence(self) -> Evidence:
         # The covariance of the targets before they are seen: s²ΦΦᵀ + σ²I.
-        n, (s, sigma) = self.problem.n, (self.settings[name] for name in ("prior_std", "noise"))
+        n, s, sigma = self.problem.n, self.prior_std, self.settings["noise"]
         rows = self.features(self.problem.X) if n else np.empty((0, 0))
         return gaussian_evidence(s**2 * (rows @ rows.T) + sigma**2 * np.eye(n), self.problem.y - self.offset)
 
@@ -234,7 +239,7 @@ class BayesianLinear(LinearModel):
         return Next.widest(rows, self.estimator.predict_dist(self.features(rows), latent=True).std)
 
     def assumption(self) -> str:
-        prior, noise = (number(self.settings[name]) for name in ("prior_std", "noise"))
+        prior, noise = number(self.prior_std), number(self.settings["noise"])
         return f"w_j ∼ N(0, {prior}^2), y ∼ N(f(x), {noise}^2)"
 
 

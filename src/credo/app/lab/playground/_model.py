@@ -160,6 +160,10 @@ class Model:
         """Functions from the posterior or the prior, one in each row."""
         return None
 
+    def parts(self, grid: Array) -> list[tuple[str, Array]]:
+        """Functions whose sum is the mean, by name (regression)."""
+        return []
+
     def evidence(self) -> Evidence:
         """The log evidence with its parts."""
         return Evidence(None, self.no_evidence)

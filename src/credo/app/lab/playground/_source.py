@@ -19,7 +19,10 @@ def program(problem: Problem, lines: Sequence[str]) -> str:
     used = sorted(set(re.findall(r"\b([A-Z]\w+)\(", "\n".join(lines))))
     others = [name for name in used if not hasattr(credo, name)]
     head = ["import numpy as np", f"from credo import {', '.join(name for name in used if name not in others)}"]
-    head += [*([f"from credo.features import {', '.join(others)}"] if others else []), ""]
+    head += [*([f"from credo.features import {', '.join(others)}"] if others else [])]
+    # A basis may need other imports.
+    head += [*(line for line in lines if line.startswith("from ")), ""]
+    lines = [line for line in lines if not line.startswith("from ")]
     if problem.task == "regression":
         data = [*_points(problem), "x, y = points[:, :1], points[:, 1]"]
     else:

@@ -18,7 +18,7 @@ function list(lessons, missing) {
   const note = missing ? element("p", { class: "warning", role: "alert" }, "There is no such lesson; these are all of them.") : null;
   main.replaceChildren(element("div", { class: "lesson-list" },
     element("h1", {}, "Lessons"),
-    element("p", { class: "quiet" }, "Twelve short lessons. Each explains one idea and sets the playground up to show it: something to try, and what to see."),
+    element("p", { class: "quiet" }, "Thirteen short lessons. Each explains one idea and sets the playground up to show it: something to try, and what to see."),
     note ?? "",
     element("ol", {}, ...lessons.map((lesson, index) => element("li", {}, element("a", { href: address(lesson, 0), class: "lesson-link" },
       element("span", { class: "lesson-number", "aria-hidden": "true" }, String(index + 1)),

@@ -9,6 +9,7 @@ export function legend(answer, want) {
   if (regression) {
     const level = Math.round(100 * (regression.level ?? 0.95));
     if (regression.mean) items.push(item("mean", "mean"));
+    (regression.parts ?? []).forEach(({ label }, k) => items.push(item(`part-${k}`, label)));
     if (regression.latent_lower) items.push(item("latent", `${level} % band for f`));
     if (regression.lower) items.push(item("band", `${level} % band for new observations`));
     if (regression.draws?.length) items.push(item("draw", want.draws_from === "prior" ? "draws from the prior" : "draws from the posterior"));

@@ -3,27 +3,31 @@
 import { svg } from "/static/shared/page.js";
 import { contour } from "/static/shared/scale.js";
 
-export const LAYERS = ["band", "latent", "draws", "mean", "contour", "marks", "points"];
+export const LAYERS = ["band", "latent", "draws", "parts", "mean", "contour", "marks", "points"];
 
 export function paintRegression(plot, answer, view) {
-  const { x, mean, lower, upper, latent_lower, latent_upper, draws } = answer;
+  const { x, mean, lower, upper, latent_lower, latent_upper, draws, parts } = answer;
   path(plot.layers.band, lower && upper ? plot.area(x, lower, upper) : "");
   path(plot.layers.latent, latent_lower && latent_upper ? plot.area(x, latent_lower, latent_upper) : "");
   path(plot.layers.mean, mean ? plot.line(x, mean) : "");
   const lines = (draws ?? []).map((draw) => plot.line(x, draw));
-  const layer = plot.layers.draws;
-  while (layer.childElementCount > lines.length) layer.lastChild.remove();
-  while (layer.childElementCount < lines.length) layer.append(svg("path"));
-  lines.forEach((line, index) => layer.children[index].setAttribute("d", line));
+  paths(plot.layers.draws, lines);
+  paths(plot.layers.parts, (parts ?? []).map((part) => plot.line(x, part.y)));
   const prior = view.draws_from === "prior" && lines.length > 0;
-  layer.classList.toggle("prior", prior);
-  for (const name of ["band", "latent", "mean"]) plot.layers[name].classList.toggle("faint", prior);
+  plot.layers.draws.classList.toggle("prior", prior);
+  for (const name of ["band", "latent", "parts", "mean"]) plot.layers[name].classList.toggle("faint", prior);
 }
 
 export function clear(plot) {
   for (const name of ["band", "latent", "mean", "contour"]) path(plot.layers[name], "");
-  plot.layers.draws.replaceChildren();
+  for (const name of ["draws", "parts"]) plot.layers[name].replaceChildren();
   plot.canvas.style.display = "none";
+}
+
+function paths(layer, lines) {
+  while (layer.childElementCount > lines.length) layer.lastChild.remove();
+  while (layer.childElementCount < lines.length) layer.append(svg("path"));
+  lines.forEach((line, index) => layer.children[index].setAttribute("d", line));
 }
 
 function path(layer, d) {
