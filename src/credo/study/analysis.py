@@ -34,6 +34,8 @@ def analyze(
     select: str | None = None,
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    keep_sentinels: bool = False,
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -65,8 +67,12 @@ def analyze(
         False holds out rows at random even if the table is in time order; by default each fold of such a table is
         predicted from the rows before it.
     kinds : mapping of column name to kind, optional
-        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
-        it out.
+        Overrides the detected kind of a column: "number", "category", "text" or "date".
+    drop : sequence of str, optional
+        Columns to leave out.
+    keep_sentinels : bool, default False
+        Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
+        numbers; by default they count as missing, and a note names them.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -100,7 +106,10 @@ def analyze(
     [9.0]
     """
     _check_options(reading)
-    prepared = dataset(data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, engine=engine)
+    prepared = dataset(
+        data, target, task=task, reading=reading, time_order=time_order, kinds=kinds, drop=drop,
+        keep_sentinels=keep_sentinels, engine=engine,
+    )  # fmt: skip
     with display(enabled=progress) as report:
         return run(
             prepared,

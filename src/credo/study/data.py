@@ -158,11 +158,13 @@ def dataset(
     reading: Mapping[str, Any] | None = None,
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    keep_sentinels: bool = False,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
-    `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. A Parquet file
+    `drop` leaves columns out, and `kinds` overrides the detected kinds of others, as in `Preparation`. A Parquet file
     that is large beside the memory, or is to be read by the engine "dask", is read in parts.
 
     Examples
@@ -193,18 +195,24 @@ def dataset(
         table, notes, source = as_frame(data), [], "table"
         # Notes count rows from 1, as in a file, and don't use the labels of the index.
         labels, table = table.index, table.reset_index(drop=True)
-    table, forced, more = _chosen(table, target, kinds or {})
+    table, forced, more = _chosen(table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
     notes += more
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
-    frame, y, more = split_target(table, target, task=task)
+    frame, y, more = split_target(
+        # A large table is fitted in parts, each of which has too few rows to recognise a code.
+        table,
+        target,
+        task=task,
+        keep_sentinels=keep_sentinels or whole is not None,
+    )
     if found is not None and found.why:
         notes.append(task_note(target, found))
     notes += more
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    preparation = Preparation(standardize=True, clip=True, kinds=forced)
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
     rows = preparation.fit_transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
     time = time_column(frame) if time_order is not False else None

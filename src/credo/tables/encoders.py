@@ -16,7 +16,7 @@ from credo.core.fields import Finite, NonNegative, Where
 from credo.core.notices import warn
 from credo.core.wording import plural, quoted, shown
 from credo.features import Words
-from credo.tables.columns import not_a_number, numbers, present_mask, words
+from credo.tables.columns import not_a_number, numbers, present_mask, signs_of, unit_factor, without, words
 from credo.tables.errors import ColumnError, TableWarning, pandas
 from credo.tables.kinds import as_dates, days_since, is_style, timestamps
 
@@ -335,8 +335,8 @@ class _Measured:
 class Numbers(_Measured):
     """A column of numbers, used unchanged.
 
-    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
-    the file, such as % or $; empty if it had none, None if there was no file.
+    `words` gives the numbers of words such as yes and no; `absent` are words and numbers, such as −999, that count as
+    missing. `sign` is that of the file, such as % or $; empty if it had none, None if there was no file.
     """
 
     words: Annotated[dict[str, float] | None, Where(_are_finite, "finite numbers")] = None
@@ -346,7 +346,7 @@ class Numbers(_Measured):
     @property
     def is_plain(self) -> bool:
         """Whether finite numbers are used unchanged, in one column."""
-        return self.value and not self.indicator and self.words is None
+        return self.value and not self.indicator and self.words is None and not self.absent
 
     def values(self, column: Any) -> Array:
         """The column's numbers, NaN where they are missing."""
@@ -355,11 +355,16 @@ class Numbers(_Measured):
             return self._truths(column, present)
         if column.dtype.kind == "m":
             return np.asarray(column.dt.total_seconds() / 86_400, dtype=np.float64)
-        values, odd = numbers(column, present)
+        values, odd = numbers(column, present, unit=self.sign)
         unknown = np.array([i for i in odd if str(column.iat[i]).strip() not in self.absent], dtype=np.intp)
         if len(unknown):
-            raise ColumnError(f"{not_a_number(column, unknown)}; the model expects a number there")
-        return values
+            raise ColumnError(
+                f"{not_a_number(column, unknown)}; the model expects a number there: correct it, leave the field "
+                "empty, or list it in na_words (--na)"
+            )
+        # A file's numbers were read without their unit.
+        factor = unit_factor((signs_of(column) or {}).get(self.name, ""), self.sign or "")
+        return without(values, self.absent) * (factor or 1.0)
 
     def changed_sign(self, signs: Mapping[str, str] | None, table: Any) -> str | None:
         """A sentence if the numbers are written in another way than in the training data, otherwise None.
@@ -367,7 +372,7 @@ class Numbers(_Measured):
         `signs` are those of the table's file, None if unknown.
         """
         sign = None if signs is None else signs.get(self.name, "")
-        if self.sign in (None, sign) or self.words is not None:
+        if self.sign in (None, sign) or self.words is not None or unit_factor(sign or "", self.sign or "") is not None:
             return None
         values = self.values(table[self.name])
         known = np.abs(values[np.isfinite(values)])

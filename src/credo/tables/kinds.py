@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import shown
-from credo.tables.columns import is_wordy, numbers, present_mask, reject_complex, words
+from credo.tables.columns import Reading, are_codes, is_wordy, numbers, present_mask, reading_of, reject_complex, words
 from credo.tables.errors import ColumnError, pandas
 
 # Typed dates need no format; the others are strptime's, where %b is any English name of a month, long or short, and a
@@ -161,6 +160,8 @@ def _parsed(values: Sequence[str], style: str) -> Any:
 
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
 KINDS: tuple[str, ...] = get_args(Kind)
+# What users call some kinds.
+SYNONYMS: dict[str, Kind] = {"number": "numeric", "category": "categorical"}
 
 # With fewer values, distinct values don't show an identifier.
 _MIN_IDENTIFIER_ROWS = 10
@@ -173,10 +174,6 @@ _ID_NAME = re.compile(
     r"observation|subject|patient|sample|participant)"
 )
 _ID_ENDING = re.compile(r".*[a-z](ID|Id)")
-# A numbered level (1. White, 2nd) isn't a number with a unit.
-_WITH_UNIT = re.compile(
-    r"[<>~≈]?\s*[+\-−]?\d(?:[\d.,']*\d)?\s*(?!(?:st|nd|rd|th)\b)((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)"
-)
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
 # In a column with such a name, numbers such as 20240131 are dates.
 _DATE_NAME = re.compile(r".*(date|day|time|when|datum|yyyymmdd|ymd).*", re.IGNORECASE | re.DOTALL)
@@ -298,14 +295,9 @@ class Profile:
         return len(self.present) - self.n_present
 
     @cached_property
-    def unit(self) -> str | None:
-        """The unit of a column of numbers with a unit, as in 1.23 kg: the word that follows the number in most rows."""
-        if self.is_typed_number:
-            return None
-        matches = (_WITH_UNIT.fullmatch(word) for word in self.words[self.present])
-        units = Counter(match[1] for match in matches if match)
-        unit, count = units.most_common(1)[0] if units else ("", 0)
-        return unit if count > 0.5 * self.n_present else None
+    def reading(self) -> Reading | None:
+        """How words such as 321 km were read as numbers, or None if the numbers are plain or there are none."""
+        return None if self.is_typed_number or not is_number(self) else reading_of(self.column, self.present)
 
     @property
     def slips(self) -> tuple[str, ...]:
@@ -350,7 +342,10 @@ def is_number(found: Profile) -> bool:
     if not is_wordy(found.column):
         return found.column.dtype.kind != "M"
     slips = len(found.odd)
-    return slips == 0 or (found.n_present >= _MIN_COUNTING_ROWS and slips <= _MAX_TYPO_SHARE * found.n_present)
+    if slips == 0:
+        return True
+    few = found.n_present >= _MIN_COUNTING_ROWS and slips <= _MAX_TYPO_SHARE * found.n_present
+    return few and not are_codes(found.slips, found.values[np.isfinite(found.values)])
 
 
 def date_style(found: Profile) -> str | None:

@@ -27,12 +27,11 @@ from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
-from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
+from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
-from credo.tables.errors import ColumnError, TableWarning
-from credo.tables.kinds import KINDS, Column, Form
+from credo.tables.errors import ColumnError, TableWarning, nearest
+from credo.tables.kinds import KINDS, SYNONYMS, Column, Form
 from credo.tables.learn import Learner
-from credo.tables.text import signs_of
 from credo.tables.time_order import may_be_time, regular_times
 
 Array = NDArray[np.float64]
@@ -194,9 +193,13 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
         distance or by eight standard deviations, whichever is larger; `notes_` name the values. Dates are not clipped.
     kinds : mapping of column name to kind or Form, optional
-        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
-        it out. The `forms_` of a fitted preparation make another read its rows in the same way: part of a table,
-        such as a fold of cross-validation, may lack the one cell that distinguishes yes, no and maybe from yes and no.
+        Overrides the detected kind of a column: "number" ("numeric"), "category" ("categorical"), "text" or "date", or
+        "identifier" to leave it out. The `forms_` of a fitted preparation make another read its rows in the same way:
+        part of a table, such as a fold of cross-validation, may lack the one cell that distinguishes yes, no and maybe
+        from yes and no.
+    keep_sentinels : bool, default False
+        Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
+        numbers. By default they count as missing, and `notes_` name them; in a column whose kind is given they don't.
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
@@ -253,6 +256,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         standardize: bool = False,
         clip: bool = False,
         kinds: Mapping[str, str | Form] | None = None,
+        keep_sentinels: bool = False,
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -260,6 +264,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.standardize = standardize
         self.clip = clip
         self.kinds = kinds
+        self.keep_sentinels = keep_sentinels
         self.drop_reference = drop_reference
         self.max_levels = max_levels
         self.max_words = max_words
@@ -304,7 +309,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         forced = self._forced_forms(table.columns.tolist())
         max_levels = max(2, positive_integer("max_levels", self.max_levels))
         max_words = positive_integer("max_words", self.max_words)
-        learner = Learner(max_levels, max_words, self.drop_reference, weight, signs_of(table))
+        learner = Learner(
+            max_levels, max_words, self.drop_reference, weight, signs_of(table), keep_sentinels=self.keep_sentinels
+        )
         learner.learn_all(table, forced)
         if not learner.encoders:
             left_out = " ".join(learner.notes)
@@ -455,10 +462,15 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         kinds: dict[str, Any] = dict(self.kinds or {})
         if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
-        forms = {name: kind if isinstance(kind, Form) else Form(kind) for name, kind in kinds.items()}
+        forms = {
+            name: kind if isinstance(kind, Form) else Form(SYNONYMS.get(kind, kind)) for name, kind in kinds.items()
+        }
         for name, form in forms.items():
             if form.kind not in KINDS:
-                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {form.kind!r}")
+                near = nearest(str(form.kind), [*KINDS, *SYNONYMS], most=1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                choices = "number, category, text, date or identifier (which leaves it out)"
+                raise ValueError(f"column {name!r} can't be read as {form.kind!r}{hint}; choose from {choices}")
         return forms
 
     def _table(self, X: Any) -> Any:

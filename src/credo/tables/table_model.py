@@ -431,27 +431,30 @@ def rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
     return pandas().DataFrame(rows.toarray(), columns=list(names))
 
 
-def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
+def predictions(model: Any, rows: Any, *, level: float = 0.95, quantiles: Sequence[float] = ()) -> Any:
     """The predictions of a fitted model for the rows of a table, as a data frame.
 
-    For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as p(spam). A
-    model that knows its training range also gives `outside`, which names values outside of it and is empty otherwise.
+    For numbers: mean, std, lower, upper, and the quantiles, such as q0.05. For classes: predicted, and a probability
+    for each class, such as p(spam). A model that knows its training range also gives `outside`, which names values
+    outside of it and is empty otherwise.
     """
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
-    frame = distribution_frame(predictive(model, rows), level=level, classes=classes)
+    frame = distribution_frame(predictive(model, rows), level=level, classes=classes, quantiles=quantiles)
     if isinstance(model, TableModel):
         frame["outside"] = model.outside(rows).reasons
     return frame.set_axis(rows.index, axis=0) if isinstance(rows, pandas().DataFrame) else frame
 
 
-def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int = 0) -> Any:
+def table_predictions(
+    model: Any, table: Any, *, level: float = 0.95, quantiles: Sequence[float] = (), start: int = 0
+) -> Any:
     """The predictions for a table that was read, with the numbers of its rows and the columns that identify them.
 
     The target isn't used if the table has it; `start` rows were read before this part of the table.
     """
     known = isinstance(model, TableModel)
     frame = table.drop(columns=[model.target]) if known and model.target in table.columns else table
-    found = predictions(model, frame, level=level)
+    found = predictions(model, frame, level=level, quantiles=quantiles)
     for column in reversed(model.preparation_.columns_ if known else []):
         if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
             found.insert(0, column.name, frame[column.name])
@@ -459,7 +462,7 @@ def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int
     return found
 
 
-def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = ()) -> Any:
+def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = (), quantiles: Sequence[float] = ()) -> Any:
     """A predictive distribution as columns of a data frame."""
     pd = pandas()
     if isinstance(dist, Bernoulli | Categorical):
@@ -469,4 +472,5 @@ def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = ()) 
         columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
         return pd.DataFrame(columns)
     lower, upper = dist.interval(level)
-    return pd.DataFrame({"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper})
+    columns = {"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper}
+    return pd.DataFrame(columns | {f"q{q:.12g}": dist.quantile(q) for q in quantiles})
