@@ -21,8 +21,8 @@ from credo.tables.errors import ColumnError, pandas
 TYPED, ISO, COMPACT = "typed", "ISO8601", "%Y%m%d"
 FIRST_DATE, LAST_DATE = 1900_01_01, 2100_12_31
 # If both formats of a pair fit, month first is used; with two-digit years, neither.
-_NUMERIC = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
-_NAMED = tuple(f"%d{mark}%b{mark}{year}" for mark in ("-", " ", "/", "") for year in ("%Y", "%y"))
+_NUMERIC = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
+_NAMED = tuple(f"%d{mark}%b{mark.strip('.')}{year}" for mark in ("-", " ", "/", "", ". ") for year in ("%Y", "%y"))
 _DAYS = (*_NUMERIC, *_NAMED, "%b %d, %Y", "%b %d %Y")
 _PERIODS = ("%b %Y", "%b-%Y", "%b/%Y", "%b-%y", "%G-W%V", "%GW%V", "%G-W%V-%u")
 _FORMATS = (*(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")), *_PERIODS, COMPACT)
@@ -91,6 +91,9 @@ def _is_certain(values: Sequence[str], style: str) -> bool:
         return len(set(values)) >= _MIN_DATE_NUMBERS and all(FIRST_DATE <= int(value) <= LAST_DATE for value in values)
     if "%y" not in style:
         return True
+    # Numbers of versions and chapters have no leading zeros.
+    if style.startswith("%d.%m.%y") and not all(re.match(r"\d\d\.\d\d\.", word) for word in values):
+        return False
     if style.startswith(("%m/%d/%y", "%d/%m/%y")):
         time = style[8:]
         if _fits(values, "%m/%d/%y" + time):
@@ -152,10 +155,14 @@ def _parsed(values: Sequence[str], style: str) -> Any:
     found = [word if readable.match(word) else "" for word in values]
     if style != ISO:
         found = [_plain(word) for word in found]
+    later = np.zeros(len(found), dtype=np.intp)
     if "%V" in style and "%u" not in style:
-        # A week counts as its Monday.
-        found, style = [f"{word}-1" for word in found], f"{style}-%u"
-    return pd.to_datetime(pd.Series(found, dtype=object), format=style, errors="coerce", utc=True)
+        # A week counts as its Monday, and week 53, which many calendars give every year, as the one after week 52.
+        later = np.array([7 * word.endswith("W53") for word in found], dtype=np.intp)
+        found = [f"{word[:-2]}52-1" if late else f"{word}-1" for word, late in zip(found, later, strict=True)]
+        style = f"{style}-%u"
+    parsed = pd.to_datetime(pd.Series(found, dtype=object), format=style, errors="coerce", utc=True)
+    return parsed + pd.to_timedelta(pd.Series(later), unit="D") if later.any() else parsed
 
 
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]

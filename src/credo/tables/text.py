@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from credo.core.wording import plural, quoted
 from credo.tables.columns import NA_WORDS, SIGNS, SUSPECT_WORDS, read_numbers, unique_names
 from credo.tables.errors import CELL_BYTES, TableError, check_cells, pandas
+from credo.tables.layout import without_headings, without_totals
 
 # The first of these wins a tie: commas and spaces are more likely to occur inside fields.
 SEPARATORS = ("\t", ";", "|", ",", " ")
@@ -42,6 +43,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3}){2,}", re.ASCII)
 _SPACED = re.compile(r"(?<=\d)[ '’\u00a0\u202f](?=\d)")
 # The possessive *+ prevents blanks from being tried both as part of the number and after it.
 _NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*+|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
+_YEAR = re.compile(r"1[5-9]\d\d|2[01]\d\d", re.ASCII)
 _CODE = re.compile(r"0\d+", re.ASCII)
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([ T].*)?", re.ASCII)
 
@@ -205,7 +207,16 @@ def _has_header(rows: list[list[str]]) -> bool:
         named += values and not _is_value(field)
         repeated += values and _is_value(field)
         repeated += not values and field.strip() in below
-    return named > 0 or repeated == 0
+    return named > 0 or repeated == 0 or (_are_years(first) and not any(map(_are_years, rest)))
+
+
+def _are_years(row: list[str]) -> bool:
+    """Whether the numbers of a row are years at equal distances, which name columns such as 2019, 2020 and 2021."""
+    fields = [field.strip() for field in row if _is_value(field)]
+    if len(fields) < 2 or not all(map(_YEAR.fullmatch, fields)):
+        return False
+    steps = np.diff([int(field) for field in fields])
+    return bool(steps[0] != 0 and (steps == steps[0]).all())
 
 
 def _is_value(field: str) -> bool:
@@ -251,7 +262,10 @@ def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given:
         # The index keeps the row numbers of the file.
         frame = frame[~empty]
         notes.append(f"Left out {plural(int(empty.sum()), 'empty row')}.")
-    return frame, [*notes, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
+    frame, headings = without_headings(frame, decimal=dialect.decimal)
+    read = typed(frame, decimal=dialect.decimal, skip=set(codes))
+    frame, totals = without_totals(frame)
+    return frame, [*notes, *headings, *read, *totals]
 
 
 def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list[str]:
