@@ -10,7 +10,7 @@ levels are replaced together by combinations that occur in the training data. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -371,16 +371,17 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
         return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
 
-    def outside(self, X: Any) -> Outside:
+    def outside(self, X: Any, *, unused: Collection[str] = ()) -> Outside:
         """Which rows lie outside the training data, and why.
 
         A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
-        range's width, or by any amount in a column of times (see `time_column`), which makes a forecast. A category is
-        outside if its level was not seen in `fit`.
+        range's width, or in a column of times (see `time_column`) by more than all of it: until then it is a forecast.
+        A category is outside if its level was not seen in `fit`.
 
         Parameters
         ----------
         X : data frame with the columns that were fitted
+        unused : names of columns to ignore
 
         Returns
         -------
@@ -392,17 +393,35 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         >>> preparation = Preparation().fit({"year": list(range(1871, 1971)), "flow": [1.0, 2.0] * 50})
         >>> found = preparation.outside({"year": [1900, 1972, 3000], "flow": [1.0, 1.5, 2.0]})
         >>> found.rows.tolist(), found.reasons[2]
-        ([False, True, True], 'year = 3000 (training: 1871 to 1970)')
+        ([False, False, True], 'year = 3000 (training: 1871 to 1970)')
+        >>> found.forecasts
+        {'year': '1 row with year 1972 to 1972 (training: 1871 to 1970)'}
         """
         table = self._table(X)
-        found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in self.encoders_}
+        used = [encoder for encoder in self.encoders_ if encoder.name not in unused]
+        found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in used}
+        ahead = {e.name: e.forecast(table[e.name]) for e in used if isinstance(e, Numbers | Days)}
         reasons: list[list[str]] = [[] for _ in range(len(table))]
         for rows, texts in found.values():
             for i, text in zip(rows.tolist(), texts, strict=True):
                 reasons[i].append(text)
         counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
         is_outside = np.array([bool(parts) for parts in reasons], dtype=bool)
-        return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts)
+        forecasts = {name: phrase for name, phrase in ahead.items() if phrase is not None}
+        return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts, forecasts)
+
+    def with_known(self, X: Any, name: str) -> Any:
+        """Each prepared row with the values of other rows in one column: every known level, or the usual number."""
+        table, encoder = self._table(X), self.encoder(name)
+        if isinstance(encoder, Texts):
+            raise ColumnError(f"column {name!r} is text: its words can't be replaced by a usual one")
+        own = {place.name: slice(*at) for place, at in self._places()}[name]
+        known = encoder.coding()[: encoder.n_known] if isinstance(encoder, Levels) else encoder.usual()
+        rows = np.repeat(np.arange(len(table)), len(known))
+        with collected():
+            dense, words = self._dense(table)[rows], self._words(table)
+        dense[:, own] = np.tile(known, (len(table), 1))
+        return self._scaled(dense, None if words is None else words[rows], table.index[rows])
 
     def encoder(self, name: str) -> Encoder:
         """The encoder of a column that is in use, such as `Days`, whose `dates` can label an axis."""
@@ -572,7 +591,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
 
 def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:
-    """Count any value beyond the training rows as outside in columns of times, because it is a forecast."""
+    """Mark the columns of times, in which a value beyond the training rows is a forecast."""
     kinds = dict(zip(table.columns.tolist(), (dtype.kind for dtype in table.dtypes), strict=True))
     for place, encoder in enumerate(encoders):
         name = encoder.name
@@ -582,4 +601,4 @@ def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[
             continue
         values = read[name] if name in read else encoder.values(table[name])
         if regular_times(name, values, getattr(encoder, "origin", None)) is not None:
-            encoders[place] = replace(encoder, margin=0.0)
+            encoders[place] = replace(encoder, times=True)

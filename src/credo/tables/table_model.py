@@ -41,7 +41,7 @@ from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
-from credo.tables.encoders import Outside
+from credo.tables.encoders import Outside, Texts
 from credo.tables.errors import pandas
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.target import split_target
@@ -151,6 +151,9 @@ def _move_intercept(columns: dict[str, list[Any]], estimator: Any, origin: NDArr
 
 # Entries (800 MB) of a dense copy of sparse rows, for an estimator that doesn't accept sparse ones.
 _MAX_DENSE_ENTRIES = 10**8
+# A prediction doesn't depend on a value that moves it by less than this share of its standard deviation, or a
+# probability by less than this; so many rows are tried.
+_NEGLIGIBLE, _CHECKED_ROWS = 0.01, 20
 
 
 def _predicts_classes(model: TableModel) -> bool:
@@ -315,9 +318,36 @@ class TableModel(FittedState, BaseEstimator):
         return self._probabilities(*self._rows(X))
 
     def outside(self, X: Any) -> Outside:
-        """Which rows lie outside the training data, and why; see `Preparation.outside`."""
+        """Which rows lie outside the training data, and why; see `Preparation.outside`.
+
+        Columns on which the predictions of these rows don't depend are ignored.
+        """
         check_is_fitted(self)
-        return self.preparation_.outside(self._without_target(as_frame(X)) if has_names(X) else X)
+        table = self._without_target(as_frame(X)) if has_names(X) else as_frame(X)
+        found = self.preparation_.outside(table)
+        unused = [name for name in found.columns if not self._depends_on(name, table[found.rows])]
+        return self.preparation_.outside(table, unused=unused) if unused else found
+
+    def _depends_on(self, name: str, rows: Any) -> bool:
+        """Whether known values of a column would change the predictions of rows in which it is outside."""
+        encoder = self.preparation_.encoder(name)
+        # Words are judged together, and new texts have none of them.
+        if isinstance(encoder, Texts):
+            return True
+        rows = rows.iloc[encoder.outside(rows[name])[0][:_CHECKED_ROWS]]
+        with collected():
+            known = self._numbers(self.for_estimator(self.preparation_.with_known(rows, name)))
+            own = self._numbers(self.for_estimator(self.preparation_.transform(rows)))
+        times = len(known) // len(own)
+        unit = _NEGLIGIBLE * (1.0 if _predicts_classes(self) else np.repeat(own[:, -1:], times, axis=0))
+        return bool((np.abs(known - np.repeat(own, times, axis=0)) > unit).any())
+
+    def _numbers(self, rows: Any) -> NDArray[np.float64]:
+        """What is predicted for prepared rows: the mean and the standard deviation, or the probabilities."""
+        if _predicts_classes(self):
+            return np.asarray(self.estimator_.predict_proba(rows), dtype=np.float64)
+        dist = predictive(self.estimator_, rows)
+        return np.column_stack([dist.mean, dist.std])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions; for a classifier, the accuracy."""

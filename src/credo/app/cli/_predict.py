@@ -161,8 +161,7 @@ def _predicted(
         found = table_predictions(
             model, table, level=LEVEL if level is None else level, quantiles=quantiles, start=start
         )
-        outside = model.outside(table).note() if isinstance(model, TableModel) and large is None else None
-        if outside is not None:
-            screen.note(f"Note: {outside}")
+        if isinstance(model, TableModel) and large is None and (said := model.outside(table).note()) is not None:
+            screen.note(f"Note: {said}")
         yield found
         start += len(table)
