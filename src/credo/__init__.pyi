@@ -129,6 +129,7 @@ from credo.sparse import lasso_path as lasso_path
 from credo.tables import load as load
 from credo.gp import log_expected_improvement as log_expected_improvement
 from credo.metrics import log_score as log_score
+from credo.study import look as look
 from credo.metrics import pit as pit
 from credo.metrics import predictive as predictive
 from credo.core.parts import read_parquet as read_parquet

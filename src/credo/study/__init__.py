@@ -1,6 +1,7 @@
 """The analysis of a table from end to end: understand the columns, fit models, select one.
 
     analyze(data, target) -> Study      Study: leaderboard, selected, predict, explain, influence, report, save
+    look(data) -> Profile               the kinds of columns, gaps, groups, time order and leaks of a table
 
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
 give the same answer. A study keeps to its time budget: models are fitted in the order of what they gain in a second,
@@ -19,13 +20,15 @@ from credo.core.lazy import lazy
 
 if TYPE_CHECKING:
     from credo.study._explain import Explanation, explain
+    from credo.study._look import Profile, look
     from credo.study.analysis import analyze, run
     from credo.study.catalogue import MODELS, ModelSpec
     from credo.study.data import Dataset, Note, dataset
     from credo.study.study import Study, write
 
 __all__ = [
-    "MODELS", "Dataset", "Explanation", "ModelSpec", "Note", "Study", "analyze", "dataset", "explain", "run", "write",
+    "MODELS", "Dataset", "Explanation", "ModelSpec", "Note", "Profile", "Study", "analyze", "dataset", "explain",
+    "look", "run", "write",
 ]  # fmt: skip
 
 # The command line asks for the names of the models before it needs anything else.
@@ -36,6 +39,7 @@ __getattr__ = lazy(
         "catalogue": ("MODELS", "ModelSpec"),
         "data": ("Dataset", "Note", "dataset"),
         "_explain": ("Explanation", "explain"),
+        "_look": ("Profile", "look"),
         "study": ("Study", "write"),
     },
 )

@@ -36,6 +36,8 @@ def analyze(
     select: str | None = None,
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    keep_sentinels: bool = False,
     support: Support | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
@@ -70,8 +72,12 @@ def analyze(
         False holds out rows at random even if the table is in time order; by default each fold of such a table is
         predicted from the rows before it.
     kinds : mapping of column name to kind, optional
-        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
-        it out.
+        Overrides the detected kind of a column: "number", "category", "text" or "date".
+    drop : sequence of str, optional
+        Columns to leave out.
+    keep_sentinels : bool, default False
+        Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
+        numbers; by default they count as missing, and a note names them.
     support : {"auto", "real"} or Support, default "auto"
         The possible values of a target of numbers, which no prediction leaves: "auto" takes what the values show, such
         as whole numbers, or numbers that are never negative; "real" allows all numbers.
@@ -121,6 +127,8 @@ def analyze(
         reading=reading,
         time_order=time_order,
         kinds=kinds,
+        drop=drop,
+        keep_sentinels=keep_sentinels,
         support=support,
         groups=groups,
         weight=weight,

@@ -162,6 +162,8 @@ def dataset(
     reading: Mapping[str, Any] | None = None,
     time_order: bool | None = None,
     kinds: Mapping[str, str] | None = None,
+    drop: Sequence[str] = (),
+    keep_sentinels: bool = False,
     support: Support | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
@@ -169,7 +171,7 @@ def dataset(
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
-    `kinds` overrides the detected kinds of columns, as in `Preparation`; an "identifier" is left out. `support` are the
+    `drop` leaves columns out, and `kinds` overrides the detected kinds of others, as in `Preparation`. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
     held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows.
     A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
@@ -202,13 +204,19 @@ def dataset(
         table, notes, source = as_frame(data), [], "table"
         # Notes count rows from 1, as in a file, and don't use the labels of the index.
         labels, table = table.index, table.reset_index(drop=True)
-    table, forced, more = _chosen(table, target, kinds or {})
+    table, forced, more = _chosen(table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
     notes += more
     table, weights, more = _weighted(table, target, weight)
     notes += more
     found = None if task else target_task(table, target)
     task = task or (found.name if found else "regression")
-    frame, y, more = split_target(table, target, task=task)
+    frame, y, more = split_target(
+        # A large table is fitted in parts, each of which has too few rows to recognise a code.
+        table,
+        target,
+        task=task,
+        keep_sentinels=keep_sentinels or whole is not None,
+    )
     if found is not None and found.why:
         notes.append(task_note(target, found))
     notes += more
@@ -220,7 +228,7 @@ def dataset(
     if unit is not None:
         forced = {**forced, unit: "identifier"}
     weights = None if weights is None else weights[frame.index]
-    preparation = Preparation(standardize=True, clip=True, kinds=forced)
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
     rows = preparation.fit_transform(frame)
     classes = len(set(y.tolist())) if task == "classification" else 0
     in_order = time is not None and not time.repeated and time.name in preparation.sources()

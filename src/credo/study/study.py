@@ -229,7 +229,9 @@ class Study:
     def _repr_html_(self) -> str:
         return self.leaderboard._repr_html_()
 
-    def predict(self, rows: Any, *, level: float = 0.95, name: str | None = None) -> Any:
+    def predict(
+        self, rows: Any, *, level: float = 0.95, quantiles: Sequence[float] = (), name: str | None = None
+    ) -> Any:
         """Predictions for new rows as a data frame.
 
         Parameters
@@ -237,6 +239,8 @@ class Study:
         rows : data frame with the columns of the table; the target may be missing
         level : float, default 0.95
             Probability of the interval from `lower` to `upper`.
+        quantiles : sequence of float, optional
+            Quantiles of each prediction that get a column of their own, such as q0.05.
         name : str, optional
             Name of a model other than the selected one.
 
@@ -246,7 +250,7 @@ class Study:
             For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as
             p(spam). In both cases `outside`, which names values outside the training range and is empty otherwise.
         """
-        return predictions(self[self.selected if name is None else name], rows, level=level)
+        return predictions(self[self.selected if name is None else name], rows, level=level, quantiles=quantiles)
 
     def held_out(self, name: str | None = None) -> Any:
         """The held-out predictions as a data frame, with the row of the table and the actual value."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -22,7 +22,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from credo.core.estimator import unmasked
-from credo.core.wording import first_few, not_numbers, quoted
+from credo.core.wording import first_few, not_numbers, plural, quoted, shown
 from credo.tables.errors import ColumnError, nearest, pandas
 
 # Missing in any column.
@@ -43,6 +43,18 @@ _GROUPED = {
     decimal: re.compile(rf"[+-]?[1-9]\d{{0,2}}(?P<group>[{groups}])\d{{3}}((?P=group)\d{{3}})*({point}\d+)?", re.ASCII)
     for decimal, point, groups in ((".", r"\.", ", '’\u00a0\u202f\u2009"), (",", ",", ". '’\u00a0\u202f\u2009"))
 }
+# What may follow a number: 12 %, 321 km or 3 °C, but not 1st.
+_UNIT = r"[%‰$€£]|(?!(?:st|nd|rd|th)$)(?:[^\W\d_]|[°µ])[\w%°µ/^*·²³]*"
+_WITH_UNIT = re.compile(rf"([+-]?[\d.,'’ \u00a0\u202f\u2009]*[\d.,])\s*({_UNIT})")
+# Units of one quantity, which may be mixed in a column, as multiples of the first.
+_CONVERTIBLE: tuple[dict[str, float], ...] = (
+    {"m": 1.0, "km": 1e3, "dm": 0.1, "cm": 1e-2, "mm": 1e-3, "µm": 1e-6},
+    {"g": 1.0, "kg": 1e3, "mg": 1e-3, "µg": 1e-6, "t": 1e6},
+    {"s": 1.0, "sec": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "hour": 3600.0, "day": 86400.0},
+    {"l": 1.0, "L": 1.0, "dl": 0.1, "cl": 1e-2, "ml": 1e-3, "mL": 1e-3},
+)
+# Words such as c12 or 85123A: among whole numbers they show that all are codes.
+_CODE = re.compile(r"[A-Za-z]{1,4}[-_]?\d+|\d+[A-Z]", re.ASCII)
 # A column with a larger share of other words, or with any among fewer rows, isn't numeric with typing errors.
 _MAX_TYPO_SHARE, _MIN_TYPO_ROWS = 0.05, 20
 
@@ -59,11 +71,13 @@ class Reading:
 def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | None:
     """The numbers of a column of words, missing ones None or NaN; None if they aren't numbers."""
     missing = np.array([not isinstance(word, str) for word in words], dtype=bool)
-    texts = [str(word).strip().replace("−", "-") for word in words[~missing]]
+    texts = [str(word).strip().replace("−", "-").replace("μ", "µ") for word in words[~missing]]
     for form in _forms(sorted(set(texts)), decimal=decimal):
         odd = [text for text in texts if text in form.odd]
         strange = sum(text.casefold() not in SUSPECT_WORDS for text in odd)
         if strange and (len(texts) < _MIN_TYPO_ROWS or strange > _MAX_TYPO_SHARE * len(texts)):
+            continue
+        if are_codes(odd, form.numbers.values()):
             continue
         values = np.full(len(words), np.nan)
         values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
@@ -71,6 +85,12 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
         notes += [f"Column {name!r}: {not_numbers(len(odd), sorted(set(odd)))} treated as missing."] if odd else []
         return Reading(values, tuple(notes), form.sign)
     return None
+
+
+def are_codes(odd: Iterable[str], numbers: Iterable[float]) -> bool:
+    """Whether words such as c12 among whole numbers show that all of them are codes."""
+    found = sum(_CODE.fullmatch(word) is not None for word in odd)
+    return found > 1 and all(float(number).is_integer() for number in numbers)
 
 
 def plain_number(text: str) -> float | None:
@@ -109,27 +129,53 @@ def _form(distinct: list[str], *, decimal: str) -> _Form | None:
     """How the words are read with this decimal sign; None if they can't be."""
     numbers: dict[str, float] = {}
     groups: set[str] = set()
-    affixes: set[tuple[str, str]] = set()
+    affixes: dict[str, tuple[str, str]] = {}
     for text in distinct:
-        before, rest = (text[:1], text[1:]) if text[:1] in _CURRENCIES else ("", text)
-        after, rest = (rest[-1:], rest[:-1]) if rest[-1:] in _CURRENCIES + "%" else ("", rest)
-        parsed = _parsed_number(rest.strip(), decimal=decimal)
+        before, rest = (text[:1], text[1:].strip()) if text[:1] in _CURRENCIES else ("", text)
+        after, parsed = "", _parsed_number(rest, decimal=decimal)
+        if parsed is None and (match := _WITH_UNIT.fullmatch(rest)):
+            after, parsed = match[2], _parsed_number(match[1].strip(), decimal=decimal)
         if parsed is not None:
             numbers[text], group = parsed
-            affixes.add((before, after))
+            # 1 day and 2 days have the same unit.
+            affixes[text] = before, after.removesuffix("s") if len(after) > 3 else after
             groups |= {group} - {""}
-    if not numbers or len(affixes) > 1 or len(groups) > 1:
+    factors, unit = _factors(Counter(affixes.values()))
+    if not numbers or len(groups) > 1 or unit is None:
         return None
     # With four digits in a row before the decimal sign, other entries aren't grouped numbers.
     ungrouped = re.compile(rf"(?<!\d|{re.escape(decimal)})\d{{4,}}", re.ASCII)
     if groups and any(map(ungrouped.search, numbers)):
         return None
-    (sign,) = (before or after for before, after in affixes)
+    sign = unit[0] or unit[1]
     names = {".": "points", ",": "commas", "'": "apostrophes", "’": "apostrophes"}
     notes = [f"with {names.get(group, 'spaces')} between thousands" for group in groups]
-    if sign:
-        notes.append(f"without the sign {sign!r}" + (" (12 % is 12)" if sign == "%" else ""))
+    if len(factors) > 1:
+        notes.append(f"in {sign} (from {', '.join(sorted(after for _, after in factors))})")
+    elif sign:
+        what = "sign" if sign in _CURRENCIES + "%‰" else "unit"
+        notes.append(f"without the {what} {sign!r}" + (" (12 % is 12)" if sign == "%" else ""))
+    numbers = {text: number * factors[affixes[text]] for text, number in numbers.items()}
     return _Form(numbers, set(distinct) - numbers.keys(), notes, sign, bool(groups))
+
+
+def _factors(found: Counter[tuple[str, str]]) -> tuple[dict[tuple[str, str], float], tuple[str, str] | None]:
+    """What each sign or unit is worth in the commonest one, and that one; None if they can't be converted."""
+    usual = found.most_common(1)[0][0] if found else None
+    if usual is None or len(found) == 1:
+        return dict.fromkeys(found, 1.0), usual
+    factors = {affix: None if affix[0] else unit_factor(affix[1], usual[1]) for affix in found}
+    known = {affix: factor for affix, factor in factors.items() if factor is not None}
+    return (known, usual) if len(known) == len(found) else ({}, None)
+
+
+def unit_factor(unit: str, other: str) -> float | None:
+    """How many of the other unit make one of this one; None if they can't be converted.
+
+    >>> unit_factor("km", "m"), unit_factor("km", "kg")
+    (1000.0, None)
+    """
+    return next((units[unit] / units[other] for units in _CONVERTIBLE if unit in units and other in units), None)
 
 
 def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
@@ -146,6 +192,44 @@ def _parsed_number(text: str, *, decimal: str) -> tuple[float, str] | None:
 
 # Not all larger whole numbers are floats.
 MAX_EXACT_INTEGER = 2.0**53
+# Numbers that conventionally code a missing value: written with nines only, as in −9, 99, −999 or 9999.9.
+SENTINELS = np.array(
+    [
+        sign * float("9" * digits + ("." + "9" * decimals if decimals else ""))
+        for digits in range(1, 10)
+        for decimals in range(3)
+        for sign in (-1, 1)
+        if (sign, digits) != (1, 1)
+    ]
+)
+
+
+def sentinels(values: NDArray[np.float64]) -> list[float]:
+    """The numbers of a column that code missing values, such as −999.
+
+    They have the conventional form, occur at least twice, and are impossible beside the others: further from all of
+    them than these are from each other, or negative where no other is.
+    """
+    known, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    coded = np.isin(known, SENTINELS)
+    others = known[~coded]
+    if len(others) < 2:
+        return []
+    low, high = others[0], others[-1]
+    with np.errstate(over="ignore"):
+        isolated = (known < low - (high - low)) | (known > high + (high - low)) | ((known < 0) & (low >= 0))
+    return [float(value) for value in known[coded & (counts > 1) & isolated]]
+
+
+def sentinel_note(name: str, values: NDArray[np.float64], found: list[float]) -> str:
+    """The sentence about the sentinels of a column."""
+    others = values[np.isfinite(values) & ~np.isin(values, found)]
+    parts = [f"{value:.15g} ({plural(int(np.count_nonzero(values == value)), 'row')})" for value in found]
+    span = f"all others are between {shown(others.min())} and {shown(others.max())}"
+    return (
+        f"Column {name!r}: {' and '.join(parts)} was treated as missing, because {span}; keep_sentinels=True "
+        "(--keep-sentinels) keeps it as a number."
+    )
 
 
 def as_frame(table: Any) -> Any:
@@ -252,8 +336,20 @@ def words(column: Any, present: NDArray[np.bool_]) -> NDArray[Any]:
     return result
 
 
-def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """The column as floats, NaN where missing, and the rows whose value isn't a number."""
+def reading_of(column: Any, present: NDArray[np.bool_]) -> Reading | None:
+    """The numbers of a column of words that aren't all plain numbers, such as 321 km; None for others."""
+    if not is_wordy(column) or not any(isinstance(value, str) and plain_number(value) is None for value in column):
+        return None
+    return read_numbers(words(column, present), name=str(column.name), decimal=".")
+
+
+def numbers(
+    column: Any, present: NDArray[np.bool_], *, unit: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """The column as floats, NaN where missing, and the rows whose value isn't a number.
+
+    Numbers that are written with another unit are converted to `unit`.
+    """
     if _is_plain(column):
         return column.to_numpy(dtype=np.float64, copy=True), np.empty(0, dtype=np.intp)
     reject_complex(column)
@@ -267,7 +363,26 @@ def numbers(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.float64
     found[~present] = np.nan
     odd = np.array([number is None for number in found], dtype=bool)
     values[~odd] = found[~odd].astype(np.float64)
+    if odd.any() and (reading := reading_of(column, present)) is not None:
+        factor = unit_factor(reading.sign, unit) if unit else None
+        return reading.values * (factor or 1.0), np.flatnonzero(present & np.isnan(reading.values))
     return values, np.flatnonzero(odd)
+
+
+def without(values: NDArray[np.float64], absent: Collection[str]) -> NDArray[np.float64]:
+    """The values, NaN instead of those that are among the words, such as −999."""
+    codes = [number for word in absent if (number := plain_number(word)) is not None]
+    return np.where(np.isin(values, codes), np.nan, values) if codes else values
+
+
+# Key in a frame's `attrs` for the signs and units that numbers were written with.
+SIGNS = "signs"
+
+
+def signs_of(table: Any) -> dict[str, str] | None:
+    """The signs and units of a file's columns, such as % or km; None if the table wasn't read from a file."""
+    found = table.attrs.get(SIGNS)
+    return found if isinstance(found, dict) else None
 
 
 def reject_complex(column: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from credo.core.fields import Finite, NonNegative, Where
 from credo.core.notices import warn
 from credo.core.wording import plural, quoted, shown
 from credo.features import Words
-from credo.tables.columns import not_a_number, numbers, present_mask, words
+from credo.tables.columns import not_a_number, numbers, present_mask, signs_of, unit_factor, without, words
 from credo.tables.errors import ColumnError, TableWarning, pandas
 from credo.tables.kinds import as_dates, days_since, is_style, timestamps
 
@@ -244,6 +244,8 @@ class Outside:
     reasons : list of str, one for each row
         Such as "year = 3000 (training: 1871 to 1970)"; empty for a row inside.
     columns : dict of column name to the number of its rows that are outside
+    forecasts : dict of a column of times to a phrase about its rows that are beyond those of the training data
+        Such rows aren't outside, unless they are further away than the training data are long.
 
     Examples
     --------
@@ -258,17 +260,19 @@ class Outside:
     rows: NDArray[np.bool_]
     reasons: list[str]
     columns: dict[str, int]
+    forecasts: dict[str, str] = field(default_factory=dict)
 
     def note(self) -> str | None:
         """A sentence about these rows, or None if there are none."""
         count = int(self.rows.sum())
-        if not count:
-            return None
-        first = self.reasons[int(np.argmax(self.rows))]
-        return (
-            f"{plural(count, 'row')} of {len(self.rows):,} {'is' if count == 1 else 'are'} outside the training data "
-            f"(columns {quoted(self.columns)}; first: {first}). Predictions there are extrapolations."
-        )
+        said = [f"Forecasts: {'; '.join(self.forecasts.values())}."] * bool(self.forecasts)
+        if count:
+            first = self.reasons[int(np.argmax(self.rows))]
+            said.append(
+                f"{plural(count, 'row')} of {len(self.rows):,} {'is' if count == 1 else 'are'} outside the training "
+                f"data (columns {quoted(self.columns)}; first: {first}). Predictions there are extrapolations."
+            )
+        return " ".join(said) or None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -276,7 +280,8 @@ class _Measured:
     """A number for each row, the median `fill` where it is missing, and an indicator of missing values.
 
     `value` and `indicator` say which of the two columns exist; `low` and `high` are the range of the fitted rows. A
-    value is outside if it is beyond them by more than the share `margin` of their distance.
+    value is outside if it is beyond them by more than a tenth of their distance or, in a column of `times`, by more
+    than all of it: before that it is a forecast.
     """
 
     name: str
@@ -286,7 +291,7 @@ class _Measured:
     had_missing: bool = False
     low: float = np.nan
     high: float = np.nan
-    margin: float = 0.1
+    times: bool = False
 
     @property
     def title(self) -> str:
@@ -310,14 +315,34 @@ class _Measured:
         filled = np.where(missing, self.fill, values)
         return np.column_stack([filled] * self.value + [missing.astype(float)] * self.indicator)
 
+    def usual(self) -> Array:
+        """The columns of a row with the median."""
+        return self.filled(np.array([self.fill]))
+
     def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
-        """The rows that lie beyond the range by more than the margin, and a phrase for each."""
-        if not self.value or not self.low < self.high:
-            return np.empty(0, dtype=np.intp), []
-        values, margin = self.values(column), self.margin * (self.high - self.low)
-        rows = np.flatnonzero(np.isfinite(values) & ((values < self.low - margin) | (values > self.high + margin)))
+        """The rows that lie too far beyond the range, and a phrase for each."""
+        values, beyond = self._beyond(column)
+        rows = np.flatnonzero(beyond > (1.0 if self.times else 0.1))
         training = f"(training: {self.text(self.low)} to {self.text(self.high)})"
         return rows, [f"{self.name} = {self.text(values[i])} {training}" for i in rows]
+
+    def forecast(self, column: Any) -> str | None:
+        """A phrase about the rows beyond the range of a column of times, or None if there are none."""
+        values, beyond = self._beyond(column) if self.times else (np.empty(0), np.empty(0))
+        ahead = values[(beyond > 0) & (beyond <= 1.0)]
+        if not len(ahead):
+            return None
+        span = f"{self.name} {self.text(ahead.min())} to {self.text(ahead.max())}"
+        return f"{plural(len(ahead), 'row')} with {span} (training: {self.text(self.low)} to {self.text(self.high)})"
+
+    def _beyond(self, column: Any) -> tuple[Array, Array]:
+        """The values, and by how much each is beyond the range, as a share of its width."""
+        if not self.value or not self.low < self.high:
+            return np.full(len(column), np.nan), np.zeros(len(column))
+        values = self.values(column)
+        with np.errstate(over="ignore", invalid="ignore"):
+            beyond = np.maximum(self.low - values, values - self.high) / (self.high - self.low)
+        return values, np.where(np.isfinite(values), beyond, 0.0)
 
     def values(self, column: Any) -> Array:
         """The column's numbers, NaN where they are missing."""
@@ -335,8 +360,8 @@ class _Measured:
 class Numbers(_Measured):
     """A column of numbers, used unchanged.
 
-    `words` gives the numbers of words such as yes and no; `absent` are words that count as missing. `sign` is that of
-    the file, such as % or $; empty if it had none, None if there was no file.
+    `words` gives the numbers of words such as yes and no; `absent` are words and numbers, such as −999, that count as
+    missing. `sign` is that of the file, such as % or $; empty if it had none, None if there was no file.
     """
 
     words: Annotated[dict[str, float] | None, Where(_are_finite, "finite numbers")] = None
@@ -346,7 +371,7 @@ class Numbers(_Measured):
     @property
     def is_plain(self) -> bool:
         """Whether finite numbers are used unchanged, in one column."""
-        return self.value and not self.indicator and self.words is None
+        return self.value and not self.indicator and self.words is None and not self.absent
 
     def values(self, column: Any) -> Array:
         """The column's numbers, NaN where they are missing."""
@@ -355,11 +380,16 @@ class Numbers(_Measured):
             return self._truths(column, present)
         if column.dtype.kind == "m":
             return np.asarray(column.dt.total_seconds() / 86_400, dtype=np.float64)
-        values, odd = numbers(column, present)
+        values, odd = numbers(column, present, unit=self.sign)
         unknown = np.array([i for i in odd if str(column.iat[i]).strip() not in self.absent], dtype=np.intp)
         if len(unknown):
-            raise ColumnError(f"{not_a_number(column, unknown)}; the model expects a number there")
-        return values
+            raise ColumnError(
+                f"{not_a_number(column, unknown)}; the model expects a number there: correct it, leave the field "
+                "empty, or list it in na_words (--na)"
+            )
+        # A file's numbers were read without their unit.
+        factor = unit_factor((signs_of(column) or {}).get(self.name, ""), self.sign or "")
+        return without(values, self.absent) * (factor or 1.0)
 
     def changed_sign(self, signs: Mapping[str, str] | None, table: Any) -> str | None:
         """A sentence if the numbers are written in another way than in the training data, otherwise None.
@@ -367,7 +397,7 @@ class Numbers(_Measured):
         `signs` are those of the table's file, None if unknown.
         """
         sign = None if signs is None else signs.get(self.name, "")
-        if self.sign in (None, sign) or self.words is not None:
+        if self.sign in (None, sign) or self.words is not None or unit_factor(sign or "", self.sign or "") is not None:
             return None
         values = self.values(table[self.name])
         known = np.abs(values[np.isfinite(values)])
@@ -450,8 +480,9 @@ class Texts:
         return self.words.transform([text or "" for text in texts])
 
     def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
-        """The rows without a word of the vocabulary, and a phrase for each."""
-        rows = np.flatnonzero(np.asarray(self.matrix(column).sum(axis=1)).ravel() == 0)
+        """The rows whose text has no word of the vocabulary, and a phrase for each; an empty text isn't outside."""
+        known = np.asarray(self.matrix(column).sum(axis=1)).ravel() > 0
+        rows = np.flatnonzero(present_mask(column) & ~known)
         return rows, [f"{self.name}: no word of the training data"] * len(rows)
 
 

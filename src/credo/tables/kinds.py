@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import shown
-from credo.tables.columns import is_wordy, numbers, present_mask, reject_complex, words
+from credo.tables.columns import Reading, are_codes, is_wordy, numbers, present_mask, reading_of, reject_complex, words
 from credo.tables.errors import ColumnError, pandas
 
 # Typed dates need no format; the others are strptime's, where %b is any English name of a month, long or short, and a
@@ -22,8 +21,8 @@ from credo.tables.errors import ColumnError, pandas
 TYPED, ISO, COMPACT = "typed", "ISO8601", "%Y%m%d"
 FIRST_DATE, LAST_DATE = 1900_01_01, 2100_12_31
 # If both formats of a pair fit, month first is used; with two-digit years, neither.
-_NUMERIC = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
-_NAMED = tuple(f"%d{mark}%b{mark}{year}" for mark in ("-", " ", "/", "") for year in ("%Y", "%y"))
+_NUMERIC = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d-%m-%Y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y")
+_NAMED = tuple(f"%d{mark}%b{mark.strip('.')}{year}" for mark in ("-", " ", "/", "", ". ") for year in ("%Y", "%y"))
 _DAYS = (*_NUMERIC, *_NAMED, "%b %d, %Y", "%b %d %Y")
 _PERIODS = ("%b %Y", "%b-%Y", "%b/%Y", "%b-%y", "%G-W%V", "%GW%V", "%G-W%V-%u")
 _FORMATS = (*(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")), *_PERIODS, COMPACT)
@@ -92,6 +91,9 @@ def _is_certain(values: Sequence[str], style: str) -> bool:
         return len(set(values)) >= _MIN_DATE_NUMBERS and all(FIRST_DATE <= int(value) <= LAST_DATE for value in values)
     if "%y" not in style:
         return True
+    # Numbers of versions and chapters have no leading zeros.
+    if style.startswith("%d.%m.%y") and not all(re.match(r"\d\d\.\d\d\.", word) for word in values):
+        return False
     if style.startswith(("%m/%d/%y", "%d/%m/%y")):
         time = style[8:]
         if _fits(values, "%m/%d/%y" + time):
@@ -153,14 +155,20 @@ def _parsed(values: Sequence[str], style: str) -> Any:
     found = [word if readable.match(word) else "" for word in values]
     if style != ISO:
         found = [_plain(word) for word in found]
+    later = np.zeros(len(found), dtype=np.intp)
     if "%V" in style and "%u" not in style:
-        # A week counts as its Monday.
-        found, style = [f"{word}-1" for word in found], f"{style}-%u"
-    return pd.to_datetime(pd.Series(found, dtype=object), format=style, errors="coerce", utc=True)
+        # A week counts as its Monday, and week 53, which many calendars give every year, as the one after week 52.
+        later = np.array([7 * word.endswith("W53") for word in found], dtype=np.intp)
+        found = [f"{word[:-2]}52-1" if late else f"{word}-1" for word, late in zip(found, later, strict=True)]
+        style = f"{style}-%u"
+    parsed = pd.to_datetime(pd.Series(found, dtype=object), format=style, errors="coerce", utc=True)
+    return parsed + pd.to_timedelta(pd.Series(later), unit="D") if later.any() else parsed
 
 
 Kind = Literal["numeric", "categorical", "text", "date", "constant", "identifier", "empty"]
 KINDS: tuple[str, ...] = get_args(Kind)
+# What users call some kinds.
+SYNONYMS: dict[str, Kind] = {"number": "numeric", "category": "categorical"}
 
 # With fewer values, distinct values don't show an identifier.
 _MIN_IDENTIFIER_ROWS = 10
@@ -173,10 +181,6 @@ _ID_NAME = re.compile(
     r"observation|subject|patient|sample|participant)"
 )
 _ID_ENDING = re.compile(r".*[a-z](ID|Id)")
-# A numbered level (1. White, 2nd) isn't a number with a unit.
-_WITH_UNIT = re.compile(
-    r"[<>~≈]?\s*[+\-−]?\d(?:[\d.,']*\d)?\s*(?!(?:st|nd|rd|th)\b)((?:[^\W\d_]|[%‰°µ])(?:\w|[%‰°µ/^*·])*)"
-)
 _TIME_NAME = re.compile(r".*(year|month|week|day|hour|minute|second|time|date|period|quarter|step|age).*|.")
 # In a column with such a name, numbers such as 20240131 are dates.
 _DATE_NAME = re.compile(r".*(date|day|time|when|datum|yyyymmdd|ymd).*", re.IGNORECASE | re.DOTALL)
@@ -298,14 +302,9 @@ class Profile:
         return len(self.present) - self.n_present
 
     @cached_property
-    def unit(self) -> str | None:
-        """The unit of a column of numbers with a unit, as in 1.23 kg: the word that follows the number in most rows."""
-        if self.is_typed_number:
-            return None
-        matches = (_WITH_UNIT.fullmatch(word) for word in self.words[self.present])
-        units = Counter(match[1] for match in matches if match)
-        unit, count = units.most_common(1)[0] if units else ("", 0)
-        return unit if count > 0.5 * self.n_present else None
+    def reading(self) -> Reading | None:
+        """How words such as 321 km were read as numbers, or None if the numbers are plain or there are none."""
+        return None if self.is_typed_number or not is_number(self) else reading_of(self.column, self.present)
 
     @property
     def slips(self) -> tuple[str, ...]:
@@ -350,7 +349,10 @@ def is_number(found: Profile) -> bool:
     if not is_wordy(found.column):
         return found.column.dtype.kind != "M"
     slips = len(found.odd)
-    return slips == 0 or (found.n_present >= _MIN_COUNTING_ROWS and slips <= _MAX_TYPO_SHARE * found.n_present)
+    if slips == 0:
+        return True
+    few = found.n_present >= _MIN_COUNTING_ROWS and slips <= _MAX_TYPO_SHARE * found.n_present
+    return few and not are_codes(found.slips, found.values[np.isfinite(found.values)])
 
 
 def date_style(found: Profile) -> str | None:

@@ -14,7 +14,15 @@ from credo.core.deadlines import check
 from credo.core.wording import not_numbers, plural, shown
 from credo.features import Words
 from credo.tables import kinds
-from credo.tables.columns import MAX_EXACT_INTEGER, finite_columns, not_a_number
+from credo.tables.columns import (
+    MAX_EXACT_INTEGER,
+    SENTINELS,
+    finite_columns,
+    not_a_number,
+    sentinel_note,
+    sentinels,
+    without,
+)
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
 from credo.tables.errors import ColumnError
 from credo.tables.kinds import Column, Form, Profile
@@ -43,6 +51,7 @@ class Learner:
     notes: list[str] = field(default_factory=list)
     gaps: dict[bytes, str] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    keep_sentinels: bool = False
 
     def learn_all(self, table: Any, forced: dict[str, Form]) -> None:
         """Learn every column of a table; `forced` are forms that are not to be detected."""
@@ -60,12 +69,15 @@ class Learner:
                 # A column without two values keeps its own kind.
                 if form is None or not found.n_present or not (found.n_missing or found.n_distinct > 1):
                     kind, detail = kinds.kind_of(found)
-                    form = Form(kind)
+                    self.notes += _mixed(found, kind)
+                    form = Form(kind, absent=self._sentinels(found) if kind == "numeric" else ())
                 encoder, form, detail = self.learn(found, form, detail)
                 levels = (encoder.order, encoder.ordered) if isinstance(encoder, Levels) else ()
                 if isinstance(encoder, Levels) and encoder.reference is not None:
                     detail = f"reference {encoder.reference}"
-                column = Column(name, form.kind, found.n_missing, found.n_distinct, detail, *levels)
+                known_values = self.values.get(name)
+                n_missing = found.n_missing if known_values is None else int(np.isnan(known_values).sum())
+                column = Column(name, form.kind, n_missing, found.n_distinct, detail, *levels)
                 self.forms[name] = form
             self.columns.append(column)
             if encoder is not None and encoder.names():
@@ -87,7 +99,9 @@ class Learner:
         middle = ordered[(n - 1) // 2] / 2 + ordered[n // 2] / 2
         may_identify = (n_distinct == n) & (low >= 0) & (values == np.floor(values)).all(axis=0)
         may_be_dates = (low >= kinds.FIRST_DATE) & (high <= kinds.LAST_DATE)
-        usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & (np.maximum(-low, high) <= MAX_EXACT_INTEGER)
+        coded = np.isin(low, SENTINELS) | np.isin(high, SENTINELS)
+        usable = (n_distinct > 1) & ~may_identify & ~may_be_dates & ~coded
+        usable &= np.maximum(-low, high) <= MAX_EXACT_INTEGER
         learned: dict[str, tuple[Column, Encoder]] = {}
         parts = (part[usable].tolist() for part in (np.array(names, dtype=object), n_distinct, middle, low, high))
         for name, n_values, fill, least, most in zip(*parts, strict=True):
@@ -107,16 +121,16 @@ class Learner:
             return self._texts(found, form)
         reasons = {"constant": "it has only one value", "empty": "it has no values"}
         reason = reasons.get(form.kind, "it identifies the rows") + (f" ({detail})" if detail else "")
-        if form.kind == "identifier" and found.unit is not None:
-            reason, detail = _with_unit(found), f"numbers with the unit {found.unit}"
         self.notes.append(f"Left out column {found.name!r}: {reason}.")
         return None, form, detail
 
     def _numbers(self, found: Profile, form: Form) -> tuple[Encoder, Form, str]:
         pair = form.pair or (None if found.is_typed_number else kinds.truth_pair(found.distinct))
         if pair is None:
-            absent, values = self._absent(found, form), self._values(found)
-            encoder = Numbers(**self._measured(found.name, values), absent=absent, sign=self._sign(found.name))
+            absent = self._absent(found, form)
+            values = without(self._values(found), absent)
+            sign = self._sign(found.name) if found.reading is None else found.reading.sign
+            encoder = Numbers(**self._measured(found.name, values), absent=absent, sign=sign)
             return encoder, Form("numeric", absent=absent), ""
         if set(pair) != {"true", "false"}:
             self.notes.append(f"Column {found.name!r}: {pair[0]!r} is coded as 1 and {pair[1]!r} as 0.")
@@ -125,14 +139,23 @@ class Learner:
         return encoder, Form("numeric", pair=pair), f"{pair[0]} = 1, {pair[1]} = 0"
 
     def _absent(self, found: Profile, form: Form) -> tuple[str, ...]:
-        """The words that are treated as missing: those of the form, and the words among the numbers of these rows."""
+        """The words and numbers that are treated as missing: those of the form, and those that are found here."""
         slips = found.slips if len(found.odd) else ()
         if not kinds.is_number(found) and not set(slips) <= set(form.absent):
             raise ColumnError(f"{not_a_number(found.column, found.odd)}; so the column can't be numeric")
         return tuple(dict.fromkeys((*form.absent, *slips)))
 
+    def _sentinels(self, found: Profile) -> tuple[str, ...]:
+        """The numbers, as words, that code missing values of a column of numbers."""
+        coded = [] if self.keep_sentinels or not kinds.is_number(found) else sentinels(found.values)
+        if coded:
+            self.notes.append(sentinel_note(found.name, found.values, coded))
+        return tuple(f"{value:.15g}" for value in coded)
+
     def _values(self, found: Profile) -> NDArray[np.float64]:
-        if len(found.odd):
+        if found.reading is not None:
+            self.notes += found.reading.notes
+        elif len(found.odd):
             self.notes.append(f"Column {found.name!r}: {not_numbers(len(found.odd), found.slips)} treated as missing.")
         infinite = np.isinf(found.values)
         if infinite.any():
@@ -176,8 +199,6 @@ class Learner:
             role = role if marked else "too few for a separate level, coded by the frequencies of the others"
             self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; {role}.")
         order, ordered = in_order(ranked, found.column.dtype)
-        if found.unit is not None and not ordered:
-            self.notes.append(f"Column {found.name!r} was treated as categorical: {_with_unit(found)}.")
         kept = tuple(level for level in order if level != reference)
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
         shares += [sum(counts[level] for level in pooled)] * bool(pooled)
@@ -252,7 +273,18 @@ def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     return float(lower / 2 + upper / 2)
 
 
-def _with_unit(found: Profile) -> str:
-    example = next(word for word in found.words[found.present] if word.endswith(str(found.unit)))
-    advice = f"to use them as numbers, convert them to one unit and remove {found.unit!r} from the cells"
-    return f"its values look like numbers with a unit, such as {example!r}; {advice}"
+def _mixed(found: Profile, kind: str) -> list[str]:
+    """A note about a column that isn't numeric because of a few cells, and how these become missing values."""
+    if kind not in ("categorical", "identifier", "text") or found.is_typed_number:
+        return []
+    n_odd = len(found.odd)
+    if not 0 < n_odd < 0.5 * found.n_present:
+        return []
+    first = found.odd[0]
+    word, label = found.words[first], found.column.index[first]
+    place = f"row {label + 1}" if isinstance(label, int | np.integer) else f"row {label}"
+    others = f" and {plural(n_odd - 1, 'other cell')}" if n_odd > 1 else ""
+    return [
+        f"Column {found.name!r} is not numeric only because of {word!r} ({place}){others}: correct "
+        f"{'it' if n_odd == 1 else 'them'}, or list {'it' if n_odd == 1 else 'each'} in na_words (--na {word!r})."
+    ]

@@ -10,7 +10,7 @@ levels are replaced together by combinations that occur in the training data. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -27,12 +27,11 @@ from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
-from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, unique_names
+from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
-from credo.tables.errors import ColumnError, TableWarning
-from credo.tables.kinds import KINDS, Column, Form
+from credo.tables.errors import ColumnError, TableWarning, nearest
+from credo.tables.kinds import KINDS, SYNONYMS, Column, Form
 from credo.tables.learn import Learner
-from credo.tables.text import signs_of
 from credo.tables.time_order import may_be_time, regular_times
 
 Array = NDArray[np.float64]
@@ -194,9 +193,13 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
         distance or by eight standard deviations, whichever is larger; `notes_` name the values. Dates are not clipped.
     kinds : mapping of column name to kind or Form, optional
-        Overrides the detected kind of a column: "numeric", "categorical", "text" or "date", or "identifier" to leave
-        it out. The `forms_` of a fitted preparation make another read its rows in the same way: part of a table,
-        such as a fold of cross-validation, may lack the one cell that distinguishes yes, no and maybe from yes and no.
+        Overrides the detected kind of a column: "number" ("numeric"), "category" ("categorical"), "text" or "date", or
+        "identifier" to leave it out. The `forms_` of a fitted preparation make another read its rows in the same way:
+        part of a table, such as a fold of cross-validation, may lack the one cell that distinguishes yes, no and maybe
+        from yes and no.
+    keep_sentinels : bool, default False
+        Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
+        numbers. By default they count as missing, and `notes_` name them; in a column whose kind is given they don't.
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
@@ -253,6 +256,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         standardize: bool = False,
         clip: bool = False,
         kinds: Mapping[str, str | Form] | None = None,
+        keep_sentinels: bool = False,
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -260,6 +264,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.standardize = standardize
         self.clip = clip
         self.kinds = kinds
+        self.keep_sentinels = keep_sentinels
         self.drop_reference = drop_reference
         self.max_levels = max_levels
         self.max_words = max_words
@@ -304,7 +309,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         forced = self._forced_forms(table.columns.tolist())
         max_levels = max(2, positive_integer("max_levels", self.max_levels))
         max_words = positive_integer("max_words", self.max_words)
-        learner = Learner(max_levels, max_words, self.drop_reference, weight, signs_of(table))
+        learner = Learner(
+            max_levels, max_words, self.drop_reference, weight, signs_of(table), keep_sentinels=self.keep_sentinels
+        )
         learner.learn_all(table, forced)
         if not learner.encoders:
             left_out = " ".join(learner.notes)
@@ -364,16 +371,17 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
         return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
 
-    def outside(self, X: Any) -> Outside:
+    def outside(self, X: Any, *, unused: Collection[str] = ()) -> Outside:
         """Which rows lie outside the training data, and why.
 
         A number or a date is outside if it is beyond the range of the training rows by more than a tenth of the
-        range's width, or by any amount in a column of times (see `time_column`), which makes a forecast. A category is
-        outside if its level was not seen in `fit`.
+        range's width, or in a column of times (see `time_column`) by more than all of it: until then it is a forecast.
+        A category is outside if its level was not seen in `fit`.
 
         Parameters
         ----------
         X : data frame with the columns that were fitted
+        unused : names of columns to ignore
 
         Returns
         -------
@@ -385,17 +393,35 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         >>> preparation = Preparation().fit({"year": list(range(1871, 1971)), "flow": [1.0, 2.0] * 50})
         >>> found = preparation.outside({"year": [1900, 1972, 3000], "flow": [1.0, 1.5, 2.0]})
         >>> found.rows.tolist(), found.reasons[2]
-        ([False, True, True], 'year = 3000 (training: 1871 to 1970)')
+        ([False, False, True], 'year = 3000 (training: 1871 to 1970)')
+        >>> found.forecasts
+        {'year': '1 row with year 1972 to 1972 (training: 1871 to 1970)'}
         """
         table = self._table(X)
-        found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in self.encoders_}
+        used = [encoder for encoder in self.encoders_ if encoder.name not in unused]
+        found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in used}
+        ahead = {e.name: e.forecast(table[e.name]) for e in used if isinstance(e, Numbers | Days)}
         reasons: list[list[str]] = [[] for _ in range(len(table))]
         for rows, texts in found.values():
             for i, text in zip(rows.tolist(), texts, strict=True):
                 reasons[i].append(text)
         counts = {name: len(rows) for name, (rows, _) in found.items() if len(rows)}
         is_outside = np.array([bool(parts) for parts in reasons], dtype=bool)
-        return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts)
+        forecasts = {name: phrase for name, phrase in ahead.items() if phrase is not None}
+        return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts, forecasts)
+
+    def with_known(self, X: Any, name: str) -> Any:
+        """Each prepared row with the values of other rows in one column: every known level, or the usual number."""
+        table, encoder = self._table(X), self.encoder(name)
+        if isinstance(encoder, Texts):
+            raise ColumnError(f"column {name!r} is text: its words can't be replaced by a usual one")
+        own = {place.name: slice(*at) for place, at in self._places()}[name]
+        known = encoder.coding()[: encoder.n_known] if isinstance(encoder, Levels) else encoder.usual()
+        rows = np.repeat(np.arange(len(table)), len(known))
+        with collected():
+            dense, words = self._dense(table)[rows], self._words(table)
+        dense[:, own] = np.tile(known, (len(table), 1))
+        return self._scaled(dense, None if words is None else words[rows], table.index[rows])
 
     def encoder(self, name: str) -> Encoder:
         """The encoder of a column that is in use, such as `Days`, whose `dates` can label an axis."""
@@ -455,10 +481,15 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         kinds: dict[str, Any] = dict(self.kinds or {})
         if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
-        forms = {name: kind if isinstance(kind, Form) else Form(kind) for name, kind in kinds.items()}
+        forms = {
+            name: kind if isinstance(kind, Form) else Form(SYNONYMS.get(kind, kind)) for name, kind in kinds.items()
+        }
         for name, form in forms.items():
             if form.kind not in KINDS:
-                raise ValueError(f"kinds[{name!r}] must be one of {', '.join(KINDS)}; got {form.kind!r}")
+                near = nearest(str(form.kind), [*KINDS, *SYNONYMS], most=1)
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                choices = "number, category, text, date or identifier (which leaves it out)"
+                raise ValueError(f"column {name!r} can't be read as {form.kind!r}{hint}; choose from {choices}")
         return forms
 
     def _table(self, X: Any) -> Any:
@@ -560,7 +591,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
 
 def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:
-    """Count any value beyond the training rows as outside in columns of times, because it is a forecast."""
+    """Mark the columns of times, in which a value beyond the training rows is a forecast."""
     kinds = dict(zip(table.columns.tolist(), (dtype.kind for dtype in table.dtypes), strict=True))
     for place, encoder in enumerate(encoders):
         name = encoder.name
@@ -570,4 +601,4 @@ def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[
             continue
         values = read[name] if name in read else encoder.values(table[name])
         if regular_times(name, values, getattr(encoder, "origin", None)) is not None:
-            encoders[place] = replace(encoder, margin=0.0)
+            encoders[place] = replace(encoder, times=True)

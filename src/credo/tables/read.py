@@ -79,8 +79,8 @@ def read_table(
     decimal : {".", ","}, optional
         By default detected from the numbers.
     na_words : sequence of str, optional
-        Words that mean "missing", instead of NA, N/A, NaN, null and the like; empty fields are always missing. Words
-        such as ?, - or "none" count as missing in columns whose other values are numbers.
+        Words or numbers that mean "missing", beside NA, N/A, NaN, null and the like; with an empty sequence, only empty
+        fields are missing. Words such as ?, - or "none" count as missing in columns whose other values are numbers.
     encoding : str, optional
         UTF-8, and UTF-16 with a byte order mark, are detected; anything else is read as cp1252 (Windows) or latin-1.
     header : bool, optional

@@ -41,7 +41,7 @@ from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution, Support
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
-from credo.tables.encoders import Levels, Numbers, Outside
+from credo.tables.encoders import Levels, Numbers, Outside, Texts
 from credo.tables.errors import pandas
 from credo.tables.groups import Groups
 from credo.tables.preparation import Alternatives, Preparation
@@ -152,6 +152,9 @@ def _move_intercept(columns: dict[str, list[Any]], estimator: Any, origin: NDArr
 
 # Entries (800 MB) of a dense copy of sparse rows, for an estimator that doesn't accept sparse ones.
 _MAX_DENSE_ENTRIES = 10**8
+# A prediction doesn't depend on a value that moves it by less than this share of its standard deviation, or a
+# probability by less than this; so many rows are tried.
+_NEGLIGIBLE, _CHECKED_ROWS = 0.01, 20
 
 
 def _predicts_classes(model: TableModel) -> bool:
@@ -334,9 +337,36 @@ class TableModel(FittedState, BaseEstimator):
         return self._probabilities(*self._rows(X))
 
     def outside(self, X: Any) -> Outside:
-        """Which rows lie outside the training data, and why; see `Preparation.outside`."""
+        """Which rows lie outside the training data, and why; see `Preparation.outside`.
+
+        Columns on which the predictions of these rows don't depend are ignored.
+        """
         check_is_fitted(self)
-        return self.preparation_.outside(self._without_target(as_frame(X)) if has_names(X) else X)
+        table = self._without_target(as_frame(X)) if has_names(X) else as_frame(X)
+        found = self.preparation_.outside(table)
+        unused = [name for name in found.columns if not self._depends_on(name, table[found.rows])]
+        return self.preparation_.outside(table, unused=unused) if unused else found
+
+    def _depends_on(self, name: str, rows: Any) -> bool:
+        """Whether known values of a column would change the predictions of rows in which it is outside."""
+        encoder = self.preparation_.encoder(name)
+        # Words are judged together, and new texts have none of them.
+        if isinstance(encoder, Texts):
+            return True
+        rows = rows.iloc[encoder.outside(rows[name])[0][:_CHECKED_ROWS]]
+        with collected():
+            known = self._numbers(self.for_estimator(self.preparation_.with_known(rows, name)))
+            own = self._numbers(self.for_estimator(self.preparation_.transform(rows)))
+        times = len(known) // len(own)
+        unit = _NEGLIGIBLE * (1.0 if _predicts_classes(self) else np.repeat(own[:, -1:], times, axis=0))
+        return bool((np.abs(known - np.repeat(own, times, axis=0)) > unit).any())
+
+    def _numbers(self, rows: Any) -> NDArray[np.float64]:
+        """What is predicted for prepared rows: the mean and the standard deviation, or the probabilities."""
+        if _predicts_classes(self):
+            return np.asarray(self.estimator_.predict_proba(rows), dtype=np.float64)
+        dist = predictive(self.estimator_, rows)
+        return np.column_stack([dist.mean, dist.std])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the predictions; for a classifier, the accuracy."""
@@ -481,14 +511,15 @@ def rows_for(estimator: Any, rows: Any, names: NDArray[Any]) -> Any:
     return pandas().DataFrame(rows.toarray(), columns=list(names))
 
 
-def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
+def predictions(model: Any, rows: Any, *, level: float = 0.95, quantiles: Sequence[float] = ()) -> Any:
     """The predictions of a fitted model for the rows of a table, as a data frame.
 
-    For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as p(spam). A
-    model that knows its training range also gives `outside`, which names values outside of it and is empty otherwise.
+    For numbers: mean, std, lower, upper, and the quantiles, such as q0.05. For classes: predicted, and a probability
+    for each class, such as p(spam). A model that knows its training range also gives `outside`, which names values
+    outside of it and is empty otherwise.
     """
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
-    frame = distribution_frame(predictive(model, rows), level=level, classes=classes)
+    frame = distribution_frame(predictive(model, rows), level=level, classes=classes, quantiles=quantiles)
     if isinstance(model, TableModel):
         if model.groups is not None and model.groups.column in as_frame(rows).columns:
             frame[f"known {model.groups.column}"] = model.groups.knows(as_frame(rows)[model.groups.column])
@@ -496,14 +527,16 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95) -> Any:
     return frame.set_axis(rows.index, axis=0) if isinstance(rows, pandas().DataFrame) else frame
 
 
-def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int = 0) -> Any:
+def table_predictions(
+    model: Any, table: Any, *, level: float = 0.95, quantiles: Sequence[float] = (), start: int = 0
+) -> Any:
     """The predictions for a table that was read, with the numbers of its rows and the columns that identify them.
 
     The target isn't used if the table has it; `start` rows were read before this part of the table.
     """
     known = isinstance(model, TableModel)
     frame = table.drop(columns=[model.target]) if known and model.target in table.columns else table
-    found = predictions(model, frame, level=level)
+    found = predictions(model, frame, level=level, quantiles=quantiles)
     for column in reversed(model.preparation_.columns_ if known else []):
         if column.kind == "identifier" and column.name in frame.columns and column.name not in found.columns:
             found.insert(0, column.name, frame[column.name])
@@ -511,7 +544,7 @@ def table_predictions(model: Any, table: Any, *, level: float = 0.95, start: int
     return found
 
 
-def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = ()) -> Any:
+def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = (), quantiles: Sequence[float] = ()) -> Any:
     """A predictive distribution as columns of a data frame."""
     pd = pandas()
     if isinstance(dist, Bernoulli | Categorical):
@@ -521,4 +554,5 @@ def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = ()) 
         columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
         return pd.DataFrame(columns)
     lower, upper = dist.interval(level)
-    return pd.DataFrame({"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper})
+    columns = {"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper}
+    return pd.DataFrame(columns | {f"q{q:.12g}": dist.quantile(q) for q in quantiles})

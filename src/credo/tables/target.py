@@ -119,7 +119,9 @@ def _ends_at(y: NDArray[np.float64], end: float, inward: int) -> bool:
     return before > 0 and least**2 / most >= _EXPECTED_BEYOND
 
 
-def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[Any, NDArray[Any], list[str]]:
+def split_target(
+    frame: Any, target: str, *, task: str = "regression", keep_sentinels: bool = True
+) -> tuple[Any, NDArray[Any], list[str]]:
     """The table without its target, the target's numbers or labels, and notes.
 
     Rows without a target are left out of both, and a note says how many.
@@ -130,6 +132,8 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     target : name of the column to predict
     task : "regression" or "classification", default "regression"
         Whether the target is read as numbers, or as labels: words, truth values or numbers.
+    keep_sentinels : bool, default True
+        Whether numbers that code missing values, such as a repeated −999, are targets like others.
 
     Returns
     -------
@@ -153,6 +157,11 @@ def split_target(frame: Any, target: str, *, task: str = "regression") -> tuple[
     if not present.any():
         raise ColumnError(f"the target {name!r} has no value in any row")
     notes: list[str] = []
+    if task == "regression" and not keep_sentinels:
+        values, _ = columns.numbers(table[name], present)
+        if coded := columns.sentinels(values):
+            notes.append(columns.sentinel_note(name, values, coded))
+            present &= ~np.isin(values, coded)
     if not present.all():
         notes.append(f"Left out {plural(int((~present).sum()), 'row')} whose target {name!r} is missing.")
     y = (_labels if task == "classification" else _numbers)(table[name], present)[present]
@@ -277,7 +286,8 @@ def _numbers(column: Any, present: NDArray[np.bool_]) -> NDArray[np.float64]:
         raise ColumnError(f"the target {name!r} is not a number (it holds {levels}); {advice}")
     if len(odd):
         place = columns.not_a_number(column, odd, what="the target")
-        raise ColumnError(f"{place}; correct it or leave the field empty")
+        advice = "correct it, leave the field empty, or list it in na_words"
+        raise ColumnError(f"{place}; {advice} (--na {str(column.iat[odd[0]]).strip()!r})")
     _reject_infinite(y, name)
     return y
 

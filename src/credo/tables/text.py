@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import plural, quoted
-from credo.tables.columns import NA_WORDS, SUSPECT_WORDS, read_numbers, unique_names
+from credo.tables.columns import NA_WORDS, SIGNS, SUSPECT_WORDS, read_numbers, unique_names
 from credo.tables.errors import CELL_BYTES, TableError, check_cells, pandas
+from credo.tables.layout import without_headings, without_totals
 
 # The first of these wins a tie: commas and spaces are more likely to occur inside fields.
 SEPARATORS = ("\t", ";", "|", ",", " ")
@@ -42,6 +43,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3}){2,}", re.ASCII)
 _SPACED = re.compile(r"(?<=\d)[ '’\u00a0\u202f](?=\d)")
 # The possessive *+ prevents blanks from being tried both as part of the number and after it.
 _NUMBER = re.compile(r"[+-]?[$€£]?\s*(\d[\d .,'’\u00a0\u202f]*+|[.,]\d+)([eE][+-]?\d+)?\s*[%$€£]?", re.ASCII)
+_YEAR = re.compile(r"1[5-9]\d\d|2[01]\d\d", re.ASCII)
 _CODE = re.compile(r"0\d+", re.ASCII)
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}([-/.]\d{1,4})?([ T].*)?", re.ASCII)
 
@@ -205,7 +207,16 @@ def _has_header(rows: list[list[str]]) -> bool:
         named += values and not _is_value(field)
         repeated += values and _is_value(field)
         repeated += not values and field.strip() in below
-    return named > 0 or repeated == 0
+    return named > 0 or repeated == 0 or (_are_years(first) and not any(map(_are_years, rest)))
+
+
+def _are_years(row: list[str]) -> bool:
+    """Whether the numbers of a row are years at equal distances, which name columns such as 2019, 2020 and 2021."""
+    fields = [field.strip() for field in row if _is_value(field)]
+    if len(fields) < 2 or not all(map(_YEAR.fullmatch, fields)):
+        return False
+    steps = np.diff([int(field) for field in fields])
+    return bool(steps[0] != 0 and (steps == steps[0]).all())
 
 
 def _is_value(field: str) -> bool:
@@ -217,14 +228,10 @@ def _is_missing(field: str) -> bool:
     return field.strip() in NA_WORDS or field.strip().casefold() in SUSPECT_WORDS
 
 
-# Key in a frame's `attrs` for the signs that numbers were written with.
-_SIGNS = "signs"
 # Cells processed at a time.
 _PART_CELLS = 1_000_000
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _EMPTY_ROW = "".join(SEPARATORS)
-# Numbers that often code missing values.
-_MISSING_CODES = (-99, -999, -9999, -99999, 999, 9999, 99999)
 
 
 def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given: Any) -> tuple[Any, list[str]]:
@@ -255,7 +262,10 @@ def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given:
         # The index keeps the row numbers of the file.
         frame = frame[~empty]
         notes.append(f"Left out {plural(int(empty.sum()), 'empty row')}.")
-    return frame, [*notes, *typed(frame, decimal=dialect.decimal, skip=set(codes))]
+    frame, headings = without_headings(frame, decimal=dialect.decimal)
+    read = typed(frame, decimal=dialect.decimal, skip=set(codes))
+    frame, totals = without_totals(frame)
+    return frame, [*notes, *headings, *read, *totals]
 
 
 def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list[str]:
@@ -277,14 +287,8 @@ def typed(frame: Any, *, decimal: str = ".", skip: Collection[str] = ()) -> list
             signs |= {name: reading.sign} if reading.sign else {}
         elif is_changed:
             frame[name] = words
-    frame.attrs[_SIGNS] = signs
-    return [*notes, *_missing_codes(frame)]
-
-
-def signs_of(frame: Any) -> dict[str, str] | None:
-    """The signs of columns that were written with one, such as % or $; None if the frame wasn't read from a file."""
-    found = frame.attrs.get(_SIGNS)
-    return found if isinstance(found, dict) else None
+    frame.attrs[SIGNS] = signs
+    return notes
 
 
 def _without_preamble(text: str) -> tuple[str, str | None, int, list[str]]:
@@ -325,7 +329,7 @@ def _frame(text: str, dialect: Dialect, *, names: list[str], codes: list[str], n
             names=names,
             index_col=False,
             dtype=dict.fromkeys(words, str),
-            na_values=list(NA_WORDS if na_words is None else ["", *na_words]),
+            na_values=[""] if na_words is not None and not len(na_words) else [*NA_WORDS, *(na_words or ())],
             keep_default_na=False,
             skipinitialspace=True,
             skip_blank_lines=len(names) > 1,
@@ -359,25 +363,6 @@ class _Reader:
     def __iter__(self) -> _Reader:
         # pandas requires this of a file object.
         return self
-
-
-def _missing_codes(frame: Any) -> list[str]:
-    """Notes about numbers such as −999 that are far from all others, and may mean that a value is missing."""
-    notes = []
-    numeric = [j for j, dtype in enumerate(frame.dtypes) if dtype.kind in "iuf"]
-    # Many columns at once, because pandas accesses the columns of wide tables slowly.
-    width = max(1, _PART_CELLS // max(1, len(frame)))
-    for part in (numeric[start : start + width] for start in range(0, len(numeric), width)):
-        block = frame.iloc[:, part].to_numpy(dtype=np.float64, na_value=np.nan)
-        for code in _MISSING_CODES:
-            matches = block == code
-            for k in np.flatnonzero(np.count_nonzero(matches, axis=0) > 1):
-                others = block[~matches[:, k] & np.isfinite(block[:, k]), k]
-                if len(others) and np.abs(others).max() < abs(code) / 5:
-                    found = f"{code:.0f} occurs {matches[:, k].sum():,} times, far from all other values"
-                    advice = "if it means missing, list it in na_words (--na)"
-                    notes.append(f"Column {frame.columns[part[k]]!r}: {found}; {advice}.")
-    return notes
 
 
 def _trimmed(column: Any) -> tuple[NDArray[Any], bool]:

@@ -18,8 +18,6 @@ Array = NDArray[np.float64]
 _MIN_ROWS, _MIN_DATES, _MIN_PANEL_TIMES = 20, 12, 8
 # The share of rows that must have distinct times, and of steps that must be regular to within the tolerance.
 _MIN_DISTINCT_SHARE, _MIN_REGULAR_SHARE, _STEP_TOLERANCE = 0.95, 0.7, 0.15
-# The longest gap in a series.
-_MAX_GAP_STEPS = 30
 _TIME_WORDS = {
     "year", "yr", "date", "time", "timestamp", "month", "quarter", "week", "day", "hour", "minute", "period", "step",
     "t", "when",
@@ -199,4 +197,4 @@ def _is_regular(known: Array, fewest: int) -> bool:
     steps = np.diff(known)
     usual = float(np.median(steps))
     regular = np.abs(steps - usual) <= _STEP_TOLERANCE * usual
-    return bool(regular.mean() >= _MIN_REGULAR_SHARE and steps.max() <= _MAX_GAP_STEPS * usual)
+    return bool(regular.mean() >= _MIN_REGULAR_SHARE)

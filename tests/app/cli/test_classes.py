@@ -84,7 +84,7 @@ def test_predictions_are_labels_and_probabilities(fit, run, trees, tmp_path):
     assert list(rows[0]) == ["row", "predicted", "p(ash)", "p(elm)", "p(oak)", "outside"]
     table = np.array([[float(row[f"p({name})"]) for name in ("ash", "elm", "oak")] for row in rows])
     direct = load(tmp_path / "out" / "model.credo").predict_proba(trees)
-    np.testing.assert_allclose(table, direct, rtol=1e-12)
+    np.testing.assert_allclose(table, direct, rtol=1e-5)
     assert [row["predicted"] for row in rows] == np.array(["ash", "elm", "oak"])[table.argmax(axis=1)].tolist()
     assert accuracy_score(trees["kind"], [row["predicted"] for row in rows]) > 0.85
     assert log_loss(trees["kind"], table) < 0.4

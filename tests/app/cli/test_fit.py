@@ -86,15 +86,29 @@ def test_json_is_alone_on_stdout_and_matches_the_files(run, data, tmp_path, with
     assert [line["name"] for line in events[-1]["leaderboard"]] == [row["name"] for row in rows]
 
 
-def test_kinds_of_columns_can_be_given(run, data, tmp_path, without_report):
+def test_kinds_of_columns_can_be_given_and_columns_dropped(run, data, tmp_path, without_report):
     arguments = ("fit", data, "--target", "price", "--models", "linear", "--out", tmp_path)
-    kinds = (f"--kind={name}=identifier" for name in ("size", "no such column"))
-    refused = run(*arguments, *kinds)
-    assert refused.exit_code == 1 and "no such column" in refused.stderr
-    assert run(*arguments, "--kind", "size").exit_code == 2
-    assert run(*arguments, "--kind", "size=categorical").exit_code == 0
+    for option in ("--kinds=size=number,no such column=text", "--drop=no such column"):
+        refused = run(*arguments, option)
+        assert refused.exit_code == 1 and "no such column" in refused.stderr
+    assert run(*arguments, "--kinds", "size").exit_code == 2
+    assert run(*arguments, "--kinds", "size=category,age=number", "--drop", "colour").exit_code == 0
     kinds = {column.name: column.kind for column in load(tmp_path / "model.credo").preparation_.columns_}
-    assert kinds["size"] == "categorical"
+    assert kinds == {"size": "categorical", "age": "numeric"}
+    wrong = run(*arguments, "--kinds", "size=numbr")
+    assert wrong.exit_code == 1 and "did you mean 'number'?" in wrong.stderr
+
+
+def test_a_sentinel_is_missing_unless_it_is_kept(run, frame, tmp_path, without_report):
+    coded = frame.copy()
+    coded.loc[::20, "age"] = -999
+    coded.loc[[7, 9], "price"] = -9999
+    coded.to_csv(tmp_path / "coded.csv", index=False)
+    arguments = ("fit", tmp_path / "coded.csv", "--target", "price", "--models", "linear", "--out", tmp_path / "out")
+    result = run(*arguments)
+    assert "Column 'age': -999 (4 rows) was treated as missing" in result.stderr
+    assert "Left out 2 rows whose target 'price' is missing" in result.stderr
+    assert "-999" not in run(*arguments, "--keep-sentinels").stderr
 
 
 def test_quiet_prints_nothing(run, data, tmp_path, without_report):

@@ -79,3 +79,9 @@ def test_a_traceback_is_shown_only_when_asked_for(run, broken_show):
     result = run("--debug", "show")
     assert result.exit_code == 1
     assert "Traceback (most recent call last)" in result.stderr
+
+
+def test_a_mistyped_command_gets_a_suggestion(run):
+    result = run("fitt", "table.csv")
+    assert result.exit_code == 2 and "There is no command 'fitt'. Did you mean 'fit'?" in result.stderr
+    assert "Choose from look, fit" in run("zzzz").stderr

@@ -29,7 +29,16 @@ def kind(values, name="when"):
 NAMED = [
     f"%d{mark}{month}{mark}{year}" for mark in ("-", " ", "/", "") for month in ("%b", "%B") for year in ("%y", "%Y")
 ]
-ORDERED = ["%B %d, %Y", "%b %d %Y", "%m/%d/%y", "%d/%m/%y", "%d-%b-%y 12:30", "%m/%d/%y 12:30:05"]
+ORDERED = [
+    "%B %d, %Y",
+    "%b %d %Y",
+    "%m/%d/%y",
+    "%d/%m/%y",
+    "%d-%b-%y 12:30",
+    "%m/%d/%y 12:30:05",
+    "%d. %b %Y",
+    "%d.%m.%y",
+]
 WITH_WEEKDAY = ["%A %d %B %Y", "%a, %d %b %Y", "%A, %B %d, %Y", "%a %m/%d/%Y"]
 WRITTEN = [
     *((DAYS, "day", style) for style in (*NAMED, *ORDERED, *WITH_WEEKDAY)),
@@ -49,6 +58,15 @@ def test_common_ways_of_writing_dates(dates, step, style, case):
     np.testing.assert_allclose(days - days[0], (dates - dates[0]).days, atol=1e-12)
     found = time_column(written)
     assert (found.name, found.step) == ("when", step)
+
+
+def test_calendars_with_53_weeks_every_year():
+    written = [f"{year}-W{week:02d}" for year in (2020, 2021) for week in range(1, 54)]
+    preparation = Preparation().fit(table(written))
+    days = preparation.transform(table(written))[:, 0]
+    # 2020 has 53 weeks in the ISO calendar; of 2021, week 53 is the week after week 52, which is the first of 2022.
+    assert np.diff(days).tolist() == [7.0] * 105
+    assert preparation.encoder("when").text(days[-1]) == "2022-01-03"
 
 
 def test_long_and_short_names_of_months_may_alternate():

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from credo.sparse import Lasso
 from credo.tables import ColumnError, Preparation, TableWarning
+from credo.tables.columns import sentinels
 
 pd = pytest.importorskip("pandas")
 
@@ -240,7 +241,7 @@ def test_kinds_can_be_overruled():
     frame = pd.DataFrame({"zip": [10, 20, 20, 30], "id": [4.0, 2.0, 8.0, 1.0]})
     columns, _ = prepared(frame, kinds={"zip": "categorical", "id": "identifier"})
     assert list(columns) == ["zip=10", "zip=30"]
-    with pytest.raises(ValueError, match=r"kinds\['zip'\] must be one of numeric, .*; got 'colour'"):
+    with pytest.raises(ValueError, match=r"column 'zip' can't be read as 'colour'; choose from number, .*"):
         Preparation(kinds={"zip": "colour"}).fit(frame)
     with pytest.raises(ColumnError, match=r"kinds: the table has no column 'zup' \(did you mean 'zip'\?\)"):
         Preparation(kinds={"zup": "text"}).fit(frame)
@@ -468,21 +469,83 @@ def test_unseen_levels_join_the_rare_ones():
 
 
 @pytest.mark.parametrize(("unit", "forms"), [("kg", "{} kg"), ("kg", "{}kg"), ("mg/l", "{} mg/l"), ("°C", "{} °C")])
-def test_numbers_with_a_unit_are_recognised(unit, forms):
-    weights = [forms.format(round(1 + i * 0.37, 2)) for i in range(40)] + ["unknown"] * 2
-    preparation = Preparation().fit(pd.DataFrame({"weight": weights, "x": np.sin(np.arange(42.0))}))
-    (note,) = preparation.notes_
-    assert note.startswith("Left out column 'weight': its values look like numbers with a unit, such as '")
-    assert note.endswith(f"remove {unit!r} from the cells.")
-    assert preparation.columns_[0].detail == f"numbers with the unit {unit}"
+def test_numbers_with_a_unit_are_numbers(unit, forms):
+    values = [round(1 + i * 0.37, 2) for i in range(40)]
+    table = pd.DataFrame({"weight": [*map(forms.format, values), *["unknown"] * 2], "x": np.sin(np.arange(42.0))})
+    preparation = Preparation().fit(table)
+    assert preparation.notes_[0] == f"Column 'weight' was read as numbers without the unit {unit!r}."
+    assert preparation.transform(table)[:40, 0].tolist() == values
+    assert preparation.transform(pd.DataFrame({"weight": [forms.format(3)], "x": [0.0]}))[0, 0] == 3.0
 
 
-def test_levels_with_a_unit_are_levels_with_a_word_about_it():
-    preparation = Preparation().fit(pd.DataFrame({"dose": ["5 mg", "10 mg", "20 mg"] * 8}))
-    assert preparation.get_feature_names_out().tolist() == ["dose=20 mg", "dose=5 mg"]
-    assert preparation.notes_[0].startswith(
-        "Column 'dose' was treated as categorical: its values look like numbers with a unit"
-    )
+def test_units_of_one_quantity_are_converted():
+    lengths = ["1.5 m", "20 cm", "2 m", "3 m", "0.004 km"]
+    preparation = Preparation().fit(pd.DataFrame({"length": lengths * 4}))
+    assert preparation.notes_[0] == "Column 'length' was read as numbers in m (from cm, km, m)."
+    np.testing.assert_allclose(preparation.transform({"length": lengths})[:, 0], [1.5, 0.2, 2.0, 3.0, 4.0])
+    # Rows in another unit than the training data, and without one.
+    np.testing.assert_allclose(preparation.transform({"length": ["5 km", "7 km"]})[:, 0], [5000.0, 7000.0])
+    assert preparation.transform({"length": [4.5]})[0, 0] == 4.5
+
+
+def test_units_that_differ_make_levels():
+    preparation = Preparation().fit(pd.DataFrame({"dose": ["5 mg", "10 ml", "20 mg"] * 8}))
+    assert preparation.columns_[0].kind == "categorical"
+
+
+def test_codes_among_numbers_make_a_category():
+    rooms = [str(100 + i % 9) for i in range(58)] + ["c12", "c13"]
+    preparation = Preparation().fit({"room": rooms, "x": np.sin(np.arange(60.0))})
+    assert preparation.columns_[0].kind == "categorical"
+    assert any("'c12' (row 59) and 1 other cell" in note for note in preparation.notes_)
+    typed = Preparation().fit({"room": [*rooms[:58], "1o1", "-"], "x": np.sin(np.arange(60.0))})
+    assert typed.columns_[0].kind == "numeric"
+
+
+def test_one_bad_cell_names_itself_and_the_option_that_helps():
+    cells = [*map(str, range(3, 15)), "n.v."]
+    (note,) = Preparation().fit({"size": cells, "x": np.sin(np.arange(13.0))}).notes_[:1]
+    assert "'size' is not numeric only because of 'n.v.' (row 13)" in note and "--na 'n.v.'" in note
+
+
+TEMPERATURES = [4.0, 11.5, 19.0, 23.5, -8.0] * 9
+
+
+@pytest.mark.parametrize("code", [-999.0, -9999, 999.9, -99])
+def test_a_repeated_sentinel_counts_as_missing(code):
+    table = pd.DataFrame({"t": [*TEMPERATURES, *[code] * 6], "x": np.sin(np.arange(51.0))})
+    preparation = Preparation(standardize=True).fit(table)
+    assert preparation.columns_[0].kind == "numeric"
+    assert any(f"Column 't': {code:.15g} (6 rows) was treated as missing" in note for note in preparation.notes_)
+    assert preparation.get_feature_names_out().tolist() == ["t", "t is missing", "x"]
+    # A single new row is read in the same way, and so are the folds of a table whose forms are known.
+    assert preparation.transform({"t": [code], "x": [0.0]})[0, 1] > 1
+    fold = Preparation(kinds=preparation.forms_).fit(table[40:47])
+    assert fold.transform({"t": [code], "x": [0.0]})[0, 0] == np.median(TEMPERATURES[40:])
+    kept = Preparation(keep_sentinels=True).fit(table)
+    assert kept.get_feature_names_out().tolist() == ["t", "x"]
+    assert Preparation(kinds={"t": "number"}).fit(table).get_feature_names_out().tolist() == ["t", "x"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [*range(18, 98), 99, 99],  # ages
+        [1, 2, 3, 4, 5, -999.0],  # once
+        [5.0, 7.0, -500.0, -500.0, 6.0],  # not of the conventional form
+        [-999.0, -999.0, 3.0, 3.0],  # one other value
+        [9.0, 9.0, 1.0, 2.0, 3.0],
+        [-9.0, -9.0, -12.0, 4.0],
+        [-99.0, -99.0, 1500.0, -200.0],
+    ],
+)
+def test_other_repeated_numbers_stay_numbers(values):
+    values = np.array(values, dtype=float)
+    assert sentinels(values) == []
+
+
+def test_two_codes_of_one_column_are_both_found():
+    assert sentinels(np.array([1.0, 2.0, 4.0, 3.0, -9.0, -9.0, 99.0, 99.0, -999.0, -999.0])) == [-999.0, -9.0, 99.0]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,12 @@ def test_a_few_lost_or_doubled_steps_do_no_harm():
     assert time_column({"date": MONTHS[kept], "y": RNG.normal(size=len(kept))}).step == "month"
 
 
+def test_one_long_gap_does_not_end_the_order():
+    hours = pd.date_range("2024-01-01", periods=400, freq="h")
+    frame = pd.DataFrame({"time": hours[np.r_[:200, 280:400]], "load": np.arange(320.0)})
+    assert time_column(frame).step == "hour"
+
+
 @pytest.mark.parametrize(
     "column",
     [

@@ -109,10 +109,27 @@ def test_numbers_written_as_words(content, expected, note, tmp_path):
     assert note is None or any(note in text for text in sheet.notes), sheet.notes
 
 
-@pytest.mark.parametrize("values", [["1.2.3", "2.0"], ["12%", "5"], ["$5", "€6"], ["1 234", "12345"], ["5a", "6"]])
+@pytest.mark.parametrize(
+    "values", [["1.2.3", "2.0"], ["12%", "5"], ["$5", "€6"], ["1 234", "12345"], ["5a", "6"], ["5 kg", "6 m"]]
+)
 def test_words_that_only_resemble_numbers_stay_words(values, tmp_path):
     frame = read(tmp_path, "x;y\n" + "".join(f"{value};a\n" for value in values)).frame
     assert frame["x"].tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "sign"),
+    [
+        (["321 km", "1.2 km"], [321.0, 1.2], "km"),
+        (["1,250 kg", "3 kg"], [1250.0, 3.0], "kg"),
+        (["1 day", "20 days"], [1.0, 20.0], "day"),
+        (["90 min", "2 h", "30 min"], [90.0, 120.0, 30.0], "min"),
+    ],
+)
+def test_numbers_with_a_unit_are_numbers(cells, values, sign, tmp_path):
+    frame = read(tmp_path, "x;y\n" + "".join(f"{cell};a\n" for cell in cells)).frame
+    np.testing.assert_allclose(frame["x"], values)
+    assert frame.attrs["signs"] == {"x": sign}
 
 
 def test_a_slip_among_many_numbers_is_missing_and_said(tmp_path):
@@ -127,14 +144,12 @@ def test_codes_with_leading_zeros_stay_words(tmp_path):
     assert sheet.notes == ("Columns kept as text because of leading zeros: 'zip'.",)
 
 
-def test_numbers_that_may_mean_missing_are_pointed_at(tmp_path):
-    content = "x,y\n1,5\n-999,6\n3,-999\n-999,2000\n"
-    sheet = read(tmp_path, content)
-    assert sheet.frame["x"].tolist() == [1, -999, 3, -999]
-    assert sheet.notes == (
-        "Column 'x': -999 occurs 2 times, far from all other values; if it means missing, list it in na_words (--na).",
-    )
-    assert read(tmp_path, content, na_words=["-999"]).frame.isna().sum().sum() == 3
+def test_words_and_numbers_that_mean_missing_can_be_added(tmp_path):
+    content = "x,y\n1,5\n-999,6\nNA,7\n2,nix\n-999,2000\n"
+    assert read(tmp_path, content).frame["x"].tolist()[:2] == [1, -999]
+    assert read(tmp_path, content, na_words=["-999", "nix"]).frame.isna().sum().tolist() == [3, 1]
+    # With none, only empty cells are missing.
+    assert read(tmp_path, "place,y\nNA,5\n,6\n", na_words=[]).frame["place"].isna().tolist() == [False, True]
 
 
 def test_huge_integers_become_numbers(tmp_path):

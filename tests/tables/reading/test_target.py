@@ -56,7 +56,10 @@ def test_a_wrong_target_lists_the_columns():
         ),
         ([True, False, True], r"'y' is not a number \(it holds 'True', 'False'\)"),
         (pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]), "'y' is not a number"),
-        ([1.0, "abc", 3.0], r"the target 'y', row 2: 'abc' is not a number; correct it or leave the field empty"),
+        (
+            [1.0, "abc", 3.0],
+            r"the target 'y', row 2: 'abc' is not a number; correct it, leave the field empty",
+        ),
         ([1.0, np.inf, 3.0], "'y' is infinite in row 2; correct or delete that row"),
         ([None, np.nan, ""], "'y' has no value in any row"),
         ([1j, 2j, 3j], "complex numbers"),

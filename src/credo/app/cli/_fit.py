@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from credo.app.cli._options import READING, data_file, debug_option, json_option, reading_arguments, reading_options
+from credo.app.cli._options import (
+    READING,
+    column_options,
+    data_file,
+    debug_option,
+    json_option,
+    reading_arguments,
+    reading_options,
+)
 from credo.app.cli._screen import Screen, command_as_typed
 from credo.study.catalogue import known_name, names
 
@@ -40,17 +48,6 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     if not 0 < time < float("inf"):
         raise click.BadParameter(f"{value!r} is neither a positive number of seconds nor 'none'.")
     return time
-
-
-def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
-    """The values of `--kind` as a mapping of column name to kind."""
-    found = {}
-    for text in value:
-        name, equals, kind = text.rpartition("=")
-        if not (equals and name):
-            raise click.BadParameter(f"{text!r} is not of the form NAME=KIND.")
-        found[name] = kind.strip().lower()
-    return found
 
 
 @click.command(short_help="Compare models on a table; save the selected one and a report.")
@@ -93,15 +90,7 @@ def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, .
     show_default=True,
     help="Models to save: only the selected one as model.credo, or also every model as NAME.credo.",
 )
-@click.option(
-    "--kind",
-    "kinds",
-    metavar="NAME=KIND",
-    multiple=True,
-    callback=column_kinds,
-    help="Read a column as numeric, categorical, text or date, or leave it out as identifier. May be repeated. "
-    "[default: detected]",
-)
+@column_options
 @click.option(
     "--support",
     type=click.Choice(["auto", "real"]),
@@ -159,7 +148,10 @@ def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet
     reading = reading_arguments(**{key: options.pop(key) for key in READING})
     if target is None:
         raise click.UsageError(_missing_target(data, reading))
-    run_and_show(data, target, screen, out=Path(out), reading=reading, keep_all=keep == "all", **options)
+    columns = {key: options.pop(key) for key in ("drop", "kinds", "keep_sentinels")}
+    run_and_show(
+        data, target, screen, out=Path(out), reading=reading, keep_all=keep == "all", columns=columns, **options
+    )
 
 
 def _missing_target(data: str, reading: dict[str, Any]) -> str:
@@ -180,7 +172,7 @@ def run_and_show(
     reading: dict[str, Any] | None = None,
     keep_all: bool = False,
     task: str | None = None,
-    kinds: dict[str, str] | None = None,
+    columns: dict[str, Any] | None = None,
     shuffle: bool = False,
     support: str = "auto",
     group: str | None = None,
@@ -207,11 +199,11 @@ def run_and_show(
             task=task,
             reading=reading,
             time_order=in_order,
-            kinds=kinds or None,
             support=support,
             groups=False if no_group else group,
             weight=weight,
             engine=engine,
+            **(columns or {}),
         )
         kind = f" of {table.size.classes} classes" if table.size.classes else ""
         screen.say(f"{table.source}: {table.shape}, target {target!r}{kind}.")

@@ -13,6 +13,7 @@ from credo.app.cli._options import debug_option
 from credo.app.cli._screen import visible
 
 _COMMANDS = {
+    "look": "credo.app.cli._look:look",
     "fit": "credo.app.cli._fit:fit",
     "predict": "credo.app.cli._predict:predict",
     "explain": "credo.app.cli._explain:explain",
@@ -39,6 +40,16 @@ class Group(click.Group):
         module, name = _COMMANDS[cmd_name].split(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command of the first argument; a mistyped name gets a suggestion."""
+        from difflib import get_close_matches
+
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            near = get_close_matches(args[0].lower(), _COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Choose from {', '.join(_COMMANDS)}."
+            ctx.fail(f"There is no command {visible(args[0])!r}.{hint}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; see the exit codes in `credo.app.cli`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -40,8 +40,10 @@ _READING = (
     click.option(
         "--na",
         "na_words",
-        metavar="WORDS",
-        help="Words for missing values, separated by commas, instead of NA, NaN, null …",
+        metavar="VALUE",
+        multiple=True,
+        help="A word or number that means missing, beside NA, NaN, null …; several with commas, or repeat the option. "
+        "'' treats only empty cells as missing.",
     ),
     click.option("--encoding", metavar="NAME", help="File encoding. [default: detected]"),
     click.option("--header/--no-header", default=None, help="Whether the first row holds names. [default: detected]"),
@@ -51,8 +53,52 @@ _READING = (
 READING = ("separator", "decimal", "na_words", "encoding", "header", "sheet")
 
 
-def reading_arguments(*, separator: str | None, na_words: str | None, **others: Any) -> dict[str, Any]:
+def reading_arguments(*, separator: str | None, na_words: Sequence[str] = (), **others: Any) -> dict[str, Any]:
     """The reading options as arguments of `credo.tables.read_table`."""
-    words = None if na_words is None else [word.strip() for word in na_words.split(",")]
+    words = [word for text in na_words for word in parts(text)] if na_words else None
     separator = {"tab": "\t", "\\t": "\t", "space": " "}.get(separator or "", separator)
     return {"separator": separator, "na_words": words, **others}
+
+
+def parts(text: str) -> list[str]:
+    """The parts of an option with commas, without blanks around them and without empty ones."""
+    return [part for part in map(str.strip, text.split(",")) if part]
+
+
+def column_kinds(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    """The values of `--kinds` as a mapping of column name to kind; a name may have commas and equals signs."""
+    found, name = {}, ""
+    for part in ",".join(value).split(","):
+        name += f",{part}" if name else part
+        column, equals, kind = name.rpartition("=")
+        if column and equals:
+            found[column.strip()], name = kind.strip().lower(), ""
+    if name.strip():
+        raise click.BadParameter(f"{name!r} is not of the form COLUMN=KIND.")
+    return found
+
+
+def column_options(function: Function) -> Function:
+    """Options about the columns of a table."""
+    for option in reversed(_COLUMNS):
+        function = option(function)
+    return function
+
+
+_COLUMNS = (
+    click.option(
+        "--drop", metavar="COLUMN", multiple=True, help="Leave out a column. May be repeated. [default: none]"
+    ),
+    click.option(
+        "--kinds",
+        metavar="COLUMN=KIND,…",
+        multiple=True,
+        callback=column_kinds,
+        help="Read columns as number, category, text or date, as in zip=category,year=number. [default: detected]",
+    ),
+    click.option(
+        "--keep-sentinels",
+        is_flag=True,
+        help="Use numbers such as a repeated -999, far from all others, as numbers. [default: as missing]",
+    ),
+)

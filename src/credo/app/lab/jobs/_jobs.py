@@ -31,7 +31,7 @@ FILES = {
     "predictions": PREDICTIONS,
 }  # fmt: skip
 BUSY = ("reading", "waiting", "running", "stopping")
-# The page's kinds of columns, by their names in `credo fit --kind`.
+# The page's kinds of columns, by their names in `credo fit --kinds`.
 KINDS = {
     "number": "numeric", "category": "categorical", "text": "text", "date": "date", "leave out": "identifier",
 }  # fmt: skip
@@ -331,7 +331,7 @@ def fit_arguments(job: Job) -> list[str]:
         "models": ",".join(settings.get("models") or ()) or None,
     }
     options = [f"--{name}={value}" for name, value in chosen.items() if value is not None]
-    options += [f"--kind={name}={KINDS[kind]}" for name, kind in settings.get("kinds", {}).items()]
+    options += [f"--kinds={name}={KINDS[kind]}" for name, kind in settings.get("kinds", {}).items()]
     options += ["--shuffle"] if settings.get("shuffle") else []
     return ["credo", "fit", "--json", *options, job.upload.name]
 
