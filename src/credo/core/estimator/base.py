@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Annotated, Any, NoReturn, Self
 
 import narwhals as nw
@@ -251,7 +252,7 @@ class Estimator(FittedState, BaseEstimator):
         """The weights as floats: finite, not negative, not all zero, and of a plausible size."""
         given = missing_to_nan(sample_weight, name="sample_weight")
         # scikit-learn would not check a single number.
-        given = given if np.ndim(given) else np.full(_num_samples(rows), given)
+        given = np.full(_num_samples(rows), given) if isinstance(given, Real) else given
         weight = _check_sample_weight(given, rows, dtype=np.float64, ensure_non_negative=True)
         if not (weight > 0).any():
             raise ValueError("all sample weights are zero: at least one row needs a positive weight")
