@@ -167,8 +167,9 @@ def test_the_report_of_rows_in_time_order_draws_all_rows_and_no_noise(study, mon
     drawn = []
     monkeypatch.setattr("credo.plots.band", lambda *_, data, **__: drawn.append(data))
     study.report(tmp_path / "report.html")
-    # The fitted curve, and held-out forecasts.
-    ((_, values), _) = drawn
+    # The fitted curve, held-out forecasts, and the forecast ahead.
+    ((_, values), _, (_, last)) = drawn
+    np.testing.assert_array_equal(last, monthly["sales"][-len(last) :])
     np.testing.assert_array_equal(np.sort(values), np.sort(monthly["sales"]))
     # The forecasts have errors that the noise around the fitted curve doesn't contain.
     assert "residual noise" not in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -21,6 +21,8 @@ _ROUNDED_DF, _NORMAL_DF = 50.0, 1e8
 MIN_TABLE_VALUES, _MIN_TABLE_DF = 256, 5.0
 # Its cells have the width 1/_CELLS_PER_UNIT and end at z = _TABLE_END.
 _CELLS_PER_UNIT, _TABLE_END = 64, 16
+# exp(−_UNDERFLOW) is zero in floats.
+_UNDERFLOW = 746.0
 
 
 def cdf(z: Array, df: Array) -> Array:
@@ -101,7 +103,20 @@ def _interpolated(z: Array, df: float) -> Array:
     ln P(|t| > z) is nearly a parabola of z. On cells of width 1/64, the polynomial of degree five that has its value,
     slope and curvature at both ends is off by less than 1e-14 from 5 degrees of freedom on.
     """
-    place = np.minimum(z, float(_TABLE_END)) * _CELLS_PER_UNIT
+    inside = z <= _TABLE_END
+    if inside.all():
+        return _from_table(z, df)
+    # P(|t| > z) ≤ 2 f(z) (1 + z²/ν)/z, for the derivative of f(z) (1 + z²/ν)/z is −f(z) (1 + 1/z²).
+    end = np.sqrt(df * np.expm1(min(2 * _UNDERFLOW / (df - 1), 700.0)))
+    beyond = ~(inside | (z > end))
+    values = np.zeros(z.shape)
+    values[inside] = _from_table(z[inside], df)
+    values[beyond] = two_sided(z[beyond], np.array([df]))
+    return values
+
+
+def _from_table(z: Array, df: float) -> Array:
+    place = z * _CELLS_PER_UNIT
     cell = np.minimum(place.astype(np.intp), _CELLS_PER_UNIT * _TABLE_END - 1)
     rest = place - cell
     coefs = _table(df)
@@ -109,11 +124,7 @@ def _interpolated(z: Array, df: float) -> Array:
     for order in range(4, -1, -1):
         power *= rest
         power += coefs[order].take(cell)
-    values = np.exp(power, out=power)
-    beyond = ~(z <= _TABLE_END)
-    if beyond.any():
-        values[beyond] = two_sided(z[beyond], np.array([df]))
-    return values
+    return np.exp(power, out=power)
 
 
 @lru_cache(maxsize=64)

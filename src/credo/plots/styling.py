@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import MONTHLY, AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
@@ -225,6 +225,8 @@ def name_axis(axis: Axis, label: str) -> None:
 def name_date_axis(axis: Axis, label: str) -> None:
     """Label an axis of days since 1970, whose ticks are dates."""
     locator = AutoDateLocator(minticks=3, maxticks=6)
+    # Between two and a half and four years there are too few years and too many half-years.
+    locator.intervald[MONTHLY] = [1, 2, 3, 4, 6, 12]
     axis.set_major_locator(locator)
     axis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
     axis.set_label_text(label, parse_math=False)

@@ -9,7 +9,8 @@ those that would take too long are named in the notes, and when the time is up, 
 compared and reported. Notes are values; nothing is printed except progress on stderr, and there is no global state.
 
 Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `ModelSpec` and `MODELS` (the
-models), `run` (the models on a data set), `write` (the files of a study).
+models), `run` (the models on a data set), `write` (the files of a study), `Facts` (what is known about the selected
+model).
 
 Not here: parsing of arguments and printing (`credo.app.cli`), the page itself (`credo.study.report`).
 """
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from credo.study.analysis import analyze, run
     from credo.study.catalogue import MODELS, ModelSpec
     from credo.study.data import Dataset, Note, dataset
+    from credo.study.facts import Facts
     from credo.study.study import Study, write
 
 __all__ = [
-    "MODELS", "Dataset", "Explanation", "ModelSpec", "Note", "Profile", "Study", "analyze", "dataset", "explain",
-    "look", "run", "write",
+    "MODELS", "Dataset", "Explanation", "Facts", "ModelSpec", "Note", "Profile", "Study", "analyze", "dataset",
+    "explain", "look", "run", "write",
 ]  # fmt: skip
 
 # The command line asks for the names of the models before it needs anything else.
@@ -40,6 +42,7 @@ __getattr__ = lazy(
         "data": ("Dataset", "Note", "dataset"),
         "_explain": ("Explanation", "explain"),
         "_look": ("Profile", "look"),
+        "facts": ("Facts",),
         "study": ("Study", "write"),
     },
 )

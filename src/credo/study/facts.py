@@ -236,7 +236,7 @@ class Facts:
     Examples
     --------
     >>> import pandas as pd
-    >>> from credo import analyze
+    >>> from credo.study import analyze
     >>> x = [float(i) for i in range(12)]
     >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
     >>> facts = analyze(frame, "growth", models=["linear"], progress=False).facts

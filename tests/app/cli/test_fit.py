@@ -304,7 +304,7 @@ def test_a_terminal_that_can_not_show_a_dash_is_no_failure(spawn, data, tmp_path
 def test_the_selected_model_is_named_with_what_it_is_worth(run, data, frame, tmp_path, without_report):
     arguments = ("fit", data, "--target", "price", "--models", "linear", "--folds", 3, "--out", tmp_path)
     out = run(*arguments).stdout
-    assert "Selected: linear. " in out
+    assert "Selected: linear (Linear regression by least squares). " in out
     line = json.loads(run(*arguments, "--json").stdout)["leaderboard"][0]
     # The share of the variance, and how often the intervals held.
     explained = 100 * (1 - line["rmse"] ** 2 / frame["price"].var())
@@ -358,7 +358,8 @@ def test_select_overrides_and_says_what_would_have_been_selected(run, data, tmp_
     arguments = ("fit", data, "--target", "price", "--models", "linear,polynomial", "--folds", 3, "--out", tmp_path)
     result = run(*arguments, "--select", "polynomial")
     assert result.exit_code == 0, result.stderr
-    assert "Selected: polynomial, as requested. By the held-out scores, linear would be selected." in result.stdout
+    assert "Selected: polynomial (Bayesian linear regression after polynomial), as requested. " in result.stdout
+    assert "By the held-out scores, linear would be selected." in result.stdout
     assert "after polynomial\n" in run("show", tmp_path / "model.credo").stdout
     record = json.loads(run(*arguments, "--select", "polynomial", "--json").stdout)
     assert record["selected"] == "polynomial" and "linear would be selected" in record["reason"]

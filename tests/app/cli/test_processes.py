@@ -36,7 +36,7 @@ def grown(tmp_path_factory, curved):
 
 def test_a_process_is_selected_where_the_target_bends(grown):
     _, result = grown
-    assert "Selected: gp. " in result.stdout
+    assert "Selected: gp (Gaussian process, " in result.stdout
     first = re.search(r"^gp .*$", result.stdout, re.MULTILINE)[0].split()
     # The noise has a deviation of 10 000; 60 of the 90 rows are known to each fold.
     assert 9_000 < float(first[2]) < 18_000

@@ -395,3 +395,11 @@ def _heading(text):
 
 def test_equations_do_not_break_at_the_end_of_a_line():
     assert _tie("always naming target = 1, p < 0.001") == "always naming target\u00a0=\u00a01, p\u00a0&lt;\u00a00.001"
+
+
+def test_a_band_is_spoken_of_where_there_is_one(make_real):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y = frame["a"].to_numpy() + 0.1 * rng.normal(size=60)
+    assert "Band: 95" in Reader(render(**make_real(frame, y, {"linear": LinearRegression()}))).words
+    assert "Band:" not in Reader(render(**make_real(frame, y, {"lasso": LassoCV()}))).words

@@ -268,6 +268,8 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     screen.leaderboard(study.comparison, study.selected)
     screen.say()
     screen.say(f"{study.facts.reason_in_words} {study.facts.performance}")
+    if study.ahead is not None:
+        screen.say(study.ahead.sentence)
     screen.say()
     titles = {REPORT: "Report", MODEL: "Model", LEADERBOARD: "Leaderboard", HELD_OUT: "Held out"}
     for name, title in (titles | {INCLUSIONS: "Inclusions"}).items():

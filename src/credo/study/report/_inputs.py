@@ -106,7 +106,9 @@ class Coefficients:
         for name, (mean, low, high) in zip(self.names[:MAX_LINES], parts.tolist(), strict=False):
             with np.errstate(over="ignore"):
                 ratio = [number(float(np.exp(mean)), digits=4)] if self.classes else []
-            lines.append((shorten(name, width=60), number(mean), f"{number(low)} to {number(high)}", *ratio))
+            known = (number(mean), f"{number(low)} to {number(high)}", *ratio)
+            unknown = ("—", "not determined by these rows", *(["—"] if ratio else []))
+            lines.append((shorten(name, width=60), *(known if np.isfinite(high - low) else unknown)))
         more = f" {count(len(self.names) - MAX_LINES)} more are not shown." if len(self.names) > MAX_LINES else ""
         return CoefficientTable(
             f"Coefficients of {self.model}",
@@ -469,10 +471,11 @@ def is_little(fact: Influence, column: str) -> bool:
 
 def influence_sentence(fact: Influence, *, best: str, target: str) -> str:
     """Which columns change the predictions most."""
-    correlated = " ".join(
-        f"{listing([shorten(name) for name in members], at_most=8)} vary together or determine each other: these rows "
-        "can't separate their effects."
-        for members in fact.together
+    groups = [listing([shorten(name) for name in members], at_most=8) for members in fact.together]
+    correlated = (
+        f"{'; '.join(groups)} vary together or determine each other: these rows can't separate their effects."
+        if groups
+        else ""
     )
     order = fact.order
     if not len(order) or not fact.values[order[0]] > 0:

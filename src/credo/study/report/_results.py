@@ -199,7 +199,6 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
         "key_marks": any(curve.ticks is not None for curve in found.curves),
         "key_lines": any(curve.ticks is None for curve in found.curves),
         "classes_left": len(names) - len(shown) if several_classes else 0,
-        "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         **_curve_facts(found),
     }  # fmt: skip
 
@@ -213,6 +212,7 @@ def _curve_facts(found: Inputs) -> dict[str, Any]:
         "averaged": max((curve.n_rows for curve in found.curves), default=1),
         "moved_together": any(curve.together for curve in found.curves),
         "is_local": not found.linear,
+        "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         "drawn": found.drawn,
     }
 
