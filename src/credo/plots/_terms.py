@@ -103,18 +103,10 @@ def panels_of(curves: Sequence[Any]) -> list[list[Any]]:
     return sorted(found.values(), key=lambda group: (not group[0].is_needed, -group[0].share))
 
 
-def term_words(curve: Any) -> str:
-    """A term in plain words."""
-    first, *rest = (shorten(name, width=24 if len(curve.points) == 1 else 12) for name in curve.points)
-    if curve.kind == "random":
-        return f"{first} (slope of {rest[0]})" if rest else f"{first} (random)"
-    return f"{first} × {rest[0]}" if curve.kind == "pair" else f"{first} by {rest[0]}" if rest else first
-
-
 def term_title(curve: Any, *, unit: bool = False) -> str:
     """The share of a term, what it is, and if `unit` which class it is of."""
     share = whole_percent(max(curve.share, 0.0)) if curve.is_needed else "not needed"
-    return f"{share}: {term_words(curve)}{f', {shorten(_class(curve), width=12)}' if unit else ''}"
+    return f"{share}: {shorten(curve.words, width=26)}{f', {shorten(_class(curve), width=12)}' if unit else ''}"
 
 
 def _class(curve: Any) -> str:

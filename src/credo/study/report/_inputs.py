@@ -21,6 +21,7 @@ from credo.study.report._classes import class_name
 from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, sampled
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
 from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
+from credo.study.report._terms import Terms, terms
 from credo.tables import TableModel
 from credo.tables.encoders import Days
 
@@ -344,7 +345,8 @@ class Inputs:
     a `line` instead. `inclusions` are those of the model that averages over subsets, if there is one. `non_zero` says
     which coefficients a penalty has left in the selected model, or in one that it left some of.
     `nonlinearity` is that of a Gaussian process along each column. `failures` say what couldn't be computed. `tabled`
-    are the coefficients with intervals of the selected model or the best other one.
+    are the coefficients with intervals of the selected model or the best other one. `terms` are those of an additive
+    model that is selected, or tied with the selected one, and take the place of curves.
     """
 
     effects: Effects | None = None
@@ -357,6 +359,7 @@ class Inputs:
     inclusions: Inclusions | None = None
     linear: bool = False
     non_zero: str = ""
+    terms: Terms | None = None
     failures: list[str] = field(default_factory=list)
     tabled: Coefficients | None = None
 
@@ -384,12 +387,20 @@ class Inputs:
 
 
 def inputs(
-    best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, n_rows: int, spread: float
+    best: str,
+    others: Sequence[str],
+    models: Mapping[str, Any],
+    frame: Any,
+    *,
+    n_rows: int,
+    spread: float,
+    tied: Sequence[str] = (),
 ) -> Inputs:
     """Examine the selected model, and the others only if it says nothing about its inputs.
 
     Inclusion probabilities are those of a model over all subsets, whichever model is selected. `n_rows` is the number
-    of held-out rows; `spread` the standard deviation of the target, or infinite for classes.
+    of held-out rows; `spread` the standard deviation of the target, or infinite for classes; `tied` are the models that
+    are statistically tied with the best.
     """
     tried = {name: models.get(name) for name in dict.fromkeys([best, *others])}
     known = {name: model for name, model in tried.items() if isinstance(model, TableModel)}
@@ -420,14 +431,17 @@ def inputs(
     only, drawn, along = set(model.preparation_.sources()), list[Curve](), None
     if len(only) == 1 and not found.classes:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
-    if along is None and moved is not None:
+    added: Terms | None = None
+    if along is None:
+        added = attempt("Terms of the additive model", lambda: terms(best, tied, known), None)
+    if along is None and moved is not None and added is None:
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
         drawn = attempt("Curves of the inputs", lambda: curves(model, frame, sampled(frame), shown), [])
         drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
     return Inputs(
         chosen, moved, own, along, drawn[:MAX_CURVES], found.noise,
         nonlinearity=_nonlinearity(model, found) if found.measure.startswith("nonlinearity") else {},
-        inclusions=included, linear=own is not None, non_zero=sparse, failures=failures, tabled=tabled,
+        inclusions=included, linear=own is not None, non_zero=sparse, terms=added, failures=failures, tabled=tabled,
     )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def regression(
     if best == BASELINE:
         text = f"The standard deviation of {target} is {number(spread)}."
         return {"best": best, "answer": [*opening(comparison, facts), text]}
-    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread)
+    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread, tied=comparison.tied)
     in_order = facts.folds.in_order
     answer = [
         *opening(comparison, facts),
@@ -107,6 +107,7 @@ def regression(
         "curves": curve_figures(found.curves) if found.curves else [],
         "coefficients": found.tabled and found.tabled.table(target),
         **_curve_facts(found),
+        **_terms(found, best, what=f"the predicted {target} (median)"),
         "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
@@ -144,7 +145,9 @@ def classification(
     if best == BASELINE:
         said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
         return {"best": best, "answer": [*opening(comparison, facts), said]}
-    found = inputs(best, _others(comparison), models, frame, n_rows=len(classes.held.y), spread=np.inf)
+    found = inputs(
+        best, _others(comparison), models, frame, n_rows=len(classes.held.y), spread=np.inf, tied=comparison.tied
+    )
     names = class_names(classes.forecast.classes, target)
     event = names[1] if len(names) == 2 else None
     changed = "class probabilities" if event is None else f"probability of {event}"
@@ -176,6 +179,14 @@ def classification(
         ],
         **_probability_curves(found, model, frame, y, target),
         "coefficients": found.tabled and found.tabled.table(target),
+        **_terms(
+            found,
+            best,
+            what=f"the probability of {event} (median)",
+            scale=_PROBABILITY,
+            max_zoom=_MAX_ZOOM,
+            write=percent,
+        ),
         "surprises": least_probable(classes.held, frame),
         "failures": found.failures,
     }
@@ -201,6 +212,17 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
         "classes_left": len(names) - len(shown) if several_classes else 0,
         **_curve_facts(found),
     }  # fmt: skip
+
+
+def _terms(found: Inputs, best: str, *, what: str, **options: Any) -> dict[str, Any]:
+    """The curves of an additive model in the place of others."""
+    if found.terms is None:
+        return {}
+    return {
+        "curves": curve_figures(found.terms.curves, **options),
+        "about_terms": found.terms.caption(best, what=what),
+        "class_key": [],
+    }
 
 
 def _others(comparison: Comparison) -> list[str]:
