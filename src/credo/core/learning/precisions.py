@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from credo.core.learning.ascent import maximize_scalar
 from credo.core.learning.integration import gauss_nodes
@@ -147,8 +147,9 @@ class EvidenceTerms:
         step = max(1, 1_000_000 // max(1, len(self.eigenvalues)))
         for start in range(0, len(u), step):
             part = u[start : start + step, None]
-            # In logs, where neither ρ nor λ/ρ can overflow.
-            misfit[start : start + step] = self.rss + expit(part - log_eigenvalues) @ self.projections
+            ratios = np.exp(np.minimum(part, _MAX_LOG_RATIO))
+            misfit[start : start + step] = self.rss + (ratios / (ratios + self.eigenvalues)) @ self.projections
+            # In logs, where λ/ρ can't overflow.
             complexity[start : start + step] = 0.5 * np.logaddexp(0.0, log_eigenvalues - part).sum(axis=1)
         return misfit, complexity
 
@@ -185,9 +186,9 @@ def _log_evidences(
         gamma = noise.log_constant + math.lgamma(shape) - shape * np.log(noise.rate + 0.5 * misfit)
         return constant + gamma - complexity
     log_noise = math.log(prior or 1.0) - u if noise is None else math.log(noise)
-    # In logs; with noise far below the misfit, the evidence is zero.
-    with np.errstate(over="ignore", divide="ignore"):
-        squares = np.exp(log_noise + np.log(misfit))
+    # With noise far below the misfit, the evidence is zero.
+    with np.errstate(over="ignore"):
+        squares = np.exp(log_noise) * misfit
     return constant + 0.5 * terms.dof * log_noise - complexity - 0.5 * squares
 
 
