@@ -171,7 +171,7 @@ def dataset(
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
-    `drop` leaves columns out, and `kinds` overrides the detected kinds of others, as in `Preparation`. `support` are the
+    `drop` leaves columns out, and `kinds` overrides the kinds of others, as in `Preparation`. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
     held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows.
     A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
@@ -233,8 +233,9 @@ def dataset(
     classes = len(set(y.tolist())) if task == "classification" else 0
     in_order = time is not None and not time.repeated and time.name in preparation.sources()
     times = _times(time, preparation) if in_order and time is not None else None
-    size = Size(len(y), rows.shape[1], len(set(preparation.sources())), classes, times)
     possible = _support(support, y) if task == "regression" else REAL_LINE
+    inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
+    size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros)
     made = Dataset(
         source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
     )

@@ -22,7 +22,9 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
         "bayes": (0.0014, 0.0003, 0.7, 0.8),
         "lasso": (0.015, 0.0014, 0.9, 0.6),
         "spike-slab": (0.005, 0.088, 0.0, 2.8),
-        "additive": (0.1, 0.62, 0.8, 2.4),
+        "additive": (0.02, 0.1, 0.3, 1.8),
+        "counts": (0.05, 0.77, 0.8, 2.0),
+        "hurdle": (0.05, 0.95, 0.6, 1.8),
         "polynomial": (0.003, 0.003, 0.6, 2.2),
         "lms": (0.001, 0.068, 1.0, 0.0),
         "nadaraya-watson": (0.001, 0.14, 1.3, 0.3),
@@ -44,7 +46,7 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
         "bayes-logistic": (0.014, 0.006, 1.0, 0.1),
         "sparse-logistic": (0.12, 0.064, 0.9, 0.3),
         "spike-slab": (0.01, 0.41, 0.5, 1.5),
-        "additive": (0.054, 8.2, 1.4, 2.2),
+        "additive": (0.02, 0.38, 1.05, 1.9),
         "polynomial": (0.016, 0.046, 0.8, 3.0),
         "neighbours": (0.001, 0.14, 1.1, 0.0),
         "gp": (0.0, 4.9, 1.5, 0.0),
@@ -58,8 +60,9 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
 
 ORDER: Mapping[str, tuple[str, ...]] = {
     "regression": (
-        "baseline", "naive", "naive-season", "linear", "bayes", "lasso", "ridge", "polynomial", "additive", "boosting",
-        "gp-time", "kernel-ridge", "forest", "nadaraya-watson", "gp", "experts", "spike-slab", "gp-heteroscedastic",
+        "baseline", "naive", "naive-season", "linear", "bayes", "lasso", "ridge", "polynomial", "additive", "counts",
+        "hurdle", "boosting", "gp-time", "kernel-ridge", "forest", "nadaraya-watson", "gp", "experts", "spike-slab",
+        "gp-heteroscedastic",
     ),
     "classification": (
         "baseline", "logistic", "discriminant", "bayes-logistic", "additive", "boosting", "polynomial", "adaboost",
