@@ -395,7 +395,10 @@ def target_notes(data: Dataset) -> list[str]:
     y = data.y
     low, high = float(y.min()), float(y.max())
     whole = bool((y == np.floor(y)).all())
-    if whole and 0 <= low <= 10 and len(np.unique(y)) <= min(_COUNT_VALUES, max(len(y) / 5, 60)) and high <= 1000:
+    # Counts have their long tail above the mean; ratings fill a short scale.
+    tailed = high - float(y.mean()) > float(y.mean()) - low
+    few = len(np.unique(y)) <= min(_COUNT_VALUES, max(len(y) / 5, 60))
+    if whole and tailed and few and 0 <= low <= 10 and high <= 1000:
         return [
             f"The target {data.target!r} looks like counts. They are predicted as real numbers: intervals may extend "
             "below zero and contain fractions."

@@ -473,9 +473,16 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
     def groups(self) -> list[str]:
         """A label for each prepared column: the levels of one column, or the words of one text, share theirs."""
-        names = self.get_feature_names_out().tolist()
-        joint = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Levels | Texts)}
-        return [str(column if column in joint else name) for name, column in zip(names, self.sources(), strict=True)]
+        check_is_fitted(self)
+        labels: list[str] = []
+        for encoder in self.encoders_:
+            if isinstance(encoder, Days):
+                labels += encoder.groups()
+            else:
+                names = encoder.names()
+                joint = isinstance(encoder, Levels | Texts)
+                labels += [str(encoder.name)] * len(names) if joint else names
+        return labels
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
