@@ -450,13 +450,16 @@ class Days(_Measured):
 
     `style` is how dates are written. Each of `waves`, such as "hour 1" or "day of year 2", is a pair of columns,
     sin(2πkt/T) and cos(2πkt/T); each of `weekdays`, counted from 0 for Monday, is a 0/1 column. A missing date has
-    zeros there.
+    zeros there. With `since`, the name of an earlier date, days are counted from that date of the same row; `lag` is
+    their median.
     """
 
     style: Annotated[str, Where(is_style, "a known format of dates")]
     origin: Annotated[str, Where(_is_date, "a date")]
     waves: Annotated[tuple[str, ...], Where(_are_waves, "waves of cycles of the calendar")] = ()
     weekdays: Annotated[tuple[int, ...], Where(_are_weekdays, "days of the week")] = ()
+    since: str | None = None
+    lag: Annotated[float, Finite] = 0.0
 
     def names(self) -> list[str]:
         waves = [f"{self.name} ({function} {wave})" for wave in self.waves for function in ("sin", "cos")]
@@ -467,8 +470,13 @@ class Days(_Measured):
         waves = [f"{self.name} ({wave[:-2]})" for wave in self.waves for _ in range(2)]
         return [*super().names(), *waves, *[f"{self.name} (weekday)"] * len(self.weekdays)]
 
-    def filled(self, values: Array) -> Array:
-        return np.column_stack([super().filled(values), self._calendar(values)])
+    def filled(self, values: Array, earlier: Array | None = None) -> Array:
+        """The columns of days since the origin; `earlier` are those of the column `since`."""
+        found = np.column_stack([super().filled(values), self._calendar(values)])
+        if self.since is not None:
+            days = np.full(len(values), np.nan) if earlier is None else values - earlier
+            found[:, 0] = np.where(np.isfinite(days), days, self.lag)
+        return found
 
     def _calendar(self, days: Array) -> Array:
         missing = ~np.isfinite(days)
@@ -487,7 +495,7 @@ class Days(_Measured):
     @property
     def title(self) -> str:
         """The name of the column of days."""
-        return f"{self.name} (days since {self.origin})"
+        return f"{self.name} (days since {self.origin if self.since is None else self.since})"
 
     def text(self, value: float) -> str:
         """A number of days as a date."""
