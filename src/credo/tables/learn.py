@@ -303,17 +303,15 @@ def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
 
 
 def _mixed(found: Profile, kind: str) -> list[str]:
-    """A note about a column that isn't numeric because of a few cells, and how these become missing values."""
+    """A note about a column that isn't numeric because of a single word, and how this becomes a missing value."""
     if kind not in ("categorical", "identifier", "text") or found.is_typed_number:
         return []
-    n_odd = len(found.odd)
-    if not 0 < n_odd < 0.5 * found.n_present:
+    if len(found.slips) != 1 or len(found.odd) >= 0.5 * found.n_present:
         return []
-    first = found.odd[0]
-    word, label = found.words[first], found.column.index[first]
+    (word,), label = found.slips, found.column.index[found.odd[0]]
     place = f"row {label + 1}" if isinstance(label, int | np.integer) else f"row {label}"
-    others = f" and {plural(n_odd - 1, 'other cell')}" if n_odd > 1 else ""
+    place += f" and {plural(len(found.odd) - 1, 'other row')}" * (len(found.odd) > 1)
     return [
-        f"Column {found.name!r} is not numeric only because of {word!r} ({place}){others}: correct "
-        f"{'it' if n_odd == 1 else 'them'}, or list {'it' if n_odd == 1 else 'each'} in na_words (--na {word!r})."
+        f"Column {found.name!r} is not numeric only because of {word!r} ({place}): correct it, or list it in na_words "
+        f"(--na {word!r})."
     ]
