@@ -6,9 +6,9 @@
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
 
-Files become frames (`read`, `text`, `formats`, `layout`, `target`): encoding, separator, decimal sign, header and words for
-missing values are detected, can be set by options, and are noted if another reading is possible. Frames become numbers
-(`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
+Files become frames (`read`, `text`, `formats`, `layout`, `target`): encoding, separator, decimal sign, header and words
+for missing values are detected, can be set by options, and are noted if another reading is possible. Frames become
+numbers (`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
 
     numeric      as it is; true/false and yes/no as 1/0
     categorical  0/1 for each level except the most frequent, which is the reference
