@@ -372,6 +372,12 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
         return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
 
+    def related_dates(self) -> dict[str, str]:
+        """The columns of dates that are counted from an earlier date of their row, with that column."""
+        check_is_fitted(self)
+        dates = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
+        return {encoder.name: encoder.since for encoder in dates if encoder.since is not None}
+
     def outside(self, X: Any, *, unused: Collection[str] = ()) -> Outside:
         """Which rows lie outside the training data, and why.
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from credo.linear import LinearRegression
+from credo.study import explain
 from credo.tables import Preparation, TableModel, load, save
 
 
@@ -91,3 +92,8 @@ def test_the_days_between_two_dates_of_a_row():
     assert gap[0, names.index("discharged (days since admitted)")] == np.median(stay)
     model = TableModel(Preparation(standardize=True), LinearRegression(), "cost").fit(table)
     assert model.predict({"admitted": ["2021-02-01"], "discharged": ["2021-02-11"]})[0] == pytest.approx(1000.0)
+    # The admission itself doesn't matter: an explanation moves both dates together.
+    found = explain(model, table.drop(columns="cost").iloc[[3]], table.drop(columns="cost"))
+    parts = dict(zip(found.inputs, found.contributions[0], strict=True))
+    assert abs(parts["admitted"]) < 1.0
+    assert parts["discharged"] == pytest.approx(100.0 * (stay[3] - stay.mean()), abs=150.0)
