@@ -47,6 +47,20 @@ def test_a_strong_but_honest_model_raises_none(analyze):
     assert not any("almost perfectly" in n.text for n in analyze(table, "y", models=["linear"], folds=3).notes)
 
 
+def test_classes_that_several_columns_separate_raise_none(analyze):
+    table = measured(300).assign(y=lambda frame: np.where(frame["a"] > frame["b"], "yes", "no"))
+    study = analyze(table, "y", models=["logistic"], folds=3)
+    assert study.comparison["logistic"].held_out["accuracy"] > 0.97
+    assert not any("another form" in note.text for note in study.notes)
+
+
+@pytest.mark.parametrize(("values", "is_count"), [([1, 2, 3, 4, 4, 5, 5], False), ([0, 0, 1, 0, 2, 1, 5], True)])
+def test_ratings_are_not_called_counts(values, is_count):
+    table = measured(140).assign(y=np.tile(np.array(values, dtype=float), 20))
+    notes = dataset(table, "y", task="regression").notes
+    assert any("looks like counts" in note.text for note in notes) == is_count
+
+
 def test_wrong_values_of_the_target_are_named():
     table = measured(300).assign(y=lambda frame: np.exp(frame["y"]) * 1e5)
     assert not any("far outside" in note.text for note in dataset(table, "y").notes)

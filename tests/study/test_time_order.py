@@ -74,15 +74,14 @@ def test_forecasts_start_after_two_cycles():
 
 
 def test_the_process_in_time_forecasts_the_season(study):
-    assert study.selected == "gp-time"
     board = {score.name: score.held_out for score in study.comparison.scores}
-    # The season has a standard deviation of 15/√2 ≈ 10.6, the noise of 3.
-    assert board["gp-time"]["rmse"] < 0.7 * board["linear"]["rmse"]
+    # The season has a standard deviation of 15/√2 ≈ 10.6, the noise of 3. Linear models know the day of the year.
+    assert board["gp-time"]["rmse"] < 4.5 and board["linear"]["rmse"] < 4.5
 
 
 def test_intervals_widen_with_the_horizon(study):
     ahead = pd.DataFrame({"date": pd.date_range("2023-01-01", periods=120, freq="MS")})
-    std = study.predict(ahead)["std"].to_numpy()
+    std = study.predict(ahead, name="gp-time")["std"].to_numpy()
     assert std[-1] > 1.5 * std[0]
     assert std[60:72].mean() > std[:12].mean()
 

@@ -48,8 +48,11 @@ class Polynomial(Basis):
     extrapolation : {"continue", "linear"}, default "continue"
         What the terms are beyond the bounds `low_`, `high_` of the training rows, where a power of a single unusual
         value makes a prediction absurd. "continue" evaluates them as they are. "linear" leaves the columns
-        themselves (degree 1) as they are and evaluates higher terms at the bound, so that predictions continue
-        without a jump and grow at most linearly.
+        themselves (degree 1) as they are and continues every term along its tangent at the bound, and with it any
+        polynomial of these terms: predictions continue without a jump or a bend, and grow at most linearly.
+    binary_powers : bool, default True
+        Whether columns that have two values in `fit` have powers, which are the columns themselves up to a constant
+        and a factor.
 
     Attributes
     ----------
@@ -57,6 +60,8 @@ class Polynomial(Basis):
         The bounds of each column: the range of the training rows. A value counts as an outlier, and the bound lies
         below it, when it is further from the range of the other rows than that range is wide (0.5 % of the rows at
         either end, at least one, may be such outliers; from 20 rows on).
+    binary_ : bool array of shape (n_features,)
+        The columns without powers.
     centers_, half_ranges_ : arrays of shape (n_features,)
         The map of each column; 0 and 1 if the column is unchanged.
     n_features_in_ : int
@@ -70,10 +75,10 @@ class Polynomial(Basis):
     array([[ 1.,  2.,  4.],
            [ 9., 15., 25.]])
     >>> safe = Polynomial(2, extrapolation="linear").fit([[0.0], [10.0]])
-    >>> safe.transform([[5.0], [10.0], [59.0]])
+    >>> safe.transform([[5.0], [10.0], [12.0]])
     array([[  5.,  25.],
            [ 10., 100.],
-           [ 59., 100.]])
+           [ 12., 140.]])
     >>> import numpy as np
     >>> years = np.linspace(1900, 2000, 11).reshape(-1, 1)
     >>> Polynomial(10).fit(years).get_feature_names_out(["year"])[2]
@@ -84,6 +89,7 @@ class Polynomial(Basis):
     half_ranges_: Annotated[NDArray[np.float64], Axes("d"), Positive]
     low_: Annotated[NDArray[np.float64], Axes("d")]
     high_: Annotated[NDArray[np.float64], Axes("d")]
+    binary_: Annotated[NDArray[np.bool_], Axes("d")]
 
     def __init__(
         self,
@@ -94,6 +100,7 @@ class Polynomial(Basis):
         include_constant: bool = False,
         scale: bool | Literal["auto"] = "auto",
         extrapolation: Literal["continue", "linear"] = "continue",
+        binary_powers: bool = True,
     ) -> None:
         self.degree = degree
         self.interactions = interactions
@@ -101,6 +108,7 @@ class Polynomial(Basis):
         self.include_constant = include_constant
         self.scale = scale
         self.extrapolation = extrapolation
+        self.binary_powers = binary_powers
 
     def _width(self) -> int:
         degree, lowest = positive_integer("degree", self.degree), positive_integer("min_degree", self.min_degree)
@@ -112,7 +120,7 @@ class Polynomial(Basis):
         return comb(n + degree, degree) - comb(n + lowest - 1, n) if self.interactions else n * (degree - lowest + 1)
 
     def _learn(self, X: NDArray[np.float64]) -> None:
-        for name in ("interactions", "include_constant"):
+        for name in ("interactions", "include_constant", "binary_powers"):
             choice(name, getattr(self, name), (True, False))
         choice("scale", self.scale, ("auto", True, False))
         choice("extrapolation", self.extrapolation, ("continue", "linear"))
@@ -124,6 +132,8 @@ class Polynomial(Basis):
         )
         self.centers_, self.half_ranges_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         self.low_, self.high_ = _bounds(X)
+        two = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+        self.binary_ = two & (not self.binary_powers)
         for j, (low, high) in enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)):
             if self.scale is True or (self.scale == "auto" and _needs_map(low, high, degree)):
                 self.centers_[j], self.half_ranges_[j] = _rounded_map(low, high)
@@ -140,10 +150,11 @@ class Polynomial(Basis):
         if self.extrapolation == "continue":
             Phi = self._monomials(T)
         else:
-            Phi = self._monomials((np.clip(X, self.low_, self.high_) - self.centers_) / self.half_ranges_)
-            if self.min_degree == 1:
-                start = int(self.include_constant)
-                Phi[:, start : start + X.shape[1]] = T
+            inside = (np.clip(X, self.low_, self.high_) - self.centers_) / self.half_ranges_
+            Phi = self._monomials(inside)
+            beyond = (inside != T).any(axis=1)
+            if beyond.any():
+                Phi[beyond] += self._slopes(inside[beyond], T[beyond] - inside[beyond])
         self._reject_overflow(X, Phi)
         return Phi
 
@@ -159,6 +170,21 @@ class Polynomial(Basis):
                 for other in others:
                     Phi[:, i] *= power(*other)
         return Phi
+
+    def _slopes(self, T: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The change of each monomial Π tⱼ^kⱼ with a step along its tangent.
+
+        It is Σⱼ kⱼ tⱼ^(kⱼ−1) stepⱼ Π tᵢ^kᵢ, the product over i ≠ j.
+        """
+        terms, start = self._terms(T.shape[1]), int(self.include_constant)
+        change = np.zeros((len(T), start + len(terms)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, term in enumerate(terms, start=start):
+                powers = Counter(term)
+                for j, k in powers.items():
+                    others = [T[:, m] ** power for m, power in powers.items() if m != j]
+                    change[:, i] += k * T[:, j] ** (k - 1) * step[:, j] * np.prod(others, axis=0)
+        return change
 
     def _reject_overflow(self, X: NDArray[np.float64], Phi: NDArray[np.float64]) -> None:
         finite = np.isfinite(Phi).all(axis=1)
@@ -177,8 +203,12 @@ class Polynomial(Basis):
         """The monomials by degree, each as the sorted indices of its factors."""
         degrees = range(self.min_degree, self.degree + 1)
         if self.interactions:
-            return [term for d in degrees for term in combinations_with_replacement(range(n_features), d)]
-        return [(j,) * d for d in degrees for j in range(n_features)]
+            terms = [term for d in degrees for term in combinations_with_replacement(range(n_features), d)]
+        else:
+            terms = [(j,) * d for d in degrees for j in range(n_features)]
+        if not self.binary_.any():
+            return terms
+        return [term for term in terms if not any(self.binary_[j] and k > 1 for j, k in Counter(term).items())]
 
     def _names(self, columns: list[str]) -> list[str]:
         bases = [

@@ -167,6 +167,8 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
             newer, older = preparation.with_dates(given)[names], preparation.with_dates(table)[names]
     else:
         newer, older = given, table[names]
+    # A date that is counted from an earlier one keeps its distance if that one is replaced.
+    related = {} if preparation is None else preparation.related_dates()
     if len(older) < 2:
         raise ValueError(
             "the background has fewer than two rows; give a table to compare with, such as the training data"
@@ -182,6 +184,9 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
 
         def predict(places: NDArray[np.intp]) -> Any:
             cells = {name: pool[name].array.take(places[:, j]) for j, name in enumerate(names)}
+            for later, earlier in related.items():
+                lag = (pool[later] - pool[earlier]).array.take(places[:, names.index(later)])
+                cells[later] = cells[earlier] + lag
             return ask(pandas().DataFrame(cells, columns=names))
 
         found = shapley(predict, own, others, names, n_pairs=n_pairs, random_state=seed)

@@ -153,7 +153,9 @@ def look(
         task, y = found.name, None
         rest, y, more = split_target(rest, target, task=task, keep_sentinels=keep_sentinels)
         notes += [task_note(target, found)] * bool(found.why) + more
-        leaking = leaks(rest, y, classes=task == "classification")
+        # In a series, each row is like the one before it.
+        if (found_time := time_column(rest)) is None or found_time.repeated:
+            leaking = leaks(rest, y, classes=task == "classification")
     forced = {name: kind for name, kind in (kinds or {}).items() if name != target}
     preparation = Preparation(kinds=forced, keep_sentinels=keep_sentinels).fit(rest)
     time = time_column(rest)

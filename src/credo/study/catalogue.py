@@ -393,7 +393,7 @@ def _polynomial(size: Size) -> Any:
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415, `credo --help` needs only the names of the models
 
     model = credo.BayesianLogisticRegression() if size.classes else credo.BayesianLinearRegression()
-    return make_pipeline(credo.Polynomial(degree=2, extrapolation="linear"), model)
+    return make_pipeline(credo.Polynomial(degree=2, extrapolation="linear", binary_powers=False), model)
 
 
 def _logistic(size: Size) -> Any:

@@ -7,14 +7,14 @@
     Preparation().fit(frame)         TableModel(preparation, estimator, target).fit(frame)
     save(model, path)                load(path)
 
-Files become frames (`read`, `text`, `formats`, `target`): encoding, separator, decimal sign, header and words for
-missing values are detected, can be set by options, and are noted if another reading is possible. Frames become numbers
-(`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
+Files become frames (`read`, `text`, `formats`, `layout`, `target`): encoding, separator, decimal sign, header and words
+for missing values are detected, can be set by options, and are noted if another reading is possible. Frames become
+numbers (`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
 
     numeric      as it is; true/false and yes/no as 1/0
     categorical  0/1 for each level except the most frequent, which is the reference
     text         0/1 for each word
-    date         days since the first date
+    date         days since the first date, or since an earlier one of the row; hour, weekday and day of the year
     missing      replaced by the median, with a 0/1 indicator (for categories, a separate level)
 
 Kinds, levels and medians are learned in `fit` and applied unchanged in `transform`; new rows with values not seen

@@ -430,17 +430,72 @@ def _is_date(text: str) -> bool:
     return not np.isnat(np.datetime64(text, "us"))
 
 
+# Cycles of the calendar and their days, and the day from which their phase is counted, a Monday.
+CYCLES = {"hour": 1.0, "day of year": 365.2425}
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+FIRST_MONDAY = np.datetime64("2001-01-01", "us")
+
+
+def _are_waves(waves: tuple[str, ...]) -> bool:
+    return all(re.fullmatch(rf"({'|'.join(CYCLES)}) [1-9]", wave) for wave in waves)
+
+
+def _are_weekdays(days: tuple[int, ...]) -> bool:
+    return set(days) <= set(range(7))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Days(_Measured):
-    """A date as days since the first date of the fitted rows, `origin`; `style` is how dates are written."""
+    """A date as days since the first date of the fitted rows, `origin`, and parts of the calendar.
+
+    `style` is how dates are written. Each of `waves`, such as "hour 1" or "day of year 2", is a pair of columns,
+    sin(2πkt/T) and cos(2πkt/T); each of `weekdays`, counted from 0 for Monday, is a 0/1 column. A missing date has
+    zeros there. With `since`, the name of an earlier date, days are counted from that date of the same row; `lag` is
+    their median.
+    """
 
     style: Annotated[str, Where(is_style, "a known format of dates")]
     origin: Annotated[str, Where(_is_date, "a date")]
+    waves: Annotated[tuple[str, ...], Where(_are_waves, "waves of cycles of the calendar")] = ()
+    weekdays: Annotated[tuple[int, ...], Where(_are_weekdays, "days of the week")] = ()
+    since: str | None = None
+    lag: Annotated[float, Finite] = 0.0
+
+    def names(self) -> list[str]:
+        waves = [f"{self.name} ({function} {wave})" for wave in self.waves for function in ("sin", "cos")]
+        return [*super().names(), *waves, *(f"{self.name}={WEEKDAYS[day]}" for day in self.weekdays)]
+
+    def groups(self) -> list[str]:
+        """A label for each column: the waves of one cycle share theirs, and so do the weekdays."""
+        waves = [f"{self.name} ({wave[:-2]})" for wave in self.waves for _ in range(2)]
+        return [*super().names(), *waves, *[f"{self.name} (weekday)"] * len(self.weekdays)]
+
+    def filled(self, values: Array, earlier: Array | None = None) -> Array:
+        """The columns of days since the origin; `earlier` are those of the column `since`."""
+        found = np.column_stack([super().filled(values), self._calendar(values)])
+        if self.since is not None:
+            days = np.full(len(values), np.nan) if earlier is None else values - earlier
+            found[:, 0] = np.where(np.isfinite(days), days, self.lag)
+        return found
+
+    def _calendar(self, days: Array) -> Array:
+        missing = ~np.isfinite(days)
+        since = np.where(missing, 0.0, days) + days_since(np.array([self.origin], "datetime64[us]"), FIRST_MONDAY)
+        columns = []
+        for wave in self.waves:
+            cycle, k = wave[:-2], int(wave[-1])
+            angle = 2 * np.pi * k * (since / CYCLES[cycle] % 1.0)
+            columns += [np.sin(angle), np.cos(angle)]
+        # Rounded to the microsecond that dates are stored in.
+        weekday = np.floor(np.round(since * 86_400e6) / 86_400e6) % 7
+        columns += [(weekday == day).astype(np.float64) for day in self.weekdays]
+        found = np.array(columns).reshape(len(columns), len(days)).T
+        return np.where(missing[:, None], 0.0, found)
 
     @property
     def title(self) -> str:
         """The name of the column of days."""
-        return f"{self.name} (days since {self.origin})"
+        return f"{self.name} (days since {self.origin if self.since is None else self.since})"
 
     def text(self, value: float) -> str:
         """A number of days as a date."""

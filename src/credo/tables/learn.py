@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from credo.core.deadlines import check
 from credo.core.wording import not_numbers, plural, shown
 from credo.features import Words
-from credo.tables import kinds
+from credo.tables import kinds, time_order
 from credo.tables.columns import (
     MAX_EXACT_INTEGER,
     SENTINELS,
@@ -23,9 +23,9 @@ from credo.tables.columns import (
     sentinels,
     without,
 )
-from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts, in_order
+from credo.tables.encoders import CYCLES, FIRST_MONDAY, Days, Encoder, Levels, Numbers, Texts, in_order
 from credo.tables.errors import ColumnError
-from credo.tables.kinds import Column, Form, Profile
+from credo.tables.kinds import Column, Form, Profile, days_since
 
 # With fewer missing values, an indicator would fit these rows exactly and determine the prediction of every new row
 # with a missing value.
@@ -177,8 +177,10 @@ class Learner:
         if style != form.style and kinds.is_ambiguous(found.distinct, style):
             read = f"dates like {found.distinct[0]!r} were read with the month first"
             self.notes.append(f"Column {found.name!r}: {read}; write them as 2024-12-31 if that is wrong.")
-        days = kinds.days_since(stamps, known.min().astype("datetime64[us]"))
+        days = days_since(stamps, known.min().astype("datetime64[us]"))
         encoder = replace(encoder, **self._measured(found.name, days), origin=str(known.min()))
+        if encoder.value and time_order.may_be_time(found.name, is_number=False):
+            encoder = with_calendar(encoder, days)
         return encoder, Form("date", style=style), f"{encoder.origin} to {known.max()}"
 
     def _levels(self, found: Profile) -> Levels:
@@ -263,6 +265,33 @@ class Learner:
         return None
 
 
+# Harmonics of a cycle, of which one more needs two more distinct times in it. On ten made and real tables a second one
+# reduced the errors of linear models by 0 to 11 %, and changed those of trees and Gaussian processes by less than 4 %.
+_MAX_HARMONICS = 2
+_POSITIONS = {"hour": 24, "day of year": 12}
+
+
+def with_calendar(encoder: Days, days: NDArray[np.float64]) -> Days:
+    """The encoder with the parts of the calendar that dates can show.
+
+    They cover a cycle at least twice, and have three steps in it.
+    """
+    known = np.unique(days[np.isfinite(days)])
+    step, span = float(np.median(np.diff(known))), known[-1] - known[0]
+    start = days_since(np.array([encoder.origin], "datetime64[us]"), FIRST_MONDAY)
+    waves: list[str] = []
+    for cycle, period in CYCLES.items():
+        positions = np.round((known + start) / period % 1.0 * _POSITIONS[cycle]) % _POSITIONS[cycle]
+        harmonics = min(_MAX_HARMONICS, (len(np.unique(positions)) - 1) // 2)
+        if 3 * step <= period and 2 * period <= span:
+            waves += [f"{cycle} {k + 1}" for k in range(harmonics)]
+    weekday = (np.floor(known + start + 1e-9) % 7).astype(np.intp)
+    counts = np.bincount(weekday, minlength=7)
+    usable = 3 * step <= 7 and span >= 14
+    weekdays = tuple(day for day in np.flatnonzero(counts).tolist() if usable and day != int(np.argmax(counts)))
+    return replace(encoder, waves=tuple(waves), weekdays=weekdays)
+
+
 def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     """The weighted median."""
     order = np.argsort(values, kind="stable")
@@ -274,17 +303,15 @@ def _median(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
 
 
 def _mixed(found: Profile, kind: str) -> list[str]:
-    """A note about a column that isn't numeric because of a few cells, and how these become missing values."""
+    """A note about a column that isn't numeric because of a single word, and how this becomes a missing value."""
     if kind not in ("categorical", "identifier", "text") or found.is_typed_number:
         return []
-    n_odd = len(found.odd)
-    if not 0 < n_odd < 0.5 * found.n_present:
+    if len(found.slips) != 1 or len(found.odd) >= 0.5 * found.n_present:
         return []
-    first = found.odd[0]
-    word, label = found.words[first], found.column.index[first]
+    (word,), label = found.slips, found.column.index[found.odd[0]]
     place = f"row {label + 1}" if isinstance(label, int | np.integer) else f"row {label}"
-    others = f" and {plural(n_odd - 1, 'other cell')}" if n_odd > 1 else ""
+    place += f" and {plural(len(found.odd) - 1, 'other row')}" * (len(found.odd) > 1)
     return [
-        f"Column {found.name!r} is not numeric only because of {word!r} ({place}){others}: correct "
-        f"{'it' if n_odd == 1 else 'them'}, or list {'it' if n_odd == 1 else 'each'} in na_words (--na {word!r})."
+        f"Column {found.name!r} is not numeric only because of {word!r} ({place}): correct it, or list it in na_words "
+        f"(--na {word!r})."
     ]

@@ -30,7 +30,7 @@ from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
 from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
-from credo.tables.kinds import KINDS, SYNONYMS, Column, Form
+from credo.tables.kinds import KINDS, SYNONYMS, Column, Form, days_since
 from credo.tables.learn import Learner
 from credo.tables.time_order import may_be_time, regular_times
 
@@ -320,6 +320,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         # Columns of words, which are sparse, come after all others.
         self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
         _mark_times(self.encoders_, table, learner.values)
+        _relate_dates(self.encoders_, learner.values)
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
         with collected():
@@ -370,6 +371,12 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         table = self._table(X)
         days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
         return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
+
+    def related_dates(self) -> dict[str, str]:
+        """The columns of dates that are counted from an earlier date of their row, with that column."""
+        check_is_fitted(self)
+        dates = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
+        return {encoder.name: encoder.since for encoder in dates if encoder.since is not None}
 
     def outside(self, X: Any, *, unused: Collection[str] = ()) -> Outside:
         """Which rows lie outside the training data, and why.
@@ -473,9 +480,16 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
     def groups(self) -> list[str]:
         """A label for each prepared column: the levels of one column, or the words of one text, share theirs."""
-        names = self.get_feature_names_out().tolist()
-        joint = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Levels | Texts)}
-        return [str(column if column in joint else name) for name, column in zip(names, self.sources(), strict=True)]
+        check_is_fitted(self)
+        labels: list[str] = []
+        for encoder in self.encoders_:
+            if isinstance(encoder, Days):
+                labels += encoder.groups()
+            else:
+                names = encoder.names()
+                joint = isinstance(encoder, Levels | Texts)
+                labels += [str(encoder.name)] * len(names) if joint else names
+        return labels
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
@@ -542,11 +556,20 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             name = encoder.name
             if name in unchanged:
                 block[:, start] = unchanged[name]
+            elif isinstance(encoder, Days) and encoder.since is not None:
+                earlier = self._since(encoder, table, read)
+                block[:, start:end] = encoder.filled(_read(encoder, table, read), earlier)
             elif isinstance(encoder, Numbers | Days) and name in read:
                 block[:, start:end] = encoder.filled(read[name])
             else:
                 block[:, start:end] = encoder.matrix(table[name])
         return block
+
+    def _since(self, encoder: Days, table: Any, read: Mapping[str, Array]) -> Array:
+        """The date of each row from which another is counted, as days since the origin of that one."""
+        other = self.encoder(str(encoder.since))
+        assert isinstance(other, Days)
+        return _read(other, table, read) + days_since(np.array([other.origin], "datetime64[us]"), _stamp(encoder))
 
     def _words(self, table: Any) -> Any:
         """The columns of words as a CSR array; None if no column is text."""
@@ -602,3 +625,32 @@ def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[
         values = read[name] if name in read else encoder.values(table[name])
         if regular_times(name, values, getattr(encoder, "origin", None)) is not None:
             encoders[place] = replace(encoder, times=True)
+
+
+def _read(encoder: Days, table: Any, read: Mapping[str, Array]) -> Array:
+    return read[encoder.name] if encoder.name in read else encoder.values(table[encoder.name])
+
+
+def _stamp(encoder: Days) -> np.datetime64:
+    return np.datetime64(encoder.origin, "us")
+
+
+def _relate_dates(encoders: list[Encoder], read: Mapping[str, Array]) -> None:
+    """Count dates from the earliest date of their row if this varies less than they do.
+
+    A linear predictor is as flexible as before, and the difference is a column of its own. Columns of times, which
+    forecasts need, stay.
+    """
+    dates = [encoder for encoder in encoders if isinstance(encoder, Days) and encoder.value]
+    if len(dates) < 2:
+        return
+    days = {one.name: read[one.name] + (_stamp(one) - _stamp(dates[0])) / np.timedelta64(1, "D") for one in dates}
+    first = min(days, key=lambda name: float(np.nanmedian(days[name])))
+    for one in dates:
+        gap = days[one.name] - days[first]
+        known = np.isfinite(gap)
+        if one.name == first or one.times or known.sum() < 2:
+            continue
+        if np.var(gap[known]) < np.var(days[one.name][known]) and np.ptp(gap[known]) > 0:
+            related = replace(one, since=first, lag=float(np.median(gap[known])))
+            encoders[encoders.index(one)] = related

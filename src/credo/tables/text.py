@@ -262,7 +262,7 @@ def parse(text: str, *, na_words: Sequence[str] | None, max_bytes: int, **given:
         # The index keeps the row numbers of the file.
         frame = frame[~empty]
         notes.append(f"Left out {plural(int(empty.sum()), 'empty row')}.")
-    frame, headings = without_headings(frame, decimal=dialect.decimal)
+    frame, headings = without_headings(frame, decimal=dialect.decimal) if dialect.header else (frame, [])
     read = typed(frame, decimal=dialect.decimal, skip=set(codes))
     frame, totals = without_totals(frame)
     return frame, [*notes, *headings, *read, *totals]

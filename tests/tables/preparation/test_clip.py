@@ -31,7 +31,7 @@ def test_one_absurd_value_is_set_to_a_bound_and_named(table):
 def test_rare_flags_and_dates_are_left_alone(table):
     preparation = Preparation(clip=True).fit(table)
     later = table.iloc[:1].assign(when=pd.Timestamp("2100-01-01"))
-    _, rare, days = preparation.transform(later)[0]
+    _, rare, days = preparation.transform(later)[0, :3]
     assert (rare, days) == (1.0, (pd.Timestamp("2100-01-01") - pd.Timestamp("2000-01-01")).days)
 
 

@@ -211,7 +211,7 @@ def _axis(model: Any, frame: Any, column: str) -> tuple[str, Vector, bool]:
     values = np.asarray(cells.toarray() if is_sparse(cells) else cells, dtype=np.float64)[:, 0]
     if preparation.standardize:
         values = values * preparation.scale_[start] + preparation.center_[start]
-    if not isinstance(encoder, Days):
+    if not isinstance(encoder, Days) or encoder.since is not None:
         return str(preparation.get_feature_names_out()[start]), values, False
     days = (np.datetime64(encoder.origin, "us") - _EPOCH) / np.timedelta64(1, "D")
     return column, values + float(days), True

@@ -73,7 +73,11 @@ class Coefficients:
         if len(found.columns) != len(names) or not len(found.coefficients()[0]):
             return None
         # A date has the name of its column, without the day that it is counted from.
-        days = {one.names()[0]: one.name for one in preparation.encoders_ if isinstance(one, Days) and one.value}
+        days = {
+            one.names()[0]: one.name
+            for one in preparation.encoders_
+            if isinstance(one, Days) and one.value and one.since is None
+        }
         texts = [column.name for column in preparation.columns_ if column.kind == "text"]
         are_words = [origin in texts for origin in preparation.sources()]
         # With a single text, its words are named without it.
