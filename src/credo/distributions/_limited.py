@@ -19,8 +19,10 @@ _TAIL = np.array([1e-9])
 # A probability beyond an end that changes mean and CRPS by less than about 1e-4 standard deviations.
 _NEGLIGIBLE = 1e-4
 # With standard deviations of more steps, a sum over the possible values differs from the integral by less than 1e-4 of
-# it. Tables reach as many standard deviations to either side.
-_COARSE, _WIDTHS = 30.0, 8.0
+# it. Tables reach as many standard deviations to either side, and farther for counts, whose tails are exponential; what
+# is beyond is integrated if its probability isn't negligible.
+_COARSE, _WIDTHS, _COUNT_WIDTHS = 30.0, 8.0, 16.0
+_MISSED = 1e-6
 # Mean, standard deviation and CRPS.
 Moments = tuple[Array, Array, Array]
 
@@ -202,7 +204,7 @@ class Limited(Distribution):
         # Between two ends there may be few values, whatever the base's standard deviation is.
         spread = np.minimum(spread, self.support.high - self.support.low)
         rows = np.flatnonzero(spread <= _COARSE * step)
-        reach = _WIDTHS * (spread[rows] + step)
+        reach = (_COUNT_WIDTHS if self.base._discrete else _WIDTHS) * (spread[rows] + step)
         first, last = (self.support.nearest(self._middle[rows] + sign * reach) for sign in (-1.0, 1.0))
         length = np.ceil(np.log2((last - first) / step + 1.0))
         found = []
@@ -242,7 +244,10 @@ class Limited(Distribution):
         square = step * ((2.0 * (x - first) + step) * table.above).sum(axis=0)
         score = step * np.square(np.where(x >= y, table.above, table.below)).sum(axis=0)
         before = part._tail(first - step, np.zeros(len(y), dtype=bool))
-        for upper, missed in ((False, (before > _TAIL) | (y < first)), (True, (table.above[-1] > _TAIL) | (y > last))):
+        for upper, missed in (
+            (False, (before > _MISSED) | (y < first)),
+            (True, (table.above[-1] > _MISSED) | (y > last)),
+        ):
             rows = np.flatnonzero(missed)
             if not len(rows):
                 continue

@@ -17,6 +17,8 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Levels between whose quantiles the CRPS is integrated piece by piece.
 _LEVELS = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.9999, 1 - 1e-7, 1 - 1e-10])
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
+# Counts up to this many are tabulated, so many entries at once; a difference from 1 has lost its digits below the last.
+_TABULATED_COUNTS, _BLOCK_ENTRIES, _LEAST_DIFFERENCE = 5000, 2_000_000, 1e-7
 # The sum over counts of a CRPS is a sum up to this many, and an integral beyond.
 _SUMMED_COUNTS = 2000
 
@@ -76,6 +78,32 @@ class Marginal(Distribution):
         return np.sqrt((1.0 - self._zero) * (spread + self._zero * center**2))
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
+        # An incomplete beta or gamma function costs about as much as 70 probabilities of counts.
+        top = float(y.max(initial=0.0))
+        if not self._discrete or y.shape[-1] != len(self) or top > min(70 * y.size / len(self), _TABULATED_COUNTS):
+            return self._exact_tail(y, upper)
+        below = np.take_along_axis(
+            self._cumulated(int(top)), np.maximum(np.floor(y), 0.0).astype(np.intp).reshape(-1, len(self)), axis=0
+        ).reshape(y.shape)
+        below = np.where(y < 0, 0.0, below)
+        tail = np.where(upper, 1.0 - below, below)
+        # Where 1 − F has lost its digits.
+        far = upper & (tail < _LEAST_DIFFERENCE)
+        if far.any():
+            rows = np.broadcast_to(np.arange(len(self)), y.shape)[far]
+            tail[far] = self._take(rows)._exact_tail(y[far], np.ones(len(rows), dtype=bool))
+        return tail
+
+    def _cumulated(self, top: int) -> Array:
+        """The cdf at the counts 0 to top, of shape (top + 1, n_rows)."""
+        block = max(1, _BLOCK_ENTRIES // (len(_NODES) * len(self)))
+        probs = np.empty((top + 1, len(self)))
+        for start in range(0, top + 1, block):
+            k = np.arange(start, min(start + block, top + 1), dtype=np.float64)[:, None]
+            probs[start : start + block] = np.exp(self._log_prob(np.broadcast_to(k, (len(k), len(self)))))
+        return np.minimum(np.cumsum(probs, axis=0), 1.0)
+
+    def _exact_tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
         above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
         share = 1.0 - self._zero
         return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, self._zero + share * above))
@@ -95,6 +123,24 @@ class Marginal(Distribution):
             return np.where((y == 0) & (self._zero > 0), np.log(self._zero), found)
 
     def _quantile(self, q: Array) -> Array:
+        if not self._discrete or not len(self):
+            return self._searched(q)
+        found, inner = np.empty((len(self), q.size)), q[(q > 0) & (q < 1)]
+        found[:, q <= 0], found[:, q >= 1] = 0.0, self.likelihood.support[1]
+        rest, top = np.arange(len(self)), 64
+        while len(rest) and inner.size:
+            if top > _TABULATED_COUNTS:
+                found[np.ix_(rest, (q > 0) & (q < 1))] = self._take(rest)._searched(inner)
+                break
+            table = self._take(rest)._cumulated(top)
+            known = table[-1] >= inner.max()
+            place = np.stack([(table[:, known] < level).sum(axis=0) for level in inner.tolist()], axis=1)
+            found[np.ix_(rest[known], (q > 0) & (q < 1))] = place
+            rest, top = rest[~known], 8 * top
+        return found
+
+    def _searched(self, q: Array) -> Array:
+        """Quantiles by bisection."""
         level, n = q[:, None], len(self)
         low, high = self.likelihood.support
         start = np.zeros((len(q), n)) - (1.0 if self._discrete else 0.0)
