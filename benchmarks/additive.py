@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -104,7 +105,7 @@ def curves() -> list[Line | None]:
         if theirs is None:
             continue
         model = AdditiveRegressor(family="gaussian", pairs=0)
-        ours = cpu_seconds(lambda model=model, X=X, y=y: model.fit(X, y))
+        ours = cpu_seconds(partial(model.fit, X, y))
         yardstick = f"{theirs[3]} {function}({option})"
         times = {"credo": ours, yardstick: theirs[0]}
         quality = (

@@ -104,13 +104,25 @@ def noises(Z, rng):
     }  # fmt: skip
     for family, y in targets.items():
         begin = families.starting_point(family, y, weight)
-        yield family, (lambda logs, b=begin, y=y: families.RowNoise(b.likelihood.with_logs(logs), y, weight)), begin.logs
+        yield (
+            family,
+            (lambda logs, b=begin, y=y: families.RowNoise(b.likelihood.with_logs(logs), y, weight)),
+            begin.logs,
+        )
     above = counts > 0
     begin = families.starting_point("negative_binomial", counts[above], weight[above], positive=True)
-    yield "truncated", (lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), counts[above], weight[above])), begin.logs
+    yield (
+        "truncated",
+        (lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), counts[above], weight[above])),
+        begin.logs,
+    )
     codes = rng.integers(0, 4, size=n)
     order = families.ordinal_starting_point(codes, weight, 4)
-    yield "ordinal", (lambda logs: families.RowNoise(order.likelihood.with_logs(logs), codes.astype(float), weight)), order.logs
+    yield (
+        "ordinal",
+        (lambda logs: families.RowNoise(order.likelihood.with_logs(logs), codes.astype(float), weight)),
+        order.logs,
+    )
     labels = families.RowNoise(Bernoulli("logit"), np.where(rng.random(n) < expit(f), 1.0, -1.0), weight)
     yield "bernoulli", (lambda logs: labels), np.empty(0)
     contrasts = np.linalg.qr(np.eye(4) - 0.25)[0][:, :3]

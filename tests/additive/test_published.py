@@ -7,10 +7,10 @@ digits. The numbers here are of the latter.
 import numpy as np
 import pandas as pd
 import pytest
+from tests.additive import published
 
 from credo import AdditiveClassifier, AdditiveRegressor
 from credo.additive import factor, linear, random, smooth
-from tests.additive import published
 
 REML = {"family": "gaussian", "hyperparameters": "optimize"}
 MAXIMUM = {"hyperparameters": "optimize", "reml": False}
@@ -35,7 +35,9 @@ def test_independent_intercepts_and_slopes_of_subjects():
     np.testing.assert_allclose([*model.variances_, model.noise_std_**2], [627.56907, 35.858203, 653.58381], rtol=2e-7)
     assert estimates(model)["intercept"] == pytest.approx(251.4051048, abs=1e-7)
     assert estimates(model)["days"] == pytest.approx(10.46728596, abs=1e-8)
-    np.testing.assert_allclose([errors(model)[name] for name in ("intercept", "days")], [6.8853813, 1.559566], rtol=1e-7)
+    np.testing.assert_allclose(
+        [errors(model)[name] for name in ("intercept", "days")], [6.8853813, 1.559566], rtol=1e-7
+    )
 
 
 def test_intercepts_of_subjects_and_their_effects():

@@ -294,9 +294,7 @@ class LaplaceEvidence:
         if average and len(t):
             curvature = self.information(found.vector)[: len(t), : len(t)]
             cost = variance_costs(t, curvature, LINK_PRIOR_STD)
-            covariance, change = averaged(
-                covariance, wide, S, v.T.ravel(), curvature, layout, least=LINK_PRIOR_STD**-2
-            )
+            covariance, change = averaged(covariance, wide, S, v.T.ravel(), curvature, layout, least=LINK_PRIOR_STD**-2)
             log_evidence = found.value + change
         return Learned(
             mean=mean.T.ravel(),

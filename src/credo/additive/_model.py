@@ -429,8 +429,8 @@ class AdditiveModel(Estimator):
         message = "converged" if converged else "stopped before it converged: fewer terms may help"
         if not learned.is_finite:
             message = (
-                "some coefficients with flat priors are infinite, because columns separate the classes or all counts of "
-                "a level are zero: use shrink=True for these terms"
+                "some coefficients with flat priors are infinite, because columns separate the classes or all counts "
+                "of a level are zero: use shrink=True for these terms"
             )
         self.result_ = Result(bool(converged), search.n_evaluations, message)
 

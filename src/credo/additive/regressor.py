@@ -332,8 +332,9 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         squares = np.average(Z**2, axis=0, weights=weight)
         layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=True)
         begin = families.starting_point(self.family_, target, weight, positive=self.zero_part_ is not None)
+        likelihood_at = begin.likelihood.with_logs
         evidence = LaplaceEvidence(
-            Z, offset, layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), target, weight), begin.logs,
+            Z, offset, layout, lambda logs: families.RowNoise(likelihood_at(logs), target, weight), begin.logs,
             prior=average, maximize_flat=not self.reml,
         )  # fmt: skip
         evidence.begin_at(begin.level - float(np.average(offset, weights=weight)))
@@ -346,7 +347,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self._keep(terms, monotone(posterior, terms), learned.for_columns(1), inner, G)
         self.variances_ = unit**2 * self.variances_
         self.log_evidence_ -= float(weight.sum()) * math.log(unit)
-        self.likelihood_ = begin.likelihood.with_logs(learned.parameters)
+        self.likelihood_ = likelihood_at(learned.parameters)
         if isinstance(self.likelihood_, StudentNoise):
             self.likelihood_ = replace(self.likelihood_, scale=unit * self.likelihood_.scale)
         self.dispersion_ = self.likelihood_.dispersion
@@ -379,8 +380,6 @@ def _sampled(caller: str, chunk: Chunk) -> RowSample:
     return RowSample.of(rows, y, np.ones(len(y)) if weight is None else weight, number=chunk.number, names=names)
 
 
-def _summed(
-    caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], shift: Array, chunk: Chunk
-) -> Moments:
+def _summed(caller: str, groups: Sequence[Indicators], blocks: Sequence[Block], shift: Array, chunk: Chunk) -> Moments:
     rows, y, weight, _ = training_rows(caller, chunk.X, chunk.y, chunk.weight)
     return Moments.of(blocks, coded(groups, rows), y, weight, shift)
