@@ -41,9 +41,9 @@ make bench-honesty DATA=folder              # accuracy and calibration, an hour 
 ```
 
 The other libraries are installed into `.venv-bench`, and GPflow, which needs an older NumPy, into
-`.venv-bench-gpflow`; what can't be installed is skipped by name. R's BMS and mgcv are used where `Rscript` finds them, and the tables of additive models where the folder
-`$DATA` has them. Close other
-programs first: the load at the start of each suite is recorded.
+`.venv-bench-gpflow`; what can't be installed is skipped by name. R's BMS and mgcv are used where
+`Rscript` finds them, and real tables of additive models where the folder `$DATA` has them. Close other programs first:
+the load at the start of each suite is recorded.
 """
 
 

@@ -82,6 +82,6 @@ def test_others_are_the_columns_without_a_term():
     frame, y = trial()
     model = AdditiveRegressor([random("soil"), smooth("dose", cyclic=4.0), "others"], family="gaussian", pairs=0)
     labels = [term.label for term in model.fit(frame, y).fitted_terms_]
-    assert labels == ["random(soil)", "smooth(dose)", "factor(wet)"]
+    assert labels == ["random(soil)", "smooth(dose, cyclic=4)", "factor(wet)"]
     with pytest.raises(ValueError, match="or be \"others\"; got 'rest'"):
         AdditiveRegressor(["rest"]).fit(frame, y)

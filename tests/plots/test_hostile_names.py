@@ -56,6 +56,7 @@ def fitted():
         "logistic": LogisticRegression(alpha=1.0).fit(two, labels),
         "bayes": BayesianLogisticRegression().fit(two, labels),
         "curve": BayesianLogisticRegression().fit(X.iloc[:, :1], labels),
+        "additive": credo.AdditiveRegressor(family="gaussian").fit(two.assign(**{NAMES[2]: labels}), y),
         "tree": DecisionTreeClassifier(random_state=0).fit(two, labels),
         "bagged": BaggingRegressor(BayesianLinearRegression(), n_estimators=3, random_state=0).fit(X.iloc[:, :1], y),
         "experts": MixtureOfExpertsRegressor(2, n_restarts=0, tol=1e-2, random_state=0).fit(two, y),
@@ -95,6 +96,7 @@ DRAWINGS = {
     "residuals": lambda m, name, ax: plots.residuals([1.0, 2.0], [1.0, 2.0], name=name, ax=ax),
     "roc": lambda m, name, ax: plots.roc(classes(40), law(4, 40), ax=ax),
     "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], target=name, ax=ax),
+    "terms": lambda m, name, ax: plots.terms(m["additive"], name=name, ax=ax),
     "tree": lambda m, name, ax: plots.tree(m["tree"], ax=ax),
     "waterfall": lambda m, name, ax: plots.waterfall(
         NAMES, np.arange(len(NAMES)) - 3.5, base=1.0, values=NAMES, label=name, ax=ax

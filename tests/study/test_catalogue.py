@@ -296,3 +296,24 @@ def test_length_scales_need_rows_to_tell_them_apart(rows, columns, own):
 
 def test_the_levels_of_one_column_count_as_one_input():
     assert Size(300, 80, inputs=4).has_lengthscales
+
+
+@pytest.mark.parametrize("task", MODELS)
+def test_the_additive_model_has_a_curve_for_each_cycle(task):
+    spec = next(spec for spec in MODELS[task] if spec.name == "additive")
+    classes = 2 if task == "classification" else 0
+    assert spec.make(Size(100, 4, classes=classes)).terms is None
+    times = Times(2, 3.5, 0.1, (0.3, 1.2))
+    terms = spec.make(Size(100, 4, classes=classes, times=times)).terms
+    assert [term if isinstance(term, str) else (term.columns, term.cyclic) for term in terms] == [
+        ((2,), None), ((2,), 0.3), ((2,), 1.2), "others",
+    ]  # fmt: skip
+
+
+def test_curves_of_too_many_columns_are_refused_before_they_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(catalogue, "memory", lambda: 4e9)
+    spec = next(spec for spec in MODELS["regression"] if spec.name == "additive")
+    assert spec.limit(Size(60, 500)) is None
+    assert spec.limit(Size(60, 600)) == (
+        "curves of 600 columns have 12,600 basis functions, whose matrices need 5 GB of memory"
+    )

@@ -129,6 +129,55 @@ def test_the_waterfall_ends_at_the_prediction(study, houses):
     assert ax.get_xlabel() == "predicted price"
 
 
+def additive_table(n=200):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"dose": rng.uniform(0, 3, n), "soil": rng.choice(["sand", "clay", "peat"], n)})
+    return frame, np.exp(np.sin(2 * frame["dose"]) + (frame["soil"] == "peat") + 0.2 * rng.normal(size=n)).to_numpy()
+
+
+def test_an_additive_model_is_explained_by_its_terms_exactly():
+    frame, y = additive_table()
+    model = TableModel(None, credo.AdditiveRegressor(family="gaussian"), "y").fit(frame, y)
+    found = explain(model, frame.head(3), frame)
+    assert found.inputs[:2] == ("dose", "soil") and not found.errors.any() and found.n_background == 0
+    np.testing.assert_allclose(found.base + found.contributions.sum(axis=1), model.predict(frame.head(3)))
+    np.testing.assert_allclose(found.base, y.mean())
+    parts = pd.DataFrame(
+        np.vstack([explain(model, frame, frame).contributions]), columns=list(found.inputs)
+    )  # every term is zero on average over the training rows
+    np.testing.assert_allclose(parts.mean(), 0.0, atol=1e-9)
+    assert "the average over the training rows" in str(found)
+    assert found.waterfall(0).get_xlabel() == "predicted y"
+
+
+def test_terms_of_links_and_transformed_targets_say_their_scale():
+    frame, y = additive_table()
+    log = TableModel(
+        None, credo.TransformedTarget(credo.AdditiveRegressor(family="gaussian"), transformation="log"), "y"
+    )
+    found = explain(log.fit(frame, y), frame.head(1), frame)
+    assert found.outputs == ("log of y",) and found.responses == (f"y {log.predict(frame.head(1))[0]:.4g}",)
+    np.testing.assert_allclose(found.base, np.log(y).mean())
+    two = TableModel(None, credo.AdditiveClassifier(), "y").fit(frame, np.where(y > 2, "high", "low"))
+    found = explain(two, frame.head(1), frame)
+    assert found.outputs == ("log odds of low",)
+    assert found.responses == (f"p(low) {two.predict_proba(frame.head(1))[0, 1]:.4g}",)
+    three = TableModel(None, credo.AdditiveClassifier(), "y").fit(frame, np.digitize(y, [1.0, 3.0]))
+    found = explain(three, frame.head(4), frame)
+    assert found.outputs == tuple(f"log odds of {c} against the average class" for c in three.predict(frame.head(4)))
+    np.testing.assert_allclose(found.base + found.contributions.sum(axis=1), found.predictions)
+
+
+def test_an_unknown_level_of_an_additive_model_is_averaged_as_in_its_prediction():
+    frame, y = additive_table()
+    model = TableModel(None, credo.AdditiveRegressor(family="gaussian"), "y").fit(frame, y)
+    new = frame.head(1).assign(soil="gravel")
+    found = explain(model, new, frame)
+    assert found.n_background > 0
+    with pytest.warns(credo.tables.TableWarning, match="gravel"):
+        np.testing.assert_allclose(found.predictions, model.predict(new))
+
+
 def test_what_cannot_be_explained_is_said(study, houses):
     with pytest.raises(ValueError, match="fewer than two rows"):
         explain(study.model, houses, houses.head(1))

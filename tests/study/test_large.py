@@ -62,8 +62,24 @@ def test_by_default_models_that_can_be_fitted_in_parts(path):
     assert study.model.estimator_.n_observations_ == 6000
     small = analyze(path, "dear", models=["discriminant"], folds=2, progress=False)
     assert "can't be fitted in parts" in " ".join(map(str, small.notes))
-    in_parts = ("linear", "ridge", "bayes", "lasso", "spike-slab", "polynomial", "gp")
+    in_parts = ("linear", "ridge", "bayes", "lasso", "spike-slab", "additive", "polynomial", "gp")
     assert _large.names_in_parts(Size(1000, 5)) == in_parts
+
+
+def test_an_additive_model_has_the_same_factors_of_all_rows(path, monkeypatch):
+    for name in ("_MAX_SAMPLE_ROWS", "_MIN_SAMPLE_ROWS"):
+        monkeypatch.setattr(f"credo.core.parts.parts.{name}", 500)
+    frame = table()
+    model = TableModel(Preparation(standardize=True), credo.AdditiveRegressor(family="gaussian", pairs=0), "price")
+    found, notes = _large.fitted_to_all(model.fit(frame[:100], frame.price[:100]), LargeTable.of(path))
+    assert "fitted to all 6,000 rows" in notes[0]
+    prepared = found.preparation_
+    rows = found.for_estimator(prepared.transform(frame.drop(columns="price")))
+    whole = credo.AdditiveRegressor(family="gaussian", pairs=0).fit(rows, frame.price, column_groups=prepared.groups())
+    labels = [[term.label for term in one.fitted_terms_] for one in (found.estimator_, whole)]
+    assert labels[0] == labels[1] and "factor(city)" in labels[0]
+    # The knots are those of a sample.
+    np.testing.assert_allclose(found.predict(frame), whole.predict(rows), atol=0.1 * whole.noise_std_)
 
 
 def test_a_process_is_fitted_to_all_rows(path, monkeypatch):

@@ -195,3 +195,13 @@ def test_the_trend_in_time_is_a_cubic_smoothing_spline():
     beyond = spline(79.0) + spline.derivative()(79.0) * np.maximum(ahead - 79.0, 0.0)
     expected = np.where(ahead > 79.0, beyond, spline(np.minimum(ahead, 79.0)))
     np.testing.assert_allclose(model.predict(ahead[:, None]), expected, atol=0.03 * np.std(y))
+
+
+def test_an_additive_model_continues_the_trend_and_the_season(analyze, monthly):
+    """Held-out errors not far above the noise, whose standard deviation is 3."""
+    study = analyze(monthly, "sales", models=["linear", "additive"], time=None)
+    score = {name: study.comparison[name].held_out["rmse"] for name in ("linear", "additive")}
+    assert score["additive"] < 5.0 < score["linear"]
+    labels = [term.label.split("(")[1][:4] for term in study["additive"].describe().terms]
+    assert labels == ["date", "date"]
+    assert [term.kind for term in study["additive"].describe().terms] == ["smooth", "cycle"]

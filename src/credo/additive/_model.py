@@ -126,10 +126,12 @@ class TermCurve:
     Attributes
     ----------
     label : the term
-    kind : "smooth", "linear", "factor", "random" or "pair"
+    kind : "smooth", "cycle", "linear", "factor", "random" or "pair"
     points : dict from column to the grid's values
     mean, std : arrays of shape (n_points,)
     unit : what the values are, such as "log odds of yes"; empty if they have the unit of y
+    response : turns values of the term into the prediction with all other terms at their average; None if there is no
+        single such number
     share : the term's share of the variance of the fitted function
     log_bayes_factor : that of keeping the term; NaN under a flat prior
     rug : quantiles of the training rows of a single numeric column
@@ -152,9 +154,20 @@ class TermCurve:
     covariance: Array
     df: float
     unit: str = ""
+    response: Callable[[Array], Array] | None = None
     share: float = math.nan
     log_bayes_factor: float = math.nan
     rug: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def words(self) -> str:
+        """The term in plain words."""
+        first, *rest = self.points
+        if self.kind == "random":
+            return f"{first} (slope of {rest[0]})" if rest else f"{first} (random)"
+        if self.kind == "pair":
+            return f"{first} × {rest[0]}"
+        return f"{first}{' (cycle)' * (self.kind == 'cycle')}{f' by {rest[0]}' if rest else ''}"
 
     @property
     def is_of_levels(self) -> bool:
@@ -314,7 +327,7 @@ class AdditiveModel(Estimator):
     def _named_terms(self, columns: TrainingColumns) -> tuple[Term, ...]:
         """The terms that the user gave, and one for every other column if they are to have one."""
         given = self._given_terms()
-        terms = [term for term in given if isinstance(term, Term)]
+        terms = [self._by_name(term) for term in given if isinstance(term, Term)]
         for term in given:
             if not isinstance(term, Term) and term != OTHERS:
                 raise ValueError(
@@ -330,6 +343,13 @@ class AdditiveModel(Estimator):
                 make = factor if kind == "levels" else smooth if n_values > 2 else _shrunk_line
                 terms.append(make(name))
         return tuple(terms)
+
+    def _by_name(self, term: Term) -> Term:
+        """The term with the names of its columns for their positions."""
+        names = self._column_names()
+        found = [names[self._position(column)] if not isinstance(column, str) else column for column in term.columns]
+        by = names[self._position(term.by)] if not isinstance(term.by, str | None) else term.by
+        return replace(term, columns=tuple(found), by=by)
 
     def _given_terms(self) -> tuple[Any, ...]:
         if self.terms is None:
@@ -474,6 +494,7 @@ class AdditiveModel(Estimator):
 
     def _term(self, term: Term | Column) -> int:
         check_is_fitted(self)
+        term = self._by_name(term) if isinstance(term, Term) else term
         for k, fitted in enumerate(self.fitted_terms_):
             same = self._index(fitted)[: len(fitted.columns)]
             if term in (fitted, fitted.label) or (
@@ -503,6 +524,8 @@ class AdditiveModel(Estimator):
     def _curve(self, k: int, n: int, label: Any = None) -> TermCurve:
         fitted, index, names = self.fitted_terms_[k], self._index(self.fitted_terms_[k]), self._column_names()
         axes = [self._grid(j, n if len(index) == 1 else min(n, 30)) for j in index]
+        if fitted.cyclic is not None:
+            axes[0] = self.quantiles_[index[0], 0] + np.linspace(0.0, fitted.cyclic, len(axes[0]))
         if fitted.kind == "linear" and fitted.shrink and len(np.unique(self.quantiles_[index[0]])) == 2:
             axes = [self.quantiles_[index[0], [0, -1]]]
         mesh = np.meshgrid(*axes, indexing="ij")
@@ -514,15 +537,20 @@ class AdditiveModel(Estimator):
             text = None if level is None else np.array(level, dtype=object)[rows[:, j].astype(np.intp)]
             points[names[j]] = rows[:, j] if text is None else text
         mean, cov = self._contribution(k, rows, label)
-        is_line = len(index) == 1 and fitted.kind in ("smooth", "linear") and names[index[0]] not in self.levels_
+        kind = fitted.kind if fitted.cyclic is None else "cycle"
+        is_line = len(index) == 1 and kind in ("smooth", "linear") and len(mean) > 2
         return TermCurve(
-            fitted.label, fitted.kind, points, mean, cov, self.posterior_.df, self._unit(label),
+            fitted.label, kind, points, mean, cov, self.posterior_.df, self._unit(label), self._response(),
             float(self.shares_[k]), float(self.log_bayes_factors_[k]),
             self.quantiles_[index[0]] if is_line else np.empty(0),
         )  # fmt: skip
 
     def _unit(self, label: Any) -> str:
         """What the values of a term are; empty for those of y."""
+        raise NotImplementedError
+
+    def _response(self) -> Callable[[Array], Array] | None:
+        """The prediction for f less its average over the rows."""
         raise NotImplementedError
 
     def _outputs(self) -> Sequence[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -70,7 +70,7 @@ class AdditiveClassifier(AdditiveModel, Classifier):
 
     def __init__(
         self,
-        terms: Sequence[Term] | None = None,
+        terms: Sequence[Term | str] | None = None,
         *,
         family: Literal["auto", "bernoulli", "categorical", "ordinal"] = "auto",
         order: Sequence[Any] | None = None,
@@ -245,6 +245,10 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         if self.family_ == "ordinal":
             return "log odds of a higher class"
         return f"log odds of {self.classes_[1] if label is None else label}"
+
+    def _response(self) -> Callable[[Array], Array] | None:
+        level = float(self.posterior_.mean[0])
+        return (lambda f: expit(level + f)) if self.family_ == "bernoulli" else None
 
     def _outputs(self) -> Sequence[Any]:
         return list(self.classes_.tolist()) if self.family_ == "categorical" else (None,)

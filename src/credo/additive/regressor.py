@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -104,7 +105,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
 
     def __init__(
         self,
-        terms: Sequence[Term] | None = None,
+        terms: Sequence[Term | str] | None = None,
         *,
         family: Family = "auto",
         pairs: int | Literal["auto"] = "auto",
@@ -358,6 +359,11 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         if self.family_ in ("gaussian", "student"):
             return ""
         return "log odds of the mean" if self.family_ == "beta" else "log of the mean"
+
+    def _response(self) -> Callable[[Array], Array] | None:
+        level, family = float(self.posterior_.mean[0]), self.family_
+        link = np.asarray if family in ("gaussian", "student") else expit if family == "beta" else np.exp
+        return None if self.zeros else lambda f: link(level + f)
 
     def _words(self) -> str:
         family = families.WORDS.get(getattr(self, "family_", "gaussian"), "")

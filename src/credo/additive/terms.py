@@ -60,8 +60,10 @@ class Term:
     @property
     def label(self) -> str:
         """The term as text."""
-        inside = ", ".join(map(str, self.columns))
-        return f"{self.kind}({inside})" if self.by is None else f"{self.kind}({inside}, by={self.by})"
+        inside = [str(column) for column in self.columns]
+        inside += [] if self.by is None else [f"by={self.by}"]
+        inside += [] if self.cyclic is None else [f"cyclic={self.cyclic:g}"]
+        return f"{self.kind}({', '.join(inside)})"
 
 
 def smooth(
@@ -92,7 +94,7 @@ def smooth(
     --------
     >>> from credo.additive import smooth
     >>> smooth("hour", cyclic=24).label
-    'smooth(hour)'
+    'smooth(hour, cyclic=24)'
     """
     return Term("smooth", (column,), by, shape, cyclic)
 

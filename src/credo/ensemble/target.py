@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
@@ -381,8 +381,14 @@ class TransformedTarget(MetaEstimator, Regressor):
             noise=inner.noise if same else None,
             transform="" if same else self.transformation_.name,
             curve=own.curve,
+            terms=tuple(replace(term, response=self._response(term.response)) for term in inner.terms),
             evidence=own.evidence,
         )
+
+    def _response(self, inner: Callable[[Array], Array] | None) -> Callable[[Array], Array] | None:
+        """From a term of an additive model of g(y) to y."""
+        transform, limits = self.transformation_, self.limits_
+        return None if inner is None else lambda f: transform.inverse(np.clip(inner(f), *limits))
 
     def _words(self) -> str:
         what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"

@@ -15,6 +15,7 @@ Members:
     coefficients          `coefficients`, `coefficient_path` (lasso), `weight_posterior` (two weights)
     which inputs matter   `importances`, `inclusions`, `waterfall` (one prediction)
     hyperparameters       `evidence_surface`
+    additive models       `terms` (several Axes)
     kernel search         `components` (several Axes)
     combined models       `expert_regions` (mixture of experts)
     posterior of subsets  `model_scores`, `coefficient_density` (several Axes)
@@ -47,13 +48,14 @@ if TYPE_CHECKING:
     from credo.plots._inclusion import coefficient_density, inclusions, model_scores
     from credo.plots._next import next_points
     from credo.plots._path import coefficient_path, tree
+    from credo.plots._terms import terms
 
 __all__ = [
     "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
     "components", "confusion", "decision_regions", "evidence_surface", "expert_regions", "importances",
     "inclusions", "model_scores", "next_points", "predicted_vs_actual",
-    "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg", "tree", "waterfall",
-    "weight_posterior",
+    "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg", "terms", "tree",
+    "waterfall", "weight_posterior",
 ]  # fmt: skip
 
 # Only the figures of a model import it.
@@ -66,5 +68,6 @@ __getattr__ = lazy(
         "_inclusion": ("coefficient_density", "inclusions", "model_scores"),
         "_next": ("next_points",),
         "_path": ("coefficient_path", "tree"),
+        "_terms": ("terms",),
     },
 )

@@ -1,8 +1,8 @@
-"""Why a model predicts what it does: the contribution of each column of the table to a prediction."""
+"""Why a model predicts what it does: the contribution of each column of the table, or of each term, to a prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from credo.core.estimator import describe
 from credo.core.frames import Table
 from credo.core.notices import collected
 from credo.metrics import shapley
@@ -29,14 +30,17 @@ class Explanation:
     """What each input adds to the predictions of some rows: Shapley values.
 
     The prediction is `base`, the mean prediction over the background, plus the contributions of the row. All prepared
-    columns of an input, such as the levels of a category or the words of a text, count together.
+    columns of an input, such as the levels of a category or the words of a text, count together. For an additive model
+    they are its terms, exactly, and `base` is the average over the training rows; with a link or a transformed target
+    they add up on that scale.
 
     Attributes
     ----------
     rows : tuple
         The labels of the rows.
     outputs : tuple of str
-        What is explained in each row: the target, or the probability of the predicted class, as p(spam).
+        What is explained in each row: the target, or the probability of the predicted class, as p(spam); for an
+        additive model the sum of the terms, as log odds of spam.
     inputs : tuple of str
     cells : tuple of tuples
         The values of the inputs in each row.
@@ -44,7 +48,9 @@ class Explanation:
         The contributions with their standard errors, which are zero if exact.
     base, predictions : arrays of shape (n_rows,)
     n_background : int
-        How many rows the row is compared with.
+        How many rows the row is compared with; 0 for an additive model.
+    responses : tuple of str
+        The predictions in units of the target, if the contributions have others.
 
     Examples
     --------
@@ -70,6 +76,7 @@ class Explanation:
     base: Array
     predictions: Array
     n_background: int
+    responses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return str(self.table())
@@ -96,9 +103,11 @@ class Explanation:
     def _sentence(self, i: int) -> str:
         gap = self.contributions[i].sum()
         where = f"{abs(gap):.4g} {'below' if gap < 0 else 'above'} {self.base[i]:.4g}, " if gap else ""
+        response = f" ({self.responses[i]})" if self.responses else ""
+        average = f"prediction for {self.n_background} rows" if self.n_background else "over the training rows"
         return (
-            f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}, which is {where}"
-            f"the average prediction for {self.n_background} rows."
+            f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}{response}, which is {where}the "
+            f"average {average}."
         )
 
     def waterfall(self, row: int = 0, *, ax: Any = None) -> Any:
@@ -118,6 +127,8 @@ class Explanation:
 
 def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: int = 0) -> Explanation:
     """What each column adds to the predictions of some rows, compared with the rows of a table.
+
+    An additive model is explained by its terms, without the background.
 
     Parameters
     ----------
@@ -140,6 +151,9 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
     array([[ 0.5, -0.5]])
     """
     given, table = as_frame(rows), as_frame(background)
+    exact = _of_terms(model, given) if isinstance(model, TableModel) else None
+    if exact is not None:
+        return exact
     classes = getattr(model, "classes_", None) if is_classifier(model) else None
     if classes is not None and not hasattr(model, "predict_proba"):
         raise ValueError("this classifier has no class probabilities, which could be explained")
@@ -189,6 +203,56 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         predictions,
         len(others),
     )
+
+
+def _of_terms(model: TableModel, given: Any) -> Explanation | None:
+    """The terms of an additive model; None for other models, and for rows with unknown levels, which are averaged."""
+    preparation, description = model.preparation_, describe(model)
+    if not description.terms:
+        return None
+    with collected():
+        if preparation.alternatives(given) is not None:
+            return None
+        rows = model.for_estimator(preparation.transform(given))
+    # Inside a transformed target.
+    estimator = getattr(model.estimator_, "estimator_", model.estimator_)
+    units = list(dict.fromkeys(term.unit for term in description.terms))
+    labels: list[Any] = [None] * len(given)
+    if len(units) > 1:
+        labels = np.asarray(model.predict(given)).tolist()
+    terms = description.terms[: len(description.terms) // len(units)]
+    parts = {label: _columns(estimator.explain(rows, label=label)) for label in dict.fromkeys(labels)}
+    table = np.array([parts[label][i] for i, label in enumerate(labels)])
+    base, contributions, f = table[:, 0], table[:, 1:-1], table[:, -1]
+    unit, target = terms[0].unit, str(model.target or "value")
+    outputs = [unit if label is None else f"log odds of {label} against the average class" for label in labels]
+    if not unit:
+        outputs = [f"{description.transform} of {target}" if description.transform else target] * len(given)
+    responses = list[str]()
+    if description.classes:
+        known = list(description.classes)
+        shown = [known[-1] if label is None else label for label in labels]
+        probs = model.predict_proba(given)
+        responses = [f"p({label}) {row[known.index(label)]:.4g}" for label, row in zip(shown, probs, strict=True)]
+    elif unit or description.transform:
+        responses = [f"{target} {value:.4g}" for value in model.predict(given).tolist()]
+    source = {name: one.name for one in preparation.encoders_ for name in (one.name, *one.names())}
+    columns = [[source[name] for name in term.points] for term in terms]
+    return Explanation(
+        tuple(given.index.tolist()), tuple(outputs), tuple(term.words for term in terms),
+        tuple(tuple(_together(given.iloc[i], names) for names in columns) for i in range(len(given))),
+        contributions, np.zeros_like(contributions), base, f, 0, tuple(responses),
+    )  # fmt: skip
+
+
+def _columns(frame: Any) -> Array:
+    return np.column_stack([np.asarray(frame[name], dtype=np.float64) for name in frame.columns])
+
+
+def _together(row: Any, names: Sequence[str]) -> Any:
+    """The cell of a column, or those of several as text."""
+    cells = [row[name] for name in names]
+    return cells[0] if len(cells) == 1 else ", ".join("–" if (c := _cell(cell)) is None else str(c) for cell in cells)
 
 
 def _spread(ask: Callable[[Any], Any], table: Any, n_inputs: int, seed: int) -> Any:

@@ -234,6 +234,20 @@ def _square_matrices(size: Size) -> str | None:
     return None
 
 
+def _few_basis_functions(size: Size) -> str | None:
+    """Four square matrices of the basis functions of all columns must fit into memory."""
+    from credo.additive.terms import N_KNOTS  # noqa: PLC0415, `credo --help` needs only the names of the models
+
+    n_functions = size.columns * (N_KNOTS + 1)
+    needed, there = 32 * n_functions**2, memory()
+    if there is not None and needed > there:
+        return (
+            f"curves of {size.columns:,} columns have {n_functions:,} basis functions, whose matrices need "
+            f"{needed / 1e9:.0f} GB of memory"
+        )
+    return None
+
+
 def memory() -> int | None:
     """The memory of this machine in bytes; None if unknown."""
     try:
@@ -327,6 +341,25 @@ def _spike_slab_classifier(size: Size) -> Any:
     )
 
 
+def _additive(size: Size) -> Any:
+    """A term for every column, and for rows in time order also a curve for each cycle.
+
+    The family is the normal one: log probabilities of counts aren't comparable with log densities, and for positive
+    targets the gamma family that the evidence chooses predicts held-out rows worse than the normal one of the
+    transformed target (log score −1.31 against .01 on yacht, −1.20 against −.66 on energy).
+    """
+    from credo.additive import smooth  # noqa: PLC0415
+
+    times = size.times
+    terms: list[Any] | None = None
+    if times is not None and times.cycles:
+        j = times.column
+        terms = [smooth(j), *(smooth(j, cyclic=period) for period in times.cycles), "others"]
+    if size.classes:
+        return credo.AdditiveClassifier(terms)
+    return credo.AdditiveRegressor(terms, family="gaussian")
+
+
 def _polynomial(size: Size) -> Any:
     """Quadratic terms that continue as straight lines beyond the training range."""
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415, `credo --help` needs only the names of the models
@@ -370,6 +403,7 @@ MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
         ModelSpec("bayes", lambda size: credo.BayesianLinearRegression()),
         ModelSpec("lasso", lambda size: credo.LassoCV(), (), _COORDINATE),
         ModelSpec("spike-slab", _spike_slab, (_dense,), _SUBSETS),
+        ModelSpec("additive", _additive, (_few_basis_functions, _dense)),
         ModelSpec("polynomial", _polynomial, (_few_squares,)),
         ModelSpec("lms", lambda size: credo.LMSRegression(), (_few_columns,), default=False),
         ModelSpec("nadaraya-watson", lambda size: credo.NadarayaWatson(), (_few_columns, _dense), _KERNELS),
@@ -403,6 +437,7 @@ MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
         ModelSpec("bayes-logistic", lambda size: credo.BayesianLogisticRegression(), (_few_columns,)),
         ModelSpec("sparse-logistic", lambda size: credo.SparseLogisticRegressionCV(), (), _COORDINATE),
         ModelSpec("spike-slab", _spike_slab_classifier, (_two_classes, _dense), _SUBSETS),
+        ModelSpec("additive", _additive, (_few_basis_functions, _dense)),
         ModelSpec("polynomial", _polynomial, (_few_squares,)),
         ModelSpec("neighbours", lambda size: credo.SoftNeighborsClassifier(), (_dense,), _KERNELS),
         ModelSpec("gp", _gp_classifier, (_dense,), _KERNELS),

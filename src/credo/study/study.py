@@ -247,8 +247,9 @@ class Study:
 
         A row is compared with up to 100 rows of the study's table, whose values replace its own. The contributions add
         up to the difference from their average prediction, in units of the target, or for classes as the probability
-        of the predicted class. They are exact for linear and additive regressions and with up to five inputs; otherwise
-        they have standard errors.
+        of the predicted class. They are exact for linear regressions and with up to five inputs; otherwise they have
+        standard errors. An additive model is explained exactly by its terms, beside the average over the training rows,
+        in units of the target, as log odds, or on the scale of a transformed target.
 
         Parameters
         ----------

@@ -38,7 +38,8 @@ def explain(
     The row is compared with other rows, by default those of DATA: each input's contribution is how much its value in
     this row changes the prediction, on average over these rows (up to 100) and the order of the inputs (Shapley
     values). The contributions add up to the prediction less the average prediction, in units of the target; for classes
-    they are those to the probability of the predicted class. Standard errors are given where orders were sampled.
+    they are those to the probability of the predicted class. Standard errors are given where orders were sampled. The
+    contributions of an additive model are its terms, exactly; for classes they are log odds.
     --output writes a figure.
     """
     suffix = "" if output is None else Path(output).suffix.lower().removeprefix(".")

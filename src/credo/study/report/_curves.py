@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from credo import plots
 from credo.core.estimator import Description, describe, is_sparse
-from credo.core.wording import datum, day, listing, number
+from credo.core.wording import capital, datum, day, listing, number
 from credo.distributions import Distribution
 from credo.plots import shorten
 from credo.plots.class_rows import color, dash, shape
 from credo.plots.styling import canvas, name_axis
 from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
+from credo.study.report._pieces import Piece, told
 from credo.tables.encoders import Days, Levels
 from credo.tables.errors import pandas
 
@@ -51,6 +52,8 @@ class Curve:
     is_flat : whether the 95 % interval of the difference between highest and lowest point includes zero; if the model
         doesn't tell how points covary, whether the summary says that the input has no clear effect, or None
     together : correlated inputs that are varied along with the column, as they do on average
+    pieces : the straight pieces of a term of an additive model, which describe it
+    outer : the ends of its simultaneous band
     predictive, data : of a model with a single input: the distribution with noise, and the input in each row
     """
 
@@ -65,6 +68,8 @@ class Curve:
     dates: bool = False
     together: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    outer: tuple[Vector, ...] = ()
     predictive: Distribution | None = None
     data: Vector | None = None
 
@@ -249,6 +254,8 @@ def _classes(fact: Curve) -> str:
 
 def _shape(fact: Curve, write: Callable[[float], str]) -> str:
     mean, lower, upper = fact.mean, fact.lower, fact.upper
+    if fact.pieces:
+        return capital(told(fact.pieces, mean, lambda i: _point(fact, i), write))
     span = float(np.ptp(mean))
     # Compared with the range of the curve, rounding errors of a zero are nothing.
     low, high = (write(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
@@ -355,6 +362,8 @@ def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], classes: 
         for k, (mean, lower, upper) in enumerate(parts):
             paint = color(k)
             if curve.ticks is None:
+                if curve.outer:
+                    ax.fill_between(curve.x, *curve.outer, color=paint, alpha=0.1, linewidth=0)
                 ax.fill_between(curve.x, lower, upper, color=paint, alpha=0.16, linewidth=0)
                 ax.plot(curve.x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
             else:

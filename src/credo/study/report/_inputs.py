@@ -21,6 +21,7 @@ from credo.study.report._classes import class_name
 from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, typical
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
 from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
+from credo.study.report._terms import Terms, terms
 from credo.tables import TableModel
 from credo.tables.encoders import Days
 
@@ -306,7 +307,8 @@ class Inputs:
     coefficients, if it is linear. `curves` are drawn around the row `typical`; a table with a single numeric input has
     a `line` instead. `inclusions` are those of the model that averages over subsets, if there is one. `non_zero` says
     which coefficients a penalty has left in the selected model, or in another one if none averages over subsets.
-    `nonlinearity` is that of a Gaussian process along each column. `failures` say what couldn't be computed.
+    `nonlinearity` is that of a Gaussian process along each column. `terms` are those of an additive model that is
+    selected, or tied with the selected one, and take the place of curves. `failures` say what couldn't be computed.
     """
 
     effects: Effects | None = None
@@ -320,6 +322,7 @@ class Inputs:
     inclusions: Inclusions | None = None
     linear: bool = False
     non_zero: str = ""
+    terms: Terms | None = None
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -346,12 +349,20 @@ class Inputs:
 
 
 def inputs(
-    best: str, others: Sequence[str], models: Mapping[str, Any], frame: Any, *, n_rows: int, spread: float
+    best: str,
+    others: Sequence[str],
+    models: Mapping[str, Any],
+    frame: Any,
+    *,
+    n_rows: int,
+    spread: float,
+    tied: Sequence[str] = (),
 ) -> Inputs:
     """Examine the selected model, and the others only if it says nothing about its inputs.
 
     Inclusion probabilities are those of a model over all subsets, whichever model is selected. `n_rows` is the number
-    of held-out rows; `spread` the standard deviation of the target, or infinite for classes.
+    of held-out rows; `spread` the standard deviation of the target, or infinite for classes; `tied` are the models that
+    are statistically tied with the best.
     """
     tried = {name: models.get(name) for name in dict.fromkeys([best, *others])}
     known = {name: model for name, model in tried.items() if isinstance(model, TableModel)}
@@ -379,7 +390,10 @@ def inputs(
     only, row, drawn, along = set(model.preparation_.sources()), None, list[Curve](), None
     if len(only) == 1 and not found.classes:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
-    if along is None and moved is not None:
+    added: Terms | None = None
+    if along is None:
+        added = attempt("Terms of the additive model", lambda: terms(best, tied, known), None)
+    if along is None and moved is not None and added is None:
         row = attempt("The typical row", lambda: typical(model, frame), None)
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
         if (place := row) is not None:
@@ -388,7 +402,7 @@ def inputs(
     return Inputs(
         chosen, moved, own, along, drawn[:MAX_CURVES], row, found.noise,
         nonlinearity=_nonlinearity(model, found) if found.measure.startswith("nonlinearity") else {},
-        inclusions=included, linear=own is not None, non_zero=sparse, failures=failures,
+        inclusions=included, linear=own is not None, non_zero=sparse, terms=added, failures=failures,
     )  # fmt: skip
 
 

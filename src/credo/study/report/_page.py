@@ -286,7 +286,7 @@ def _results(
 ) -> dict[str, Any]:
     """The parts of the page that need a fitted model."""
     nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
-    nothing |= dict.fromkeys(("best", "along", "drawn"), "")
+    nothing |= dict.fromkeys(("best", "along", "drawn", "about_terms"), "")
     nothing |= dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines"), False)
     nothing |= {"typical": None, "has_band": True, "classes_left": 0, "surprises": Listing()}
     if all(score.error is not None for score in comparison.scores):

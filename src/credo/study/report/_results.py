@@ -87,7 +87,7 @@ def regression(
     guess = None if reference is None else comparison[BASELINE].held_out["rmse"]
     clear = reference is not None and held.gain(Predicted(reference)).clear
     rmse = comparison[best].held_out["rmse"]
-    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread)
+    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread, tied=comparison.tied)
     answer = [
         *opening(comparison, choice, target),
         error_sentence(rmse, guess, clear=clear),
@@ -115,6 +115,7 @@ def regression(
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
         **_curve_facts(found, frame),
+        **_terms(found, best, what=f"the predicted {target} (median)"),
         "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
@@ -154,7 +155,7 @@ def classification(
     if best == BASELINE:
         said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
         return {"best": best, "answer": [*opening(comparison, choice, target), said]}
-    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=np.inf)
+    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=np.inf, tied=comparison.tied)
     names = class_names(forecast(held.y, held.dist).classes, target)
     event = names[1] if len(names) == 2 else None
     changed = "class probabilities" if event is None else f"probability of {event}"
@@ -187,6 +188,14 @@ def classification(
             *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
         **_probability_curves(found, model, frame, y, target),
+        **_terms(
+            found,
+            best,
+            what=f"the probability of {event} (median)",
+            scale=_PROBABILITY,
+            max_zoom=_MAX_ZOOM,
+            write=percent,
+        ),
         "surprises": least_probable(held, frame),
         "failures": found.failures,
     }
@@ -213,6 +222,17 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
         "has_band": any((curve.upper > curve.lower).any() for curve in found.curves),
         **_curve_facts(found, frame),
     }  # fmt: skip
+
+
+def _terms(found: Inputs, best: str, *, what: str, **options: Any) -> dict[str, Any]:
+    """The curves of an additive model in the place of others."""
+    if found.terms is None:
+        return {}
+    return {
+        "curves": curve_figures(found.terms.curves, **options),
+        "about_terms": found.terms.caption(best, what=what),
+        "class_key": [],
+    }
 
 
 def _others(comparison: Comparison) -> list[str]:
