@@ -151,10 +151,8 @@ def test_laplace_is_close_to_the_integral_over_a_random_intercept():
     y = rng.poisson(3.0, size=200).astype(float)
     begin = families.starting_point("poisson", y, np.ones(200))
     layout = Layout.of(np.array([0]), np.ones(1))
-    evidence = LaplaceEvidence(
-        np.ones((200, 1)), np.zeros(200), layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), y, np.ones(200)),
-        begin.logs, prior=False,
-    )  # fmt: skip
+    noise = families.RowNoise(begin.likelihood, y, np.ones(200))
+    evidence = LaplaceEvidence(np.ones((200, 1)), np.zeros(200), layout, lambda _: noise, begin.logs, prior=False)
     t = np.array([0.3])
 
     def density(w):

@@ -13,7 +13,8 @@ from scipy.special import expit, ndtri
 from credo.additive import _families as families
 from credo.additive._laplace import LaplaceEvidence
 from credo.additive._learning import Layout
-from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
+from credo.additive._model import AdditiveModel
+from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.terms import Term, TrainingColumns
 from credo.core.estimator import Classifier, check_labels, choice, interval_level
 from credo.likelihoods import Bernoulli, Likelihood, Ordinal, expected_sigmoid
@@ -107,7 +108,7 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         choice("family", self.family, ("auto", "bernoulli", "categorical", "ordinal"))
         self._check_options()
         self._reset()
-        self._found: dict[Any, float] = {}
+        self._log_variances: dict[Any, float] = {}
         rows, codes, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
         rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight

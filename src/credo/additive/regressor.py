@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from credo.additive import _families as families
 from credo.additive._laplace import LaplaceEvidence
 from credo.additive._learning import Layout, Moments, RestrictedLikelihood, require_enough_rows
-from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
+from credo.additive._model import AdditiveModel
+from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
 from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
 from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
@@ -148,7 +149,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         choice("family", self.family, ("auto", *families.REGRESSION))
         self._check_options()
         self._reset()
-        self._found: dict[Any, float] = {}
+        self._log_variances: dict[Any, float] = {}
         if in_parts(X, y):
             return self._fit_parts(parts_of(X, y, sample_weight), column_groups)
         rows, target, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
@@ -236,12 +237,12 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             model.zero_part_ = None
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
             # The variances of one log link are near those of another.
-            model._found = {} if "gaussian" in names else self._found
+            model._log_variances = {} if "gaussian" in names else self._log_variances
             model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
-            self._found = ends[name] = model._found
-            scores[name] = model._peak
+            self._log_variances = ends[name] = model._log_variances
+            scores[name] = model._peak_evidence
         best = max(scores, key=lambda name: scores[name])
-        self._found = ends[best]
+        self._log_variances = ends[best]
         values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
         return best, f"it has the highest log evidence ({values})"
 

@@ -294,7 +294,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """Bases side by side."""
 
     bases: tuple[Any, ...]
@@ -412,7 +412,7 @@ def _pair(k: int, term: Term, at: tuple[int, ...], columns: TrainingColumns) -> 
         parts = tuple(basis for basis in (line(j, values), spline(j, values, N_PAIR_KNOTS)) if basis is not None)
         if not parts:
             return []
-        sides.append(Beside(parts))
+        sides.append(SideBySide(parts))
     return [Block(k, tuple(sides))]
 
 
