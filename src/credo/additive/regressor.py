@@ -241,6 +241,12 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
             self._log_variances = ends[name] = model._log_variances
             scores[name] = model._peak_evidence
+            if name == "gaussian":
+                # Flat priors of f on the scale of the link of the other family, instead of that of y.
+                mean = float(np.average(y[keep], weights=weight[keep]))
+                by_link = mean * (1.0 - mean) if "beta" in names else mean
+                n_flat = 1 + sum(block.width for block in model.posterior_.blocks if not block.shrunk)
+                scores[name] -= n_flat * math.log(by_link)
         best = max(scores, key=lambda name: scores[name])
         self._log_variances = ends[best]
         values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
