@@ -86,6 +86,24 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        n, m = len(self.classes_), self.posterior_.n_latents
+        if sorted(self.ranks_.tolist()) != list(range(n)):
+            raise ValueError(f"ranks_ must have each of the numbers 0 to {n - 1} once")
+        cuts = self.likelihood_.cuts if isinstance(self.likelihood_, Ordinal) else np.empty(0)
+        fits = {
+            "bernoulli": n == 2 and m == 1 and self.posterior_.has_intercept,
+            "ordinal": m == 1 and len(cuts) == n - 1 and not self.posterior_.has_intercept,
+            "categorical": np.shape(self.contrasts_) == (n, m),
+        }
+        if not fits.get(self.family_, False):
+            raise ValueError(f"the posterior is not that of {n} classes of the family {self.family_!r}")
+        if not np.isfinite(cuts).all() or (np.diff(cuts) < 0).any():
+            raise ValueError("the cuts must be finite and increase")
+        if self.family_ == "categorical" and not np.isfinite(self.contrasts_).all():
+            raise ValueError("contrasts_ must be finite")
+
     def fit(
         self,
         X: Any,
@@ -101,7 +119,8 @@ class AdditiveClassifier(AdditiveModel, Classifier):
             Columns of text are factors.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
+            A weight of k is the same as k copies of the row. For numbers of successes among trials, as in a binomial
+            model, give each row twice, once for the successes and once for the failures, with the numbers as weights.
         column_groups : sequence of n_features labels, optional
             Columns that are the levels of one factor, as in `AdditiveRegressor`.
         """

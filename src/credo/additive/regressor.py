@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from types import NoneType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
 from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
 from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
-from credo.likelihoods import Gaussian
+from credo.likelihoods import Beta, Gamma, Gaussian, NegativeBinomial, Poisson, ZeroTruncated
 from credo.likelihoods import StudentT as StudentNoise
 
 Array = NDArray[np.float64]
@@ -120,6 +121,23 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.zeros = zeros
         self.hyperparameters = hyperparameters
         self.reml = reml
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        zeros = self.zero_part_
+        kinds: dict[str, Any] = {
+            "gaussian": NoneType, "student": StudentNoise, "gamma": Gamma, "beta": Beta,
+            "poisson": ZeroTruncated if zeros is not None else Poisson,
+            "negative_binomial": ZeroTruncated if zeros is not None else NegativeBinomial,
+        }  # fmt: skip
+        if not isinstance(self.likelihood_, kinds.get(self.family_, ())):
+            raise ValueError(f"likelihood_ is not that of the family {self.family_!r}")
+        if self.likelihood_ and not all(0 < value < math.inf for value in self.likelihood_.dispersion.values()):
+            raise ValueError("the parameters of likelihood_ must be positive and finite")
+        if self.posterior_.n_latents != 1 or not self.posterior_.has_intercept:
+            raise ValueError("the posterior must have one function and an intercept")
+        if zeros is not None and zeros.n_features_in_ != self.n_features_in_:
+            raise ValueError("zero_part_ is of other columns")
 
     def fit(
         self,

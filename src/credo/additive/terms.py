@@ -317,6 +317,10 @@ class Block:
     bases: tuple[Any, ...]
     shrunk: bool = True
 
+    def __post_init__(self) -> None:
+        if not self.bases:
+            raise ValueError("a block needs at least one basis")
+
     @property
     def width(self) -> int:
         """The number of columns."""
