@@ -43,6 +43,10 @@ from credo.core.frames import Table, frame
 
 Array = NDArray[np.float64]
 _MAX_PAIRS = 20
+# The log evidence of coarse cells from which on a pair is tried; smooth surfaces have a little more. With 0, held-out
+# errors are 4.80 MPa on concrete and .477 on energy, with -1 they are 4.65 and .471, with -3 4.65 and .455 in 1.3 and 1.9
+# times the time; diabetes, wine, yacht and kin8nm change by less than half a percent.
+_LEAST_GAIN = -1.0
 # In `terms`, stands for a term of every column that no other term has.
 OTHERS = "others"
 _QUANTILES = np.linspace(0.0, 1.0, 21)
@@ -240,7 +244,7 @@ class AdditiveModel(Estimator):
             return
         own = [self._index(term)[0] for term in terms if term.kind in ("smooth", "linear", "factor")]
         found = promising(columns, own, *derivatives())[:most]
-        pairs = [pair(names[i], names[j]) for gain, i, j in found if gain > 0 or not by_itself]
+        pairs = [pair(names[i], names[j]) for gain, i, j in found if gain > _LEAST_GAIN or not by_itself]
         if pairs:
             fit([*terms, *pairs])
             gains = self.log_bayes_factors_[len(terms) :]
