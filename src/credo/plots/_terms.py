@@ -60,7 +60,7 @@ def terms(
     >>> model = AdditiveRegressor(family="gaussian").fit(X, np.sin(6 * X[:, 0]) + 0.01 * X[:, 1])
     >>> panels = terms(model, ax=Figure().subplots())
     >>> panels[0].get_title(loc="left")
-    '100 %: x0'
+    '99.9 %: x0'
     """
     found = describe(model)
     if not found.terms:

@@ -51,7 +51,7 @@ class Terms:
         if self.pairs:
             said.append(f"What two inputs add together is not shown: {listing(self.pairs, at_most=6)}.")
         if self.idle:
-            said.append(f"Not needed, by the evidence: {listing(self.idle, at_most=8)}.")
+            said.append(f"Not needed beside the others, by the evidence: {listing(self.idle, at_most=8)}.")
         return " ".join([*said, "Associations, not causes."])
 
 
