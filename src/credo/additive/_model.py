@@ -44,8 +44,8 @@ from credo.core.frames import Table, frame
 Array = NDArray[np.float64]
 _MAX_PAIRS = 20
 # The log evidence of coarse cells from which on a pair is tried; smooth surfaces have a little more. With 0, held-out
-# errors are 4.80 MPa on concrete and .477 on energy, with -1 they are 4.65 and .471, with -3 4.65 and .455 in 1.3 and 1.9
-# times the time; diabetes, wine, yacht and kin8nm change by less than half a percent.
+# errors are 4.80 MPa on concrete and .477 on energy, with -1 they are 4.65 and .471, with -3 they are 4.65 and .455 in
+# 1.2 and 1.9 times the time; diabetes, wine, yacht and kin8nm change by less than half a percent.
 _LEAST_GAIN = -1.0
 # In `terms`, stands for a term of every column that no other term has.
 OTHERS = "others"
