@@ -15,6 +15,7 @@ SUITES = {
     "gpflow": "Gaussian processes beside GPflow",
     "classification": "Classifiers",
     "sparse": "Sparse models",
+    "additive": "Additive models",
     "boosting": "Boosted stumps",
     "conformal": "Conformal intervals",
     "serve": "Model server",

@@ -18,17 +18,17 @@ from benchmarks.harness import Line
 
 LIBRARIES = (
     "credo", "numpy", "scipy", "numba", "scikit-learn", "GPy", "gpflow", "tensorflow", "gpytorch", "torch", "tinygp",
-    "jax", "celerite2", "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie",
+    "jax", "celerite2", "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie", "interpret-core",
 )  # fmt: skip
 
 _HEAD = """# Benchmarks
 
 Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process, after
 a round that doesn't count. Exceptions, which favour Credo: whole fits of Gaussian processes by scikit-learn, GPy and
-GPyTorch, scikit-learn's AdaBoost and R's BMS run once, because they take long; Credo's fit beside them is its second. A
-ratio below 1 means that Credo is faster. The last column says what each reached, because speed that changes the
-answer doesn't count. [Accuracy and calibration on real data](honesty.md) and [time and memory against
-rows](which-method.md) have pages of their own.
+GPyTorch, scikit-learn's AdaBoost, R's BMS and mgcv, and whole fits of explainable boosting machines run once, because
+they take long; Credo's fit beside them is its second. A ratio below 1 means that Credo is faster. The last column says
+what each reached, because speed that changes the answer doesn't count. [Accuracy and calibration on real
+data](honesty.md) and [time and memory against rows](which-method.md) have pages of their own.
 """
 
 _RUN = """## Run it
@@ -41,8 +41,9 @@ make bench-honesty DATA=folder              # accuracy and calibration, an hour 
 ```
 
 The other libraries are installed into `.venv-bench`, and GPflow, which needs an older NumPy, into
-`.venv-bench-gpflow`; what can't be installed is skipped by name. R's BMS is used where `Rscript` finds it. Close other
-programs first: the load at the start of each suite is recorded.
+`.venv-bench-gpflow`; what can't be installed is skipped by name. R's BMS and mgcv are used where
+`Rscript` finds them, and real tables of additive models where the folder `$DATA` has them. Close other programs first:
+the load at the start of each suite is recorded.
 """
 
 

@@ -285,6 +285,7 @@ def table_models() -> list[Any]:
 def special_models() -> list[Any]:
     """Kernels and settings whose files hold what those of plain models don't."""
     from credo import kernels
+    from credo.additive import AdditiveClassifier, AdditiveRegressor, linear, pair, smooth
     from credo.gp import GPClassifier, GPRegressor
     from credo.kernel_machines import KernelRidge, NadarayaWatson
 
@@ -304,6 +305,8 @@ def special_models() -> list[Any]:
         ),
         KernelRidge(kernels.Periodic(1.0) + kernels.White(0.1)),
         NadarayaWatson(kernels.Exponential(1.0).on(slice(0, 1)), bandwidth=1.0),
+        AdditiveRegressor([smooth(0, cyclic=2.0), linear(1), pair(0, 1)], family="student"),
+        AdditiveClassifier(family="ordinal", order=["no", "yes"]),
     ]
 
 

@@ -190,3 +190,49 @@ def test_files_keep_every_family(tmp_path):
         model = AdditiveRegressor(family=family, pairs=0).fit(X, TARGETS[family])
         credo.save(model, tmp_path / "model.credo")
         np.testing.assert_array_equal(credo.load(tmp_path / "model.credo").predict(X[:5]), model.predict(X[:5]))
+
+
+def test_counts_that_are_all_zero_are_refused():
+    with pytest.raises(ValueError, match="every count in y is zero"):
+        AdditiveRegressor(family="poisson").fit(X, np.zeros(400))
+
+
+@pytest.mark.parametrize("reml", [True, False])
+def test_infinite_coefficients_are_named(reml):
+    side = np.asarray(X["x"] > 0.5)
+    flat = AdditiveClassifier([linear("x")], hyperparameters="optimize", reml=reml).fit(X, side)
+    assert not flat.result_.converged and "columns separate the classes" in flat.result_.message
+    assert AdditiveClassifier([linear("x", shrink=True)]).fit(X, side).result_.converged
+    none = np.where(X["site"] == "a", 0.0, TARGETS["poisson"])
+    by_site = AdditiveRegressor([factor("site", shrink=False)], family="poisson", reml=reml).fit(X, none)
+    assert "all counts of a level are zero" in by_site.result_.message
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_family_does_not_depend_on_the_unit(scale):
+    normal = AdditiveRegressor(pairs=0).fit(X, scale * (20.0 + TARGETS["gaussian"]))
+    skewed = AdditiveRegressor(pairs=0).fit(X, scale * 20.0 * TARGETS["gamma"])
+    assert normal.family_ == "gaussian" and skewed.family_ != "gaussian"
+
+
+@pytest.mark.parametrize("family", ["poisson", "negative_binomial", "gamma", "beta"])
+def test_far_from_the_rows_answers_are_finite(family):
+    model = AdditiveRegressor(family=family, pairs=0).fit(X, TARGETS[family])
+    dist = model.predict_dist(pd.DataFrame({"x": [-1e4, 1e4], "site": ["a", "new"]}))
+    lower, upper = dist.interval(0.95)
+    assert np.isfinite([dist.mean, dist.std, lower, upper]).all() and (lower >= 0).all()
+
+
+def test_one_huge_count_is_answered():
+    y = TARGETS["poisson"].copy()
+    y[7] = 1e6
+    for family in ("poisson", "negative_binomial"):
+        lower, upper = AdditiveRegressor(family=family, pairs=0).fit(X, y).predict_dist(X).interval(0.95)
+        assert (lower >= 0).all() and np.isfinite(upper).all()
+
+
+def test_categories_keep_their_order():
+    site = pd.Categorical(X["site"], ["d", "b", "a", "c"])
+    model = AdditiveRegressor([factor("site", shrink=False)], family="gaussian")
+    model.fit(pd.DataFrame({"site": site}), TARGETS["gaussian"])
+    assert model.levels_["site"] == ("d", "b", "a", "c")

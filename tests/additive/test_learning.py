@@ -7,11 +7,12 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import expit
 
-from credo import AdditiveRegressor
+from credo import AdditiveClassifier, AdditiveRegressor
 from credo.additive import _families as families
-from credo.additive import linear, pair, random
+from credo.additive import _pairs, linear, pair, random, smooth
 from credo.additive._laplace import LaplaceEvidence
-from credo.additive._learning import Layout, RestrictedLikelihood
+from credo.additive._learning import Layout, Moments, RestrictedLikelihood
+from credo.additive.terms import TrainingColumns, blocks_of
 from credo.likelihoods import Bernoulli
 
 # Davies & Goldsmith (1972), six batches of dyestuff; lme4's Dyestuff.
@@ -151,10 +152,8 @@ def test_laplace_is_close_to_the_integral_over_a_random_intercept():
     y = rng.poisson(3.0, size=200).astype(float)
     begin = families.starting_point("poisson", y, np.ones(200))
     layout = Layout.of(np.array([0]), np.ones(1))
-    evidence = LaplaceEvidence(
-        np.ones((200, 1)), np.zeros(200), layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), y, np.ones(200)),
-        begin.logs, prior=False,
-    )  # fmt: skip
+    noise = families.RowNoise(begin.likelihood, y, np.ones(200))
+    evidence = LaplaceEvidence(np.ones((200, 1)), np.zeros(200), layout, lambda _: noise, begin.logs, prior=False)
     t = np.array([0.3])
 
     def density(w):
@@ -220,3 +219,46 @@ def test_bands_cover_the_whole_curve():
         f = np.interp(curve.points["x0"], x[:, 0], truth - truth.mean())
         inside += bool(((lower <= f) & (f <= upper)).all())
     assert inside >= 52
+
+
+def test_the_gain_of_a_pair_is_that_of_dense_matrices():
+    """The restricted likelihood of the means of cells with effects of a pair, against that without, for each scale."""
+    rng = np.random.default_rng(0)
+    h, n = rng.uniform(0.5, 3.0, size=(4, 3)), 12
+    g = h * (rng.normal(size=(4, 1)) + rng.normal(size=(4, 3)) / np.sqrt(h))
+    first, second = _pairs._contrasts(4), _pairs._contrasts(3)
+    A = np.hstack([np.ones((n, 1)), np.kron(first, np.ones((3, 1))), np.kron(np.ones((4, 1)), second)])
+    B, noise, mean = np.kron(first, second), np.diag(1 / h.ravel()), (g / h).ravel()
+
+    def restricted(V):
+        inner = A.T @ np.linalg.solve(V, A)
+        residual = mean - A @ np.linalg.solve(inner, A.T @ np.linalg.solve(V, mean))
+        logdets = np.linalg.slogdet(V)[1] + np.linalg.slogdet(inner)[1]
+        return -0.5 * (logdets + residual @ np.linalg.solve(V, residual))
+
+    H = np.diag(h.ravel())
+    across = A.T @ H @ B
+    information = np.trace(B.T @ H @ B - across.T @ np.linalg.solve(A.T @ H @ A, across)) / B.shape[1]
+    gains = [restricted(noise + s / information * B @ B.T) - restricted(noise) for s in _pairs._SCALES]
+    assert _pairs.gain(g, h) == pytest.approx(np.log(np.mean(np.exp(gains))), abs=1e-9)
+
+
+def test_pairs_are_found_between_several_classes_if_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 3))
+    y = np.digitize(4 * X[:, 0] * X[:, 1] + rng.logistic(size=400), [-1.0, 1.0])
+    model = AdditiveClassifier(pairs=1).fit(X, y)
+    assert model.fitted_terms_[-1] == pair("x0", "x1")
+    assert all(term.kind != "pair" for term in AdditiveClassifier().fit(X, y).fitted_terms_)
+
+
+def test_moments_of_parts_merge_to_those_of_all_rows():
+    rng = np.random.default_rng(0)
+    X, y, weight = 1e6 + rng.uniform(size=(50, 1)), rng.normal(size=50), rng.uniform(0.5, 2.0, size=50)
+    blocks = blocks_of([smooth(0)], [(0,)], TrainingColumns(X, ["number"]))
+    whole = Moments.of(blocks, X, y, weight)
+    first, last = (Moments.of(blocks, X[k], y[k], weight[k], whole.shift) for k in (slice(20), slice(20, 50)))
+    Z = np.column_stack([*(block(X) for block in blocks), y])
+    Z -= np.average(Z, axis=0, weights=weight)
+    for moments in (whole, first.merge(last)):
+        np.testing.assert_allclose(moments.centred(), (Z * weight[:, None]).T @ Z, rtol=1e-9, atol=1e-9)

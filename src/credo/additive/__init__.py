@@ -12,16 +12,16 @@ Members: `AdditiveRegressor`, `AdditiveClassifier`; `smooth`, `linear`, `factor`
 which are in `likelihoods`, and the kinds of a table's columns.
 """
 
-from credo.additive._model import AdditivePosterior as AdditivePosterior
-from credo.additive._model import TermCurve
+from credo.additive._posterior import AdditivePosterior as AdditivePosterior
+from credo.additive._posterior import TermCurve
 from credo.additive.classifier import AdditiveClassifier
 from credo.additive.regressor import AdditiveRegressor
-from credo.additive.terms import Beside as Beside
 from credo.additive.terms import Block as Block
 from credo.additive.terms import Cycle as Cycle
 from credo.additive.terms import Indicators as Indicators
 from credo.additive.terms import Levels as Levels
 from credo.additive.terms import Line as Line
+from credo.additive.terms import SideBySide as SideBySide
 from credo.additive.terms import Spline as Spline
 from credo.additive.terms import Term, factor, linear, pair, random, smooth
 

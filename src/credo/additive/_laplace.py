@@ -34,7 +34,7 @@ from credo.core.deadlines import check
 from credo.core.learning.ascent import Maximum, curvature_at, inverse_root, refine
 from credo.core.linalg import NotPositiveDefiniteError, factorize
 
-# Rows whose likelihood has this little curvature on average, relative to that at f = 0, say nothing of a coefficient.
+# With less curvature of the log likelihood than this, averaged over the rows, a coefficient is infinite.
 _LEAST_CURVATURE = 1e-7
 # The relative gain at which the search ends: for an average over the variances, and for their maximum, which others
 # report with many digits.
@@ -207,10 +207,16 @@ class LaplaceEvidence:
         return value, slope
 
     def _determines_flat(self, W: Array) -> bool:
-        """Whether the likelihood has curvature along each coefficient with a flat prior."""
-        squares = np.square(self.all[:, self.layout.is_flat])
-        along = np.einsum("ij,iaa->ja", squares, np.abs(W)) / np.maximum(squares.sum(axis=0), 1e-300)[:, None]
-        return bool((along > _LEAST_CURVATURE).all())
+        """Whether the likelihood has curvature along every direction of the coefficients with flat priors."""
+        flat = self.all[:, self.layout.is_flat]
+        if not flat.shape[1]:
+            return True
+        flat = flat / np.sqrt(np.maximum(np.square(flat).sum(axis=0), 1e-300))
+        squares, axes = np.linalg.eigh(flat.T @ flat)
+        kept = squares > 1e-10
+        directions = flat @ (axes[:, kept] / np.sqrt(squares[kept]))
+        along = [np.linalg.eigvalsh(directions.T @ (w[:, None] * directions))[0] for w in np.einsum("naa->an", W)]
+        return min(along) > _LEAST_CURVATURE
 
     def information(self, theta: Array) -> Array:
         """The Fisher information of t in a normal model with the same curvature; the identity for other parameters."""

@@ -150,11 +150,6 @@ class Moments:
         """Those of the rows of both."""
         return replace(self, sums=self.sums + other.sums)
 
-    def take(self, columns: NDArray[np.bool_]) -> Moments:
-        """Those of some of the basis functions."""
-        kept = np.append(columns, [True, True])
-        return Moments(self.sums[np.ix_(kept, kept)], self.shift[kept[:-1]])
-
     @property
     def weight(self) -> float:
         """The sum of the weights."""

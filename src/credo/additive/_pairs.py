@@ -39,8 +39,8 @@ def promising(
         place = cells[i] * shape[1] + cells[j]
         total = 0.0
         for parts in zip(slope.T, curvature.T, strict=True):
-            g, h = (np.bincount(place, part, minlength=shape[0] * shape[1]).reshape(shape) for part in parts)
-            total += gain(g, h)
+            g, h = (np.bincount(place, part, minlength=shape[0] * shape[1]) for part in parts)
+            total += gain(g.reshape(shape).astype(np.float64), h.reshape(shape).astype(np.float64))
         found.append((total, i, j))
     return sorted(found, reverse=True)
 

@@ -13,7 +13,8 @@ from scipy.special import expit, ndtri
 from credo.additive import _families as families
 from credo.additive._laplace import LaplaceEvidence
 from credo.additive._learning import Layout
-from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
+from credo.additive._model import AdditiveModel
+from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.terms import Term, TrainingColumns
 from credo.core.estimator import Classifier, check_labels, choice, interval_level
 from credo.likelihoods import Bernoulli, Likelihood, Ordinal, expected_sigmoid
@@ -85,6 +86,24 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        n, m = len(self.classes_), self.posterior_.n_latents
+        if sorted(self.ranks_.tolist()) != list(range(n)):
+            raise ValueError(f"ranks_ must have each of the numbers 0 to {n - 1} once")
+        cuts = self.likelihood_.cuts if isinstance(self.likelihood_, Ordinal) else np.empty(0)
+        fits = {
+            "bernoulli": n == 2 and m == 1 and self.posterior_.has_intercept,
+            "ordinal": m == 1 and len(cuts) == n - 1 and not self.posterior_.has_intercept,
+            "categorical": np.shape(self.contrasts_) == (n, m),
+        }
+        if not fits.get(self.family_, False):
+            raise ValueError(f"the posterior is not that of {n} classes of the family {self.family_!r}")
+        if not np.isfinite(cuts).all() or (np.diff(cuts) < 0).any():
+            raise ValueError("the cuts must be finite and increase")
+        if self.family_ == "categorical" and not np.isfinite(self.contrasts_).all():
+            raise ValueError("contrasts_ must be finite")
+
     def fit(
         self,
         X: Any,
@@ -100,14 +119,15 @@ class AdditiveClassifier(AdditiveModel, Classifier):
             Columns of text are factors.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            A weight of k is the same as k copies of the row.
+            A weight of k is the same as k copies of the row. For numbers of successes among trials, as in a binomial
+            model, give each row twice, once for the successes and once for the failures, with the numbers as weights.
         column_groups : sequence of n_features labels, optional
             Columns that are the levels of one factor, as in `AdditiveRegressor`.
         """
         choice("family", self.family, ("auto", "bernoulli", "categorical", "ordinal"))
         self._check_options()
         self._reset()
-        self._found: dict[Any, float] = {}
+        self._log_variances: dict[Any, float] = {}
         rows, codes, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
         rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from types import NoneType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from credo.additive import _families as families
 from credo.additive._laplace import LaplaceEvidence
 from credo.additive._learning import Layout, Moments, RestrictedLikelihood, require_enough_rows
-from credo.additive._model import AdditiveModel, AdditivePosterior, basis_layout, centered_basis, monotone
+from credo.additive._model import AdditiveModel
+from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
 from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
 from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
 from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
-from credo.likelihoods import Gaussian
+from credo.likelihoods import Beta, Gamma, Gaussian, NegativeBinomial, Poisson, ZeroTruncated
 from credo.likelihoods import StudentT as StudentNoise
 
 Array = NDArray[np.float64]
@@ -120,6 +122,23 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        zeros = self.zero_part_
+        kinds: dict[str, Any] = {
+            "gaussian": NoneType, "student": StudentNoise, "gamma": Gamma, "beta": Beta,
+            "poisson": ZeroTruncated if zeros is not None else Poisson,
+            "negative_binomial": ZeroTruncated if zeros is not None else NegativeBinomial,
+        }  # fmt: skip
+        if not isinstance(self.likelihood_, kinds.get(self.family_, ())):
+            raise ValueError(f"likelihood_ is not that of the family {self.family_!r}")
+        if self.likelihood_ and not all(0 < value < math.inf for value in self.likelihood_.dispersion.values()):
+            raise ValueError("the parameters of likelihood_ must be positive and finite")
+        if self.posterior_.n_latents != 1 or not self.posterior_.has_intercept:
+            raise ValueError("the posterior must have one function and an intercept")
+        if zeros is not None and zeros.n_features_in_ != self.n_features_in_:
+            raise ValueError("zero_part_ is of other columns")
+
     def fit(
         self,
         X: Any,
@@ -148,7 +167,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         choice("family", self.family, ("auto", *families.REGRESSION))
         self._check_options()
         self._reset()
-        self._found: dict[Any, float] = {}
+        self._log_variances: dict[Any, float] = {}
         if in_parts(X, y):
             return self._fit_parts(parts_of(X, y, sample_weight), column_groups)
         rows, target, weight = self._training_rows(self._numbered(X, reset=True), y, sample_weight)
@@ -236,12 +255,18 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             model.zero_part_ = None
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
             # The variances of one log link are near those of another.
-            model._found = {} if "gaussian" in names else self._found
+            model._log_variances = {} if "gaussian" in names else self._log_variances
             model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
-            self._found = ends[name] = model._found
-            scores[name] = model._peak
+            self._log_variances = ends[name] = model._log_variances
+            scores[name] = model._peak_evidence
+            if name == "gaussian":
+                # Flat priors of f on the scale of the link of the other family, instead of that of y.
+                mean = float(np.average(y[keep], weights=weight[keep]))
+                by_link = mean * (1.0 - mean) if "beta" in names else mean
+                n_flat = 1 + sum(block.width for block in model.posterior_.blocks if not block.shrunk)
+                scores[name] -= n_flat * math.log(by_link)
         best = max(scores, key=lambda name: scores[name])
-        self._found = ends[best]
+        self._log_variances = ends[best]
         values = ", ".join(f"{families.WORDS[name]} {value:.1f}" for name, value in scores.items())
         return best, f"it has the highest log evidence ({values})"
 
@@ -333,8 +358,9 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         squares = np.average(Z**2, axis=0, weights=weight)
         layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=True)
         begin = families.starting_point(self.family_, target, weight, positive=self.zero_part_ is not None)
+        likelihood_at = begin.likelihood.with_logs
         evidence = LaplaceEvidence(
-            Z, offset, layout, lambda logs: families.RowNoise(begin.likelihood.with_logs(logs), target, weight), begin.logs,
+            Z, offset, layout, lambda logs: families.RowNoise(likelihood_at(logs), target, weight), begin.logs,
             prior=average, maximize_flat=not self.reml,
         )  # fmt: skip
         evidence.begin_at(begin.level - float(np.average(offset, weights=weight)))
@@ -347,7 +373,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self._keep(terms, monotone(posterior, terms), learned.for_columns(1), inner, G)
         self.variances_ = unit**2 * self.variances_
         self.log_evidence_ -= float(weight.sum()) * math.log(unit)
-        self.likelihood_ = begin.likelihood.with_logs(learned.parameters)
+        self.likelihood_ = likelihood_at(learned.parameters)
         if isinstance(self.likelihood_, StudentNoise):
             self.likelihood_ = replace(self.likelihood_, scale=unit * self.likelihood_.scale)
         self.dispersion_ = self.likelihood_.dispersion

@@ -294,7 +294,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """Bases side by side."""
 
     bases: tuple[Any, ...]
@@ -316,6 +316,10 @@ class Block:
     term: Annotated[int, NonNegative]
     bases: tuple[Any, ...]
     shrunk: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.bases:
+            raise ValueError("a block needs at least one basis")
 
     @property
     def width(self) -> int:
@@ -412,7 +416,7 @@ def _pair(k: int, term: Term, at: tuple[int, ...], columns: TrainingColumns) -> 
         parts = tuple(basis for basis in (line(j, values), spline(j, values, N_PAIR_KNOTS)) if basis is not None)
         if not parts:
             return []
-        sides.append(Beside(parts))
+        sides.append(SideBySide(parts))
     return [Block(k, tuple(sides))]
 
 

@@ -85,9 +85,8 @@ class StudentObjective(EvidenceObjective):
         found = self._maximum(self.kernel_at(vector), likelihood)
 
         def natural() -> Array:
-            by_noise = [
-                float(self.observations.weight @ part) for part in likelihood.at_squares_by_parameters(found.squares)
-            ]
+            parts = likelihood.at_squares_by_parameters(found.squares)
+            by_noise = [float(self.observations.weight @ part) for part in parts]
             return np.concatenate([found.process.gradient().by_kernel, by_noise])
 
         return found.value, natural
