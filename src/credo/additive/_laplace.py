@@ -138,13 +138,13 @@ class LaplaceEvidence:
             if promise <= 1e-13 * (1.0 + abs(height)) or (length <= 1e-8 and gained <= 0):
                 break
         self._w = d[:, None] * v
-        return d, v, F, self._factor(DZ, noise.curvature(F), exact=True), noise
+        return d, v, F, self._factor(DZ, noise.curvature(F)), noise
 
     def _height(self, noise: Noise, F: Array, v: Array, penalized: NDArray[np.bool_]) -> float:
         with np.errstate(all="ignore"):
             return float(noise.log_prob(F).sum() - 0.5 * (penalized * v * v).sum())
 
-    def _factor(self, DZ: Array, W: Array, *, exact: bool = False) -> Any:
+    def _factor(self, DZ: Array, W: Array) -> Any:
         """The factor of M; where the likelihood isn't log-concave, only its concave part in a step to the mode."""
         p = DZ.shape[1]
         M = np.empty((self.m * p, self.m * p))
@@ -157,7 +157,7 @@ class LaplaceEvidence:
         try:
             return factorize(M, assume_symmetric=True)
         except NotPositiveDefiniteError:
-            if self.m > 1 or (exact and (W >= 0).all()):
+            if self.m > 1 or not (W < 0).any():
                 raise
             return self._factor(DZ, np.maximum(W, 0.0))
 
@@ -290,7 +290,7 @@ class LaplaceEvidence:
             v = mean / d[:, None]
         F = self.offset[:, None] + self.all @ mean
         W = self.noise_at(parameters).curvature(F)
-        factor = whole._factor(self.all * d, W, exact=True)
+        factor = whole._factor(self.all * d, W)
         S = factor.inverse()
         wide = np.tile(d, self.m)
         layout = Layout(np.tile(self.layout.block, self.m), self.layout.scale)

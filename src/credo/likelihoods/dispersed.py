@@ -154,6 +154,11 @@ class Gamma(Likelihood):
         return rng.gamma(self.shape, _exp(f) / self.shape)
 
 
+def _within_logits(f: Array) -> Array:
+    """Without values beyond which products such as ψ′(μ)·μ² are ∞·0."""
+    return np.clip(f, -34.0, 34.0)
+
+
 @dataclass(frozen=True)
 class Beta(Likelihood):
     """Shares between 0 and 1 with mean μ = σ(f) and variance μ(1 − μ)/(1 + precision).
@@ -177,12 +182,14 @@ class Beta(Likelihood):
 
     def log_prob(self, y: Array, f: Array) -> Array:
         """The log density with a = μ·precision and b = (1 − μ)·precision."""
+        f = _within_logits(f)
         a, b = self._counts(f)
         scale = gammaln(self.precision) - gammaln(a) - gammaln(b)
         return scale + (a - 1.0) * np.log(y) + (b - 1.0) * np.log1p(-y)
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """By f, through μ = σ(f)."""
+        f = _within_logits(f)
         first, second, third, _ = self._by_mean(y, f)
         up, down = expit(f), expit(-f)
         s = up * down
@@ -196,6 +203,7 @@ class Beta(Likelihood):
 
     def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
         """By the log of the precision."""
+        f = _within_logits(f)
         up, down = expit(f), expit(-f)
         s, (a, b), n = up * down, self._counts(f), self.precision
         _, _, _, gap = self._by_mean(y, f)
