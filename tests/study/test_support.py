@@ -99,3 +99,19 @@ def test_the_support_can_be_given(analyze, visits):
         dataset(visits, "visits", support=Support(high=1.0))
     with pytest.raises(ValueError, match="support must be 'auto', 'real' or a"):
         dataset(visits, "visits", support="counts")
+
+
+def test_ordered_classes_are_modelled_as_such(analyze):
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(240, 2))
+    place = np.digitize(1.5 * x[:, 0] - x[:, 1] + rng.logistic(size=240), [-1.5, 0.5, 2.0])
+    words = np.array(["never", "rarely", "sometimes", "often"])
+    table = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "answer": words[place]})
+    study = analyze(table, "answer", models=["ordinal", "logistic", "discriminant"], time=None)
+    assert study.data.size.order == ("never", "rarely", "sometimes", "often")
+    board = {score.name: score.held_out["log_loss"] for score in study.comparison.scores}
+    assert board["ordinal"] < min(board["logistic"], board["discriminant"]) and study.selected in ("ordinal", "average")
+    nominal = table.assign(answer=np.array(["oak", "elm", "ash", "fir"])[place])
+    assert dataset(nominal, "answer").size.order == ()
+    with pytest.raises(ValueError, match="the classes are not on a scale"):
+        analyze(nominal, "answer", models=["ordinal"], time=None)

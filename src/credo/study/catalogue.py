@@ -41,7 +41,7 @@ class Size:
     """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
     `times` is given if the rows are in time order, `support` has the possible values of the target, and `zeros` is how
-    many rows have a zero among other values.
+    many rows have a zero among other values. `order` has classes on a scale, from the lowest.
     """
 
     rows: int
@@ -51,6 +51,7 @@ class Size:
     times: Times | None = None
     support: Support = REAL_LINE
     zeros: int = 0
+    order: tuple[Any, ...] = ()
 
     @property
     def task(self) -> str:
@@ -189,8 +190,9 @@ def _check_names(models: Sequence[str], task: str) -> None:
 
 _NO_TIME, _NO_CYCLE = "the rows are not in time order", "no cycle of the rows is known"
 _NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero or above"
+_NO_SCALE = "the classes are not on a scale"
 # No note mentions these: most tables aren't in time order, and most targets are no counts.
-_UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS)
+_UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS, _NO_SCALE)
 
 
 def _in_time_order(size: Size) -> str | None:
@@ -208,6 +210,10 @@ def _of_counts(size: Size) -> str | None:
 def _of_zeros(size: Size) -> str | None:
     at_zero = size.support.low == 0 and np.isinf(size.support.high)
     return None if at_zero and 30 <= size.zeros <= size.rows - 30 else _NO_ZEROS
+
+
+def _on_a_scale(size: Size) -> str | None:
+    return None if len(size.order) > 2 else _NO_SCALE
 
 
 def _enough_rows(size: Size) -> str | None:
@@ -378,6 +384,11 @@ def _hurdle(size: Size) -> Any:
     return credo.AdditiveRegressor(_additive_terms(size), zeros=True)
 
 
+def _ordinal(size: Size) -> Any:
+    """Cumulative logits of ordered classes."""
+    return credo.AdditiveClassifier(_additive_terms(size), order=list(size.order))
+
+
 def _additive_terms(size: Size) -> Any:
     from credo.additive import smooth  # noqa: PLC0415
 
@@ -468,6 +479,7 @@ MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
         ModelSpec("sparse-logistic", lambda size: credo.SparseLogisticRegressionCV(), (), _COORDINATE),
         ModelSpec("spike-slab", _spike_slab_classifier, (_two_classes, _dense), _SUBSETS),
         ModelSpec("additive", _additive, (_few_basis_functions, _dense)),
+        ModelSpec("ordinal", _ordinal, (_on_a_scale, _few_basis_functions, _dense)),
         ModelSpec("polynomial", _polynomial, (_few_squares,)),
         ModelSpec("neighbours", lambda size: credo.SoftNeighborsClassifier(), (_dense,), _KERNELS),
         ModelSpec("gp", _gp_classifier, (_dense,), _KERNELS),

@@ -26,6 +26,7 @@ from credo.tables import (
     Preparation,
     Task,
     TimeColumn,
+    class_order,
     read_table,
     split_target,
     target_support,
@@ -235,7 +236,8 @@ def dataset(
     times = _times(time, preparation) if in_order and time is not None else None
     possible = _support(support, y) if task == "regression" else REAL_LINE
     inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
-    size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros)
+    order = class_order(y, table[target].dtype) if classes > 2 else ()
+    size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros, order)
     made = Dataset(
         source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
     )

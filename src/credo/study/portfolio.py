@@ -47,6 +47,7 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
         "sparse-logistic": (0.12, 0.064, 0.9, 0.3),
         "spike-slab": (0.01, 0.41, 0.5, 1.5),
         "additive": (0.02, 0.38, 1.05, 1.9),
+        "ordinal": (0.02, 0.2, 1.0, 1.9),
         "polynomial": (0.016, 0.046, 0.8, 3.0),
         "neighbours": (0.001, 0.14, 1.1, 0.0),
         "gp": (0.0, 4.9, 1.5, 0.0),
@@ -65,8 +66,8 @@ ORDER: Mapping[str, tuple[str, ...]] = {
         "gp-heteroscedastic",
     ),
     "classification": (
-        "baseline", "logistic", "discriminant", "bayes-logistic", "additive", "boosting", "polynomial", "adaboost",
-        "forest", "gp", "sparse-logistic", "neighbours", "spike-slab", "experts",
+        "baseline", "logistic", "discriminant", "bayes-logistic", "additive", "ordinal", "boosting", "polynomial",
+        "adaboost", "forest", "gp", "sparse-logistic", "neighbours", "spike-slab", "experts",
     ),
 }  # fmt: skip
 

@@ -265,9 +265,9 @@ class Learner:
         return None
 
 
-# Harmonics of a cycle, of which one more needs two more distinct times in it. On most of ten made and real tables a second
-# one reduced the errors of linear models (by up to 11 %) and changed those of trees and Gaussian processes little; on
-# monthly passengers and weekly CO2, whose seasons have sharp peaks, they grew by 11 to 26 %.
+# Harmonics of a cycle, of which one more needs two more distinct times in it. On most of ten made and real tables a
+# second one reduced the errors of linear models (by up to 11 %) and changed those of trees and Gaussian processes
+# little; on monthly passengers and weekly CO2, whose seasons have sharp peaks, these grew by 11 to 26 %.
 _MAX_HARMONICS = 2
 _POSITIONS = {"hour": 24, "day of year": 12}
 

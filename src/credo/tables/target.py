@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Support
 from credo.tables import columns
+from credo.tables.encoders import in_order
 from credo.tables.errors import ColumnError, pandas
 
 # With fewer rows, a target may have only two values by chance.
@@ -117,6 +118,28 @@ def _ends_at(y: NDArray[np.float64], end: float, inward: int) -> bool:
     # Both within two standard deviations of their counts, in favour of a tail.
     least, most = max(last - 2 * np.sqrt(last), 0.0), before + 2 * np.sqrt(before)
     return before > 0 and least**2 / most >= _EXPECTED_BEYOND
+
+
+def class_order(labels: NDArray[Any], dtype: Any = None) -> tuple[Any, ...]:
+    """The classes from lowest to highest, if they are on a scale such as low, medium and high; else empty.
+
+    Parameters
+    ----------
+    labels : array
+    dtype : dtype of the column; an ordered pandas Categorical defines the order
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.tables import class_order
+    >>> class_order(np.array(["high", "low", "medium", "low"])), class_order(np.array(["oak", "elm", "ash"]))
+    (('low', 'medium', 'high'), ())
+    """
+    known = np.unique(labels)
+    if known.dtype.kind != "U":
+        return ()
+    order, is_scale = in_order(known.tolist(), dtype)
+    return tuple(order) if is_scale else ()
 
 
 def split_target(
