@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,6 @@ _GAP = re.compile(r"(is|are) missing; |: missing in ")
 _FEWEST = 20
 # A power this close to one is treated as no transformation.
 _NO_POWER = 0.1
-# If more than this share of the rows would be outliers, none are reported.
-_MOST_OUTLIERS = 0.02
 
 
 @dataclass(frozen=True)
@@ -189,76 +187,91 @@ def dataset(
     """
     if not isinstance(target, str):
         raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")
-    whole, early = None, []
-    if isinstance(data, str | os.PathLike):
-        whole = large_table(data, reading or {}, engine=engine)
-    elif engine != "local":
-        raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
-    if whole is not None:
-        table, note = sample_of(whole)
-        notes, early, source, labels = [], [note], whole.path.name, None
-    elif isinstance(data, str | os.PathLike):
-        sheet = read_table(data, **(reading or {}))
-        table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
-        labels = None
-    else:
-        table, notes, source = as_frame(data), [], "table"
-        # Notes count rows from 1, as in a file, and don't use the labels of the index.
-        labels, table = table.index, table.reset_index(drop=True)
-    table, forced, more = _chosen(table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
+    given = opened(data, reading or {}, engine=engine)
+    early, notes = ([], given.notes) if given.whole is None else (given.notes, [])
+    table, forced, more = _chosen(given.table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
     notes += more
     table, weights, more = _weighted(table, target, weight)
     notes += more
+    # A large table is fitted in parts, each of which has too few rows to recognize a code.
+    keeps = keep_sentinels or given.whole is not None
+    task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
+    notes += more
+    time = time_column(frame) if time_order is not False else None
+    in_order = time is not None and not time.repeated
+    unit, equal = _unit(frame, groups, has_time=in_order)
+    if unit is not None:
+        forced = {**forced, unit: "identifier"}
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
+    rows = preparation.fit_transform(frame)
+    in_order = in_order and time is not None and time.name in preparation.sources()
+    ordered = time if in_order else None
+    possible = _support(support, y) if task == "regression" else REAL_LINE
+    classes = len(set(y.tolist())) if task == "classification" else 0
+    size = Size(
+        len(y), rows.shape[1], len(set(preparation.sources())), classes,
+        None if ordered is None else _times(ordered, preparation), possible, 0 if classes else int(np.sum(y == 0)),
+        class_order(y, table[target].dtype) if classes > 2 else (),
+    )  # fmt: skip
+    together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
+    made = Dataset(
+        given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
+        transformation=best_transformation(rows, y) if task == "regression" else "identity",
+        labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
+        unit=unit, units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
+        weight=None if weights is None else weights[frame.index],
+    )  # fmt: skip
+    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
+    important = [*early, *early_warnings(made), *repeated]
+    others = [
+        *time_notes(time, in_order=in_order),
+        *notes,
+        *column_notes(preparation, len(frame), unit),
+        *target_notes(made),
+        *copy_notes(together if unit is None else None),
+    ]
+    return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
+
+
+class Opened(NamedTuple):
+    """A table with its name and notes; `labels` is the index of a frame, `whole` the file that it is a sample of."""
+
+    table: Any
+    source: str
+    notes: list[str]
+    labels: Any = None
+    whole: LargeTable | None = None
+
+
+def opened(data: Any, reading: Mapping[str, Any], *, engine: str = "local") -> Opened:
+    """The table of a frame or file; a sample of the rows if the file is large."""
+    if not isinstance(data, str | os.PathLike):
+        if engine != "local":
+            raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
+        table = as_frame(data)
+        # Notes count rows from 1, as in a file, and don't use the labels of the index.
+        return Opened(table.reset_index(drop=True), "table", [], table.index)
+    whole = large_table(data, reading, engine=engine)
+    if whole is not None:
+        table, note = sample_of(whole)
+        return Opened(table, whole.path.name, [note], whole=whole)
+    sheet = read_table(data, **reading)
+    return Opened(sheet.frame, "standard input" if os.fspath(data) == "-" else Path(data).name, list(sheet.notes))
+
+
+def separated(
+    table: Any, target: str, task: str | None, *, keep_sentinels: bool
+) -> tuple[str, Any, NDArray[Any], list[str]]:
+    """The task, by default inferred, the table without target and unusable rows, the target, and notes."""
     found = None if task else target_task(table, target)
+    notes = [task_note(target, found)] if found is not None and found.why else []
     task = task or (found.name if found else "regression")
-    frame, y, more = split_target(
-        # A large table is fitted in parts, each of which has too few rows to recognise a code.
-        table,
-        target,
-        task=task,
-        keep_sentinels=keep_sentinels or whole is not None,
-    )
-    if found is not None and found.why:
-        notes.append(task_note(target, found))
+    frame, y, more = split_target(table, target, task=task, keep_sentinels=keep_sentinels)
     notes += more
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    time = time_column(frame) if time_order is not False else None
-    unit, equal = _unit(frame, groups, has_time=time is not None and not time.repeated)
-    if unit is not None:
-        forced = {**forced, unit: "identifier"}
-    weights = None if weights is None else weights[frame.index]
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
-    rows = preparation.fit_transform(frame)
-    classes = len(set(y.tolist())) if task == "classification" else 0
-    in_order = time is not None and not time.repeated and time.name in preparation.sources()
-    times = _times(time, preparation) if in_order and time is not None else None
-    possible = _support(support, y) if task == "regression" else REAL_LINE
-    inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
-    order = class_order(y, table[target].dtype) if classes > 2 else ()
-    size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros, order)
-    made = Dataset(
-        source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
-    )
-    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
-    together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
-    return replace(
-        made,
-        labels=None if labels is None else labels[frame.index],
-        whole=whole,
-        groups=together,
-        unit=unit,
-        weight=weights,
-        units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
-        transformation=best_transformation(rows, y) if task == "regression" else "identity",
-        notes=[
-            *(Note(text, important=True) for text in [*early, *early_warnings(made, together), *repeated]),
-            *map(Note, time_notes(time, in_order=in_order)),
-            *map(Note, [*notes, *column_notes(preparation, len(frame), unit), *target_notes(made)]),
-            *map(Note, copy_notes(together if unit is None else None)),
-        ],
-    )
+    return task, frame, y, notes
 
 
 def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
@@ -382,20 +395,20 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
-    """Warnings about leaking columns, repeated measurements, too few rows and outliers of the target."""
-    notes = [*leak_notes(data, groups), *outlier_notes(data)]
+def early_warnings(data: Dataset) -> list[str]:
+    """Warnings about leaking columns, too few rows and outliers of the target."""
+    notes = [*leak_notes(data), *outlier_notes(data)]
     if len(data.y) < _FEWEST:
         notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
     return notes
 
 
-def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
+def leak_notes(data: Dataset) -> list[str]:
     """A warning about columns that alone nearly determine the target."""
     if data.frame.shape[1] < 2 or data.time is not None:
         return []
     # A row and its copies would predict each other.
-    first = np.arange(len(data.y)) if groups is None else np.unique(groups, return_index=True)[1]
+    first = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_index=True)[1]
     found = leaks(data.frame.iloc[first], data.y[first], classes=data.task == "classification")
     if not found:
         return []
@@ -464,7 +477,7 @@ def outlier_notes(data: Dataset) -> list[str]:
     if data.y.min() > 0:
         far &= _far(np.log(data.y), times=2)
     rows = np.flatnonzero(far)
-    if not 0 < len(rows) <= _MOST_OUTLIERS * len(data.y):
+    if not len(rows):
         return []
     first = int(data.frame.index[rows[0]]) + 1
     return [
