@@ -55,10 +55,11 @@ def test_classes_that_several_columns_separate_raise_none(analyze):
 
 
 @pytest.mark.parametrize(("values", "is_count"), [([1, 2, 3, 4, 4, 5, 5], False), ([0, 0, 1, 0, 2, 1, 5], True)])
-def test_ratings_are_not_called_counts(values, is_count):
+def test_ratings_are_not_taken_for_counts(values, is_count):
     table = measured(140).assign(y=np.tile(np.array(values, dtype=float), 20))
-    notes = dataset(table, "y", task="regression").notes
-    assert any("looks like counts" in note.text for note in notes) == is_count
+    data = dataset(table, "y", task="regression")
+    assert data.size.counts == is_count
+    assert any("whole numbers from 0: each has" in note.text for note in data.notes) == is_count
 
 
 def test_wrong_values_of_the_target_are_named():

@@ -208,10 +208,12 @@ def dataset(
     ordered = time if in_order else None
     possible = _support(support, y) if task == "regression" else REAL_LINE
     classes = len(set(y.tolist())) if task == "classification" else 0
+    from_zero = possible.low == 0 and possible.high == np.inf
     size = Size(
         len(y), rows.shape[1], len(set(preparation.sources())), classes,
-        None if ordered is None else _times(ordered, preparation), possible, 0 if classes else int(np.sum(y == 0)),
-        class_order(y, table[target].dtype) if classes > 2 else (),
+        times=None if ordered is None else _times(ordered, preparation), counts=from_zero and possible.step == 1,
+        zeros=int(np.sum(y == 0)) if from_zero else 0,
+        order=class_order(y, table[target].dtype) if classes > 2 else (),
     )  # fmt: skip
     together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
     made = Dataset(
