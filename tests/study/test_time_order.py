@@ -200,8 +200,6 @@ def test_the_trend_in_time_is_a_cubic_smoothing_spline():
 def test_an_additive_model_continues_the_trend_and_the_season(analyze, monthly):
     """Held-out errors not far above the noise, whose standard deviation is 3."""
     study = analyze(monthly, "sales", models=["linear", "additive"], time=None)
-    score = {name: study.comparison[name].held_out["rmse"] for name in ("linear", "additive")}
-    assert score["additive"] < 5.0
-    labels = [term.label.split("(")[1][:4] for term in study["additive"].describe().terms]
-    assert labels == ["date", "date"]
-    assert [term.kind for term in study["additive"].describe().terms] == ["smooth", "cycle"]
+    assert study.comparison["additive"].held_out["rmse"] < 5.0
+    trend, season, *_ = study["additive"].describe().terms
+    assert (trend.kind, season.kind) == ("smooth", "cycle")

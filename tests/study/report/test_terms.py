@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import linprog
 
 from credo import AdditiveClassifier, AdditiveRegressor, LinearRegression, ModelAverage, TransformedTarget
+from credo.study.report._curves import terms
 from credo.study.report._inputs import inputs
 from credo.study.report._pieces import Piece, pieces, told
-from credo.study.report._terms import terms
 from credo.tables import Preparation, TableModel
 
 X = np.linspace(0.0, 1.0, 41)

@@ -17,7 +17,7 @@ from credo.plots import shorten
 from credo.plots.styling import MUTED
 from credo.study.ahead import Ahead
 from credo.study.facts import Folds, Numbers, Predicted
-from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
+from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
 
 Vector = NDArray[np.float64]

@@ -24,6 +24,7 @@ from credo.study.report._classes import (
     reliability_sentence,
 )
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
+from credo.study.report._figure import Figure
 from credo.study.report._held_out import (
     ahead_figure,
     coverage_sentence,
@@ -43,7 +44,6 @@ from credo.study.report._inputs import (
     inputs,
     nonlinearity_figure,
 )
-from credo.study.report._numbers import Figure
 from credo.study.report._surprises import largest_errors, least_probable
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
