@@ -1,6 +1,7 @@
-"""Columns that alone nearly determine the target.
+"""Checks of a table before any model is fitted.
 
-Repeated measurements: a column that names what several rows were measured on, such as a patient.
+Leaks are columns that alone nearly determine the target; units, such as patients, are what several rows were measured
+on.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ DETERMINES = 0.99
 _ROWS = 4000
 # Columns of numbers are sorted together, so many cells at a time.
 _CELLS = 1_000_000
-# With fewer rows, nothing is reported.
-_FEWEST = 20
+# From this many rows on, at least one is expected outside its 95 % interval. With fewer, nothing is tested.
+FEW_ROWS = 20
 
 
 def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
@@ -33,7 +34,7 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     the most frequent class.
     """
     n = len(y)
-    if n < _FEWEST:
+    if n < FEW_ROWS:
         return {}
     picked = np.arange(n) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     table = np.eye(len(np.unique(y)))[np.unique(y[picked], return_inverse=True)[1].ravel()] if classes else y[picked]
@@ -52,7 +53,7 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
 
 def _of_column(column: Any, target: NDArray[np.float64]) -> float | None:
     present = present_mask(column)
-    if column.dtype.kind in "mM" or present.sum() < _FEWEST:
+    if column.dtype.kind in "mM" or present.sum() < FEW_ROWS:
         return None
     values, odd = numbers(column, present)
     if len(odd):
@@ -140,7 +141,7 @@ def repeated_units(frame: Any) -> tuple[str, list[str]] | None:
         ]
         if equal or name_words(str(name)) & _NAMES:
             found.append((counts[name], name, equal))
-    # Of nested units, such as patients of hospitals, the smallest.
+    # If units are nested, as patients in hospitals, the smallest.
     return max(found)[1:] if found else None
 
 

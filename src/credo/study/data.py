@@ -20,7 +20,7 @@ from credo.core.wording import percent, plural, quoted
 from credo.distributions import REAL_LINE, BoxCox, Log, Support, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study.catalogue import Size, Times
-from credo.study.checks import leaks, repeated_units, unit_note
+from credo.study.checks import FEW_ROWS, leaks, repeated_units, unit_note
 from credo.study.large import large_table, sample_of
 from credo.tables import (
     Preparation,
@@ -41,13 +41,9 @@ from credo.tables.formats import LargeTable
 # Up to this many rows there are folds; beyond, one set of held-out rows, a fifth of the table and at most as many rows
 # as here. On 24 tables the standard error of the log score is then below 0.02.
 FOLD_ROWS, HELD_OUT_ROWS = 3000, 5000
-_FOLDS = 5
+N_FOLDS = 5
 # What notes say of columns with missing values.
 _GAP = re.compile(r"(is|are) missing; |: missing in ")
-# With fewer rows or distinct targets, neither a transformation nor outliers are considered.
-_FEWEST = 20
-# A power this close to one is treated as no transformation.
-_NO_POWER = 0.1
 
 
 @dataclass(frozen=True)
@@ -129,11 +125,11 @@ class Dataset:
         n, classes = len(self.y), self.task == "classification"
         once = folds is None and n > FOLD_ROWS
         if self.time is not None:
-            start = n - min(n // _FOLDS, HELD_OUT_ROWS) if once else self._first_forecast()
-            n_blocks = 1 if once else max(1, min(folds or _FOLDS, (n - start) // 2))
+            start = n - min(n // N_FOLDS, HELD_OUT_ROWS) if once else self._first_forecast()
+            n_blocks = 1 if once else max(1, min(folds or N_FOLDS, (n - start) // 2))
             blocks = forward(self.time.order, n_blocks, start)
             return with_known_classes(blocks, self.y) if classes else (blocks, [])
-        n_folds = max(_FOLDS, -(-n // HELD_OUT_ROWS)) if once else folds or _FOLDS
+        n_folds = max(N_FOLDS, -(-n // HELD_OUT_ROWS)) if once else folds or N_FOLDS
         labels = self.y if classes else None
         tests, notes = shuffled(n, n_folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
         every = np.arange(n)
@@ -384,7 +380,7 @@ def copies(frame: Any, y: NDArray[Any]) -> NDArray[np.intp] | None:
         return None
     # A whole table that was copied several times: equal inputs always have equal targets.
     pairs = np.unique(np.column_stack([labels, np.unique(y, return_inverse=True)[1].ravel()]), axis=0)
-    copied = n_distinct > _FEWEST and len(pairs) == n_distinct
+    copied = n_distinct > FEW_ROWS and len(pairs) == n_distinct
     return None if mostly_copies(len(labels), n_distinct) and not copied else labels
 
 
@@ -400,7 +396,7 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
 def early_warnings(data: Dataset) -> list[str]:
     """Warnings about leaking columns, too few rows and outliers of the target."""
     notes = [*leak_notes(data), *outlier_notes(data)]
-    if len(data.y) < _FEWEST:
+    if len(data.y) < FEW_ROWS:
         notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
     return notes
 
@@ -462,18 +458,17 @@ def _times(time: TimeColumn, preparation: Preparation) -> Times:
 
 def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     """The transformation of the target under which a linear model predicts held-out rows best."""
-    if len(y) < _FEWEST or len(np.unique(y)) < _FEWEST:
+    # On a few values, a transformation changes little but their distances.
+    if len(np.unique(y)) < FEW_ROWS:
         return "identity"
     found = choose_transform(rows, y, random_state=0)
-    if abs(getattr(found, "power", 0.0) - 1.0) < _NO_POWER:
-        return "identity"
     kinds = {Log: "log", BoxCox: "box-cox", YeoJohnson: "yeo-johnson"}
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
 
 
 def outlier_notes(data: Dataset) -> list[str]:
     """The values of the target that are far outside all others, also on a logarithmic scale."""
-    if data.task == "classification" or len(data.y) < _FEWEST:
+    if data.task == "classification" or len(data.y) < FEW_ROWS:
         return []
     far = _far(data.y, times=10)
     if data.y.min() > 0:

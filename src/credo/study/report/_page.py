@@ -1,7 +1,4 @@
-"""The table of columns, with a small histogram of each.
-
-From the results to one page of HTML.
-"""
+"""From the results to one page of HTML, with the table of columns and a small histogram of each."""
 
 from __future__ import annotations
 
