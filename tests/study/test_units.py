@@ -36,6 +36,15 @@ def test_columns_that_depend_on_another_one_show_units(visits):
         assert repeated_units(visits.rename(columns={"case": name})[[name, "visit", "weight"]]) == (name, [])
 
 
+def test_a_named_unit_with_equal_columns_may_have_two_rows(visits):
+    """As in a trial of patients with two visits, of which some have no outcome."""
+    two = visits[visits["visit"] < 2].rename(columns={"case": "patient"})
+    assert repeated_units(two) == ("patient", ["age"])
+    assert repeated_units(two.iloc[:-3]) == ("patient", ["age"])
+    assert repeated_units(two.rename(columns={"patient": "case"})) is None
+    assert repeated_units(two[["patient", "visit", "weight"]]) is None
+
+
 def test_ordinary_tables_have_none(visits):
     assert repeated_units(visits[["case", "visit", "weight"]]) is None
     # Few units, one row each, missing values, or agreement by chance.
@@ -48,7 +57,7 @@ def test_ordinary_tables_have_none(visits):
 
 def test_the_note_says_what_the_scores_are_about(visits):
     notes = [note.text for note in dataset(visits, "weight").notes if note.important]
-    assert any("'case' has several rows, with equal 'group', 'age'" in text for text in notes)
+    assert any("Values of 'case' have several rows, with equal 'group', 'age'" in text for text in notes)
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +126,15 @@ def test_groups_are_chosen_or_turned_off(growth, analyze):
         dataset(growth.assign(site=1), "weight", groups="site")
     sick = analyze(growth.assign(weight=growth["weight"] > 60), "weight", models=["logistic"], time=None)
     assert sick.data.unit == "patient" and "p(True)" in sick.predict(growth.head(3))
+
+
+@pytest.mark.parametrize("name", ["linear", "forest"])
+def test_an_explanation_says_what_is_known_about_the_unit(of_patients, growth, name):
+    study = of_patients.select(name)
+    rows = growth.iloc[[3, 4]].assign(patient=[500, 999])
+    found, without = study.explain(rows), study.explain(rows.drop(columns="patient"))
+    np.testing.assert_array_equal(found.contributions, without.contributions)
+    assert not without.known and found.known[1] == ""
+    predicted = study.predict(rows)["mean"].tolist()
+    assert f"the other rows of patient 500 change it to {predicted[0]:.4g}." in str(found)
+    np.testing.assert_allclose(found.predictions[1], predicted[1], rtol=0.02)
