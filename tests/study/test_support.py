@@ -117,3 +117,9 @@ def test_ordered_classes_are_modelled_as_such(analyze):
     assert dataset(nominal, "answer").size.order == ()
     with pytest.raises(ValueError, match="the classes are not on a scale"):
         analyze(nominal, "answer", models=["ordinal"], time=None)
+
+
+def test_the_page_has_log_probabilities_of_whole_numbers(analyze, visits, tmp_path):
+    analyze(visits, "visits", models=["linear"], time=None).report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Log score: mean log probability" in page and "mean log density" not in page

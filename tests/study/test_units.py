@@ -9,6 +9,7 @@ import pytest
 import credo
 from credo.study import dataset
 from credo.study.checks import repeated_units
+from credo.study.facts import Folds
 from credo.tables import ColumnError
 
 RNG = np.random.default_rng(0)
@@ -138,3 +139,25 @@ def test_an_explanation_says_what_is_known_about_the_unit(of_patients, growth, n
     predicted = study.predict(rows)["mean"].tolist()
     assert f"the other rows of patient 500 change it to {predicted[0]:.4g}." in str(found)
     np.testing.assert_allclose(found.predictions[1], predicted[1], rtol=0.02)
+
+
+def test_the_page_says_what_the_column_of_units_is(of_patients, tmp_path):
+    of_patients.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Left out column &#39;patient&#39;" not in page and "Left out column 'patient'" not in page
+    assert re.search(r"patient</th>\s*<td>unit<span[^>]*>its rows are held out together", page)
+    assert "mean log density" in page
+
+
+def test_a_profile_names_units_with_repeated_times():
+    """As `analyze` holds them out, where every date has a row of every shop."""
+    day = pd.date_range("2022-01-03", periods=60).repeat(5)
+    shops = pd.DataFrame({"day": day, "shop_id": [3, 5, 8, 9, 11] * 60, "size": [10, 20, 30, 40, 50] * 60})
+    shops["sales"] = RNG.normal(size=300)
+    assert credo.look(shops, "sales").groups == "shop_id" == dataset(shops, "sales").unit
+
+
+@pytest.mark.parametrize("n_parts", [1, 5])
+def test_held_out_units_are_named_in_the_methods(n_parts):
+    folds = Folds(5000, 1000, n_parts, in_order=False, seed=0, groups="ward")
+    assert "ward" in str(folds) and "ward" in folds.method

@@ -263,7 +263,7 @@ def _of_terms(model: TableModel, given: Any) -> Explanation | None:
         responses = [f"p({label}) {row[known.index(label)]:.4g}" for label, row in zip(shown, probs, strict=True)]
     elif unit or description.transform:
         responses = [f"{target} {value:.4g}" for value in model.predict(given).tolist()]
-    source = {name: one.name for one in preparation.encoders_ for name in (one.name, *one.names())}
+    source = preparation.origins()
     columns = [[source[name] for name in term.points] for term in terms]
     return Explanation(
         tuple(given.index.tolist()), tuple(outputs), tuple(term.words for term in terms),

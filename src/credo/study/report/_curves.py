@@ -59,6 +59,7 @@ class Curve:
     together : correlated inputs that are varied along with the column, as they do on average
     n_rows : how many rows are averaged
     pieces : the straight pieces of a term of an additive model, which describe it
+    partners : other inputs with which it has a joint effect besides
     outer : the ends of its simultaneous band
     predictive, data : of a model with a single input: the distribution with noise, and the input in each row
     """
@@ -76,6 +77,7 @@ class Curve:
     classes: tuple[str, ...] = ()
     n_rows: int = 1
     pieces: tuple[Piece, ...] = ()
+    partners: tuple[str, ...] = ()
     outer: tuple[Vector, ...] = ()
     predictive: Distribution | None = None
     data: Vector | None = None
@@ -242,7 +244,8 @@ def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], s
     the band. `write` formats the values.
     """
     suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
-    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}."
+    besides = f"; the effect depends on {listing(fact.partners, at_most=3)}" if fact.partners else ""
+    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}{besides}."
 
 
 def _classes(fact: Curve) -> str:
