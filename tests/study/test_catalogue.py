@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import is_classifier
 
 from credo.core.inference import choose
+from credo.distributions import Support
 from credo.ensemble import TransformedTarget
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression
@@ -19,6 +20,8 @@ REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
 # For rows in time order.
 IN_TIME = ("naive", "naive-season", "gp-time")
 ON_REQUEST = ("gp-matern", "lms")
+# For counts, for targets with zeros, and for classes on a scale.
+SPECIAL = ("counts", "hurdle", "ordinal")
 
 
 def estimators(models, size, transformation="identity"):
@@ -28,7 +31,10 @@ def estimators(models, size, transformation="identity"):
 
 @pytest.mark.parametrize(
     ("classes", "every"),
-    [(0, set(REGRESSORS) - {*IN_TIME, *ON_REQUEST, "average"}), (2, set(CLASSIFIERS) - {"average"})],
+    [
+        (0, set(REGRESSORS) - {*IN_TIME, *ON_REQUEST, *SPECIAL, "average"}),
+        (2, set(CLASSIFIERS) - {*SPECIAL, "average"}),
+    ],
 )
 def test_all_models_suit_a_small_table(classes, every):
     chosen, notes = estimators(None, Size(442, 10, classes=classes))
@@ -96,7 +102,7 @@ def test_polynomial_is_left_out_of_a_wide_table_with_a_note():
 def test_the_number_of_quadratic_features_is_what_the_model_makes():
     # 4 columns: 4 linear, 4 squares, 6 products.
     model = estimators(("polynomial",), Size(30, 4))[0]["polynomial"]
-    features = model[:-1].fit_transform([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 5.0, 7.0]])
+    features = model[:-1].fit_transform([[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 5.0, 7.0], [0.0, 1.0, 1.0, 0.0]])
     assert features.shape[1] == 4 * (4 + 3) // 2 == 14
     assert isinstance(model[-1], BayesianLinearRegression)
 
@@ -121,12 +127,15 @@ def test_the_process_in_time_is_for_tables_in_the_order_of_time():
 
 @pytest.mark.parametrize("name", [name for name in REGRESSORS if name not in (*IN_TIME, "average")])
 def test_regressors_can_be_made(name):
-    assert hasattr(estimators((name, "linear", "bayes"), Size(300, 6))[0][name], "fit")
+    counts = Size(300, 6, support=Support(low=0.0, step=1.0), zeros=100)
+    assert hasattr(estimators((name, "linear", "bayes"), counts)[0][name], "fit")
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS[:-1])
 def test_classifiers_can_be_made(name):
-    made, _ = estimators((name, "logistic", "discriminant"), Size(300, 6, classes=2))
+    made, _ = estimators(
+        (name, "logistic", "discriminant"), Size(300, 6, classes=3 if name == "ordinal" else 2, order=("a", "b", "c"))
+    )
     assert is_classifier(made[name])
 
 
@@ -239,7 +248,7 @@ def test_the_limit_of_polynomials_counts_features_and_cells(shape, wide):
 
 def test_a_table_of_thousands_of_rows_rules_out_nothing(memory):
     specs, notes = chosen(Size(8192, 8), None)
-    assert {spec.name for spec in specs} == {"baseline", *REGRESSORS} - {*IN_TIME, *ON_REQUEST, "average"}
+    assert {spec.name for spec in specs} == {"baseline", *REGRESSORS} - {*IN_TIME, *ON_REQUEST, *SPECIAL, "average"}
     assert notes == []
 
 

@@ -64,8 +64,8 @@ class Explanation:
     >>> print(study.explain(pd.DataFrame({"dose": [11.0]})).table())
     Contributions to the prediction
     input  value  contribution
-    dose      11        11.308
-    Row 0: predicted growth 23.31, which is 11.31 above 12, the average prediction for 12 rows.
+    dose      11        11.294
+    Row 0: predicted growth 23.31, which is 11.29 above 12.01, the average prediction for 12 rows.
     The contributions add up to the difference. They are associations, not causes.
     """
 

@@ -5,16 +5,17 @@ The order in which they are fitted, and how long they take, is in `portfolio`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 import credo
-from credo.distributions import REAL_LINE, Support
+
+if TYPE_CHECKING:
+    from credo.distributions import Support
 
 BASELINE, AVERAGE = "baseline", "average"
 # What follows the name of a model of a transformed target.
@@ -49,7 +50,7 @@ class Size:
     inputs: int = 0
     classes: int = 0
     times: Times | None = None
-    support: Support = REAL_LINE
+    support: Support | None = None
     zeros: int = 0
     order: tuple[Any, ...] = ()
 
@@ -204,11 +205,12 @@ def _with_a_cycle(size: Size) -> str | None:
 
 
 def _of_counts(size: Size) -> str | None:
-    return None if size.support == Support(low=0.0, step=1.0) else _NO_COUNTS
+    is_count = size.support is not None and size.support.step == 1 and size.support.low == 0
+    return None if is_count and size.support is not None and math.isinf(size.support.high) else _NO_COUNTS
 
 
 def _of_zeros(size: Size) -> str | None:
-    at_zero = size.support.low == 0 and np.isinf(size.support.high)
+    at_zero = size.support is not None and size.support.low == 0 and math.isinf(size.support.high)
     return None if at_zero and 30 <= size.zeros <= size.rows - 30 else _NO_ZEROS
 
 
