@@ -188,3 +188,13 @@ def test_what_cannot_be_explained_is_said(study, houses):
         model = credo.Perceptron().fit(houses[["size", "age"]], houses["price"] > 100)
     with pytest.raises(ValueError, match="no class probabilities"):
         explain(model, houses[["size", "age"]], houses[["size", "age"]])
+
+
+def test_terms_of_the_calendar_are_explained_by_their_date(analyze):
+    days = pd.date_range("2022-01-03", periods=200)
+    sales = 100 + 30 * (days.day_of_week == 5) + np.random.default_rng(0).normal(0, 5, 200)
+    table = pd.DataFrame({"day": days.repeat(2), "shop": ["a", "b"] * 200, "sales": sales.repeat(2)})
+    study = analyze(table, "sales", models=["additive", "linear"], time=None).select("additive")
+    found = study.explain(table.iloc[[10, 11]])
+    (i,) = (i for i, name in enumerate(found.inputs) if "weekday" in name)
+    assert str(found.cells[0][i]).startswith("2022-01-08") and found.contributions[0, i] > 20

@@ -51,5 +51,6 @@ def _note(unit: str, held: HeldOut, rho: float, scores: np.ndarray, labels: np.n
     return (
         f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, point(held.dist)))}). A known one is predicted "
         f"from its other rows as well: RMSE {number(rmse(held.y, point(dist)))}, 95 % intervals {percent(width)} as "
-        f"wide, of which {percent(inside)} contain the value."
+        f"wide, of which {percent(inside)} contain the value. Intervals of coefficients, effects and inclusion "
+        "probabilities take rows to be independent: for inputs that are equal within a unit they are too optimistic."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ class Terms:
     """The curves of an additive model, and which model it is.
 
     `weight` is its weight if it has the largest in the selected average, otherwise 0. `pairs` are the needed pairs of
-    columns with their shares of the explained variance, `idle` the terms that aren't needed.
+    columns with their shares of the explained variance, `idle` the terms that aren't needed, `paired` those of them
+    whose columns are needed in a pair. The curves are those of the mean of the target if `of_mean`, else its median.
     """
 
     model: str
@@ -32,6 +33,8 @@ class Terms:
     pairs: list[str]
     idle: list[str]
     n_left: int = 0
+    paired: tuple[str, ...] = ()
+    of_mean: bool = False
 
     def caption(self, best: str, *, what: str) -> str:
         """What the figures show, and of which model."""
@@ -50,6 +53,8 @@ class Terms:
             said.append(f"{self.n_left} with smaller shares are not shown.")
         if self.pairs:
             said.append(f"What two inputs add together is not shown: {listing(self.pairs, at_most=6)}.")
+        if self.paired:
+            said.append(f"Needed only in pairs: {listing(self.paired, at_most=8)}.")
         if self.idle:
             said.append(f"Not needed beside the others, by the evidence: {listing(self.idle, at_most=8)}.")
         return " ".join([*said, "Associations, not causes."])
@@ -69,15 +74,39 @@ def terms(best: str, tied: Sequence[str], models: Mapping[str, Any]) -> Terms | 
         alone = [term for term in needed if len(term.points) == 1]
         together = [term for term in needed if len(term.points) > 1]
         if alone:
+            partners = _partners(models[name], together)
+            idle = [term for term in ordered if not term.is_needed]
+            paired = [len(term.points) == 1 and bool(partners[_source(models[name], term)]) for term in idle]
             return Terms(
                 name,
                 members[name] if name == largest else 0.0,
-                [_curve(models[name], term) for term in alone[:MAX_TERMS]],
+                [
+                    replace(_curve(models[name], term), partners=partners[_source(models[name], term)])
+                    for term in alone[:MAX_TERMS]
+                ],
                 [f"{shorten(term.words)} ({whole_percent(max(term.share, 0.0))})" for term in together],
-                [shorten(term.words) for term in ordered if not term.is_needed],
+                [shorten(term.words) for term, is_paired in zip(idle, paired, strict=True) if not is_paired],
                 max(0, len(alone) - MAX_TERMS),
+                tuple(shorten(term.words) for term, is_paired in zip(idle, paired, strict=True) if is_paired),
+                of_mean="of the mean" in alone[0].unit,
             )
     return None
+
+
+def _source(model: Any, term: Any) -> str:
+    """The column of the table of a term of one column."""
+    return model.preparation_.origins()[next(iter(term.points))]
+
+
+def _partners(model: Any, pairs: Sequence[Any]) -> dict[str, tuple[str, ...]]:
+    """The columns with which each column of the table is in a pair."""
+    source = model.preparation_.origins()
+    both = [list(dict.fromkeys(source[name] for name in pair.points)) for pair in pairs]
+    return {
+        column: tuple(dict.fromkeys(shorten(other) for members in both if column in members for other in members
+                                    if other != column))
+        for column in source.values()
+    }  # fmt: skip
 
 
 def _curve(model: Any, term: Any) -> Curve:
