@@ -117,3 +117,12 @@ def test_groups_are_chosen_or_turned_off(growth, analyze):
         dataset(growth.assign(site=1), "weight", groups="site")
     sick = analyze(growth.assign(weight=growth["weight"] > 60), "weight", models=["logistic"], time=None)
     assert sick.data.unit == "patient" and "p(True)" in sick.predict(growth.head(3))
+
+
+def test_a_row_without_a_unit_is_one_of_its_own(analyze, growth):
+    gaps = growth.assign(patient=growth["patient"].where(growth.index % 7 > 0))
+    study = analyze(gaps, "weight", models=["linear"], groups="patient", time=None)
+    groups = study.data.groups
+    assert len(np.unique(groups)) == 20 + gaps["patient"].isna().sum()
+    assert set(study.model.groups.names) == {str(k) for k in range(500, 520)}
+    assert study.predict(gaps)["known patient"].tolist() == gaps["patient"].notna().tolist()

@@ -37,6 +37,7 @@ from credo.tables import (
 from credo.tables.columns import as_frame, column_named, finite_columns
 from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
+from credo.tables.groups import group_codes, group_names
 
 # Up to this many rows there are folds; beyond, one set of held-out rows, a fifth of the table and at most as many rows
 # as here. On 24 tables the standard error of the log score is then below 0.02.
@@ -242,7 +243,7 @@ def dataset(
         source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
     )
     repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
-    together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
+    together = copies(frame, y) if unit is None else group_codes(frame[unit])
     return replace(
         made,
         labels=None if labels is None else labels[frame.index],
@@ -250,7 +251,7 @@ def dataset(
         groups=together,
         unit=unit,
         weight=weights,
-        units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
+        units=None if unit is None else group_names(frame[unit]),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
             *(Note(text, important=True) for text in [*early, *early_warnings(made, together), *repeated]),
