@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, betaln, ndtr, ndtri
 
+from credo.core.linalg import EPS
 from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
 from credo.distributions._numeric import InverseCdf
@@ -54,8 +55,22 @@ class _MappedCdf(Distribution):
         return self._mapped(self.base._tail(y, upper), upper)
 
     def _log_prob(self, y: Array) -> Array:
+        return self._log_factor(y) + self.base._log_prob(y)
+
+    def _log_factor(self, y: Array) -> Array:
+        """ln of G′, and where F jumps of its mean over the jump, by the tail in which G is."""
         below, above = (np.maximum(self.base._tail(y, np.full(y.shape, up)), _MIN_PROBABILITY) for up in (False, True))
-        return np.where(self.base._atoms(), 0.0, self._log_slope(below, above)) + self.base._log_prob(y)
+        slope = self._log_slope(below, above)
+        if not self.base._atoms().any():
+            return slope
+        before = np.nextafter(y, -np.inf)
+        upper = self._tail(before, np.zeros(y.shape, dtype=bool)) > 0.5
+        first, last = self.base._tail(before, upper), self.base._tail(y, upper)
+        jump, rise = np.abs(last - first), np.abs(self._mapped(last, upper) - self._mapped(first, upper))
+        # A smaller difference has lost more digits than the derivative is in error by.
+        jumps = (jump > np.sqrt(EPS) * np.maximum(first, last)) & (rise > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(jumps, np.log(rise) - np.log(jump), slope)
 
     def _atoms(self) -> NDArray[np.bool_]:
         return self.base._atoms()
@@ -115,7 +130,6 @@ class Recalibrated(_MappedCdf):
     Parameters
     ----------
     base : Distribution
-        With a density.
     a, b : float
 
     Examples
@@ -130,12 +144,15 @@ class Recalibrated(_MappedCdf):
     b: float
 
     def __init__(self, base: Distribution, a: float, b: float) -> None:
-        if not isinstance(base, Distribution) or base._discrete:
-            raise TypeError(f"base must be a distribution with a density; got {base!r}")
+        if not isinstance(base, Distribution):
+            raise TypeError(f"base must be a distribution of numbers; got {base!r}")
         for name, value in (("a", a), ("b", b)):
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive number; got {value!r}")
-        vars(self).update(base=base[:] if base._scalar else base, a=float(a), b=float(b), _scalar=base._scalar)
+        vars(self).update(
+            base=base[:] if base._scalar else base, a=float(a), b=float(b), _scalar=base._scalar,
+            _discrete=base._discrete,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Recalibrated({self.base!r}, {self.a:.4g}, {self.b:.4g})"
@@ -222,12 +239,6 @@ class GivenGroup(_MappedCdf):
     def _log_slope(self, below: Array, above: Array) -> Array:
         z = np.where(below < 0.5, ndtri(below), -ndtri(above))
         return 0.5 * (z**2 - ((z - self.location) / self.scale) ** 2) - np.log(self.scale)
-
-    def _log_prob(self, y: Array) -> Array:
-        if not self._discrete:
-            return super()._log_prob(y)
-        with np.errstate(divide="ignore"):
-            return np.log(self._cdf(y) - self._cdf(np.nextafter(y, -np.inf)))
 
     def _quantile(self, q: Array) -> Array:
         return self._search(q, 1.0 - q)
