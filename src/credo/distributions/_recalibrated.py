@@ -72,6 +72,11 @@ class _MappedCdf(Distribution):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(jumps, np.log(rise) - np.log(jump), slope)
 
+    def _log_far_mass(self, low: Array, high: Array) -> Array:
+        mean = self.base._mean
+        near = np.where(np.isinf(low) | (mean >= high), high, low)
+        return self._log_factor(near) + self.base._log_mass(low, high)
+
     def _atoms(self) -> NDArray[np.bool_]:
         return self.base._atoms()
 
