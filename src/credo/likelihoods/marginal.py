@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -171,7 +172,7 @@ class Marginal(Distribution):
 
     def _crps(self, y: Array) -> Array:
         y = np.asarray(y, dtype=np.float64)
-        knots = self._quantile(_LEVELS).T
+        knots = self._ranks
         last = np.maximum(knots[-1], y)
         if self._discrete and float(last.max(initial=0.0)) <= _SUMMED_COUNTS:
             k = np.arange(float(last.max(initial=0.0)) + 1.0)
@@ -204,7 +205,12 @@ class Marginal(Distribution):
         return np.full(len(self), self._discrete) | (self._zero > 0)
 
     def _knots(self) -> Array:
-        return self._quantile(_LEVELS).T
+        return self._ranks
+
+    @cached_property
+    def _ranks(self) -> Array:
+        """The quantiles at fixed levels."""
+        return valid.frozen(self._quantile(_LEVELS).T)
 
     def _widths(self) -> tuple[Array, Array]:
         knots = self._knots()
