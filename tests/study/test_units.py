@@ -126,3 +126,7 @@ def test_a_row_without_a_unit_is_one_of_its_own(analyze, growth):
     assert len(np.unique(groups)) == 20 + gaps["patient"].isna().sum()
     assert set(study.model.groups.names) == {str(k) for k in range(500, 520)}
     assert study.predict(gaps)["known patient"].tolist() == gaps["patient"].notna().tolist()
+
+
+def test_a_single_column_is_an_input(growth):
+    assert dataset(growth[["patient", "weight"]], "weight", kinds={"patient": "category"}).unit is None

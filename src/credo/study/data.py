@@ -235,7 +235,7 @@ def dataset(
     classes = len(set(y.tolist())) if task == "classification" else 0
     in_order = time is not None and not time.repeated and time.name in preparation.sources()
     times = _times(time, preparation) if in_order and time is not None else None
-    possible = _support(support, y) if task == "regression" else REAL_LINE
+    possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
     inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
     order = class_order(y, table[target].dtype) if classes > 2 else ()
     size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros, order)
@@ -263,7 +263,7 @@ def dataset(
 
 
 def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
-    """The table without its weights and rows of weight zero, the weights, and a note."""
+    """The table without its weights and rows of weight zero, the weights of all rows, and a note."""
     if weight is None:
         return table, None, []
     name = column_named(table, weight)
@@ -279,8 +279,7 @@ def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray
         f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
         "every held-out row once."
     )
-    kept = table[values > 0].drop(columns=name).reset_index(drop=True)
-    return kept, values[values > 0], [note]
+    return table[values > 0].drop(columns=name), values, [note]
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
@@ -288,7 +287,8 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     if groups is False or (groups is None and has_time):
         return None, []
     if groups is None or groups is True:
-        return repeated_units(frame) or (None, [])
+        # A single column is an input, whatever its name is.
+        return (repeated_units(frame) if frame.shape[1] > 1 else None) or (None, [])
     if not isinstance(groups, str):
         raise TypeError(f"groups must be a column's name or False; got {type(groups).__name__}")
     name = column_named(frame, groups)
@@ -300,7 +300,7 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     return name, []
 
 
-def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
+def _support(given: Support | str, y: NDArray[np.float64], rows: Any) -> Support:
     """The possible values of a target, from its values or as requested."""
     if given in ("auto", "real"):
         return target_support(y) if given == "auto" else REAL_LINE
@@ -308,7 +308,7 @@ def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
         raise ValueError(f"support must be 'auto', 'real' or a credo.distributions.Support; got {given!r}")
     odd = np.flatnonzero(given.nearest(y) != y)
     if len(odd):
-        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {odd[0] + 1}")
+        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {rows[odd[0]] + 1}")
     return given
 
 
