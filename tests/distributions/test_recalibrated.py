@@ -89,3 +89,16 @@ def test_probabilities_of_counts_are_differences_of_the_cdf(mapped):
     np.testing.assert_allclose(np.cumsum(probs), dist.cdf(k[:, None]).ravel(), atol=1e-12)
     # Far out, where F has no digits left.
     assert np.isfinite(GivenGroup(base, -2.0, 0.3).log_prob(k)).all() and np.isneginf(dist.log_prob(2.5)).all()
+
+
+@pytest.mark.parametrize("mapped", MAPS, ids=["beta", "group"])
+def test_draws_have_the_distribution(mapped):
+    amounts = Marginal(Gamma(4.0), np.log([2.0]), [0.3], [0.4])
+    counts = Marginal(NegativeBinomial(2.0), np.log([3.0]), [0.3])
+    for base in (Normal([1.0, 5.0], 2.0), Mixture([amounts, Normal([2.0], [1.5])], [0.5, 0.5]), counts):
+        dist = mapped(base)
+        draws = dist.sample(1000, random_state=0)
+        for q in (0.1, 0.5, 0.9):
+            at = dist.quantile(q)
+            assert (dist.cdf(at) >= q - 1e-12).all() and (dist.cdf(at - 1.0) < q).all()
+            np.testing.assert_allclose((draws <= at).mean(axis=0), dist.cdf(at), atol=0.05)

@@ -19,6 +19,8 @@ from credo.distributions.distribution import Array, Distribution
 # No probability of the base is taken to be smaller: a map with a or b below 1 has an infinite density there.
 _MIN_PROBABILITY = 1e-300
 _FARTHEST = np.array([1e-300])
+# So many draws of each row are searched at once.
+_DRAWS = 64
 
 
 class _MappedCdf(Distribution):
@@ -32,6 +34,10 @@ class _MappedCdf(Distribution):
     @abstractmethod
     def _mapped(self, tail: Array, upper: NDArray[np.bool_]) -> Array:
         """The tail probabilities that belong to those of the base."""
+
+    @abstractmethod
+    def _level(self, q: Array) -> Array:
+        """The probability of the base that belongs to q."""
 
     @abstractmethod
     def _log_slope(self, below: Array, above: Array) -> Array:
@@ -108,6 +114,26 @@ class _MappedCdf(Distribution):
         flat = base._std == 0
         return valid.frozen(np.where(flat, base.mean, mean)), valid.frozen(np.where(flat, base.std, std))
 
+    def _ends(self) -> tuple[Array, Array]:
+        """The ends of a search, of shape (n_rows, 1)."""
+        return np.broadcast_to(self.base._quantile(_FARTHEST), (len(self), 1)), self.base._isf(_FARTHEST)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        uniform, found = np.maximum(rng.random((n, len(self))), _MIN_PROBABILITY), np.empty((n, len(self)))
+        if not found.size:
+            return found
+        if self._atoms().any():
+            levels = self._level(uniform)
+            for i in range(len(self)):
+                found[:, i] = self.base[[i]]._quantile(levels[:, i])[0]
+            return found
+        low, high = (end.T for end in self._ends())
+        for start in range(0, n, _DRAWS):
+            q = uniform[start : start + _DRAWS]
+            inverse = InverseCdf(self._tail, q, 1.0 - q, smooth=~self._atoms())
+            found[start : start + _DRAWS] = inverse.between(*(np.broadcast_to(end, q.shape) for end in (low, high)))
+        return found
+
     def _crps(self, y: Array) -> Array:
         if y.shape != (len(self),):
             rows = np.broadcast_to(np.arange(len(self)), y.shape)
@@ -165,6 +191,9 @@ class Recalibrated(_MappedCdf):
     def _mapped(self, tail: Array, upper: NDArray[np.bool_]) -> Array:
         return np.where(upper, betainc(self.b, self.a, tail), betainc(self.a, self.b, tail))
 
+    def _level(self, q: Array) -> Array:
+        return np.asarray(betaincinv(self.a, self.b, q), dtype=np.float64)
+
     def _log_slope(self, below: Array, above: Array) -> Array:
         return (self.a - 1) * np.log(below) + (self.b - 1) * np.log(above) - betaln(self.a, self.b)
 
@@ -180,12 +209,6 @@ class Recalibrated(_MappedCdf):
         order = np.argsort(q)
         values[:, order] = np.maximum.accumulate(values[:, order], axis=1)
         return values
-
-    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        # Columns of `_quantile` are shared by all rows, so that each row is asked by itself.
-        uniform = rng.beta(self.a, self.b, size=(len(self), n))
-        draws = [self.base[[i]]._quantile(uniform[i])[0] for i in range(len(self))]
-        return np.array(draws).reshape(len(self), n).T
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self.base[rows], self.a, self.b)
@@ -241,6 +264,9 @@ class GivenGroup(_MappedCdf):
         z = ndtri(tail)
         return ndtr((z + np.where(upper, self.location, -self.location)) / self.scale)
 
+    def _level(self, q: Array) -> Array:
+        return np.asarray(ndtr(self.location + self.scale * ndtri(q)), dtype=np.float64)
+
     def _log_slope(self, below: Array, above: Array) -> Array:
         z = np.where(below < 0.5, ndtri(below), -ndtri(above))
         return 0.5 * (z**2 - ((z - self.location) / self.scale) ** 2) - np.log(self.scale)
@@ -256,20 +282,14 @@ class GivenGroup(_MappedCdf):
         found, inner = np.empty((len(self), q.size)), (q > 0) & (complement > 0)
         if len(self) and inner.any():
             # The same ends for every level, so that a row's quantiles don't depend on the other rows.
-            ends = np.broadcast_to(self.base._quantile(_FARTHEST), (len(self), 1)), self.base._isf(_FARTHEST)
             inverse = InverseCdf(self._tail, q[inner, None], complement[inner, None], smooth=~self._atoms())
-            low, high = (np.broadcast_to(end.T, (int(inner.sum()), len(self))) for end in ends)
+            low, high = (np.broadcast_to(end.T, (int(inner.sum()), len(self))) for end in self._ends())
             found[:, inner] = inverse.between(low, high).T
         outer = np.flatnonzero(~inner)
         found[:, outer] = self.base._quantile(q[outer])
         order = np.argsort(q)
         found[:, order] = np.maximum.accumulate(found[:, order], axis=1)
         return found
-
-    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        levels = ndtr(self.location + self.scale * rng.standard_normal((n, len(self))))
-        draws = [self.base[[i]]._quantile(levels[:, i])[0] for i in range(len(self))]
-        return np.array(draws).reshape(len(self), n).T
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self.base[rows], self.location[rows], self.scale[rows])

@@ -105,9 +105,12 @@ class Marginal(Distribution):
         return np.minimum(np.cumsum(probs, axis=0), 1.0)
 
     def _exact_tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
-        share = 1.0 - self._zero
-        return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, self._zero + share * above))
+        # A search may begin at the largest float.
+        with np.errstate(over="ignore"):
+            above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
+        # Rounded weights may sum to more than one.
+        above, share = np.minimum(above, 1.0), 1.0 - self._zero
+        return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, np.minimum(self._zero + share * above, 1.0)))
 
     def _cdf(self, y: Array) -> Array:
         found = np.minimum(self._tail(y, np.zeros(y.shape, dtype=bool)), 1.0)
