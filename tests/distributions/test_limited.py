@@ -113,7 +113,7 @@ def test_what_is_no_support_is_refused():
 
 
 def test_probabilities_far_from_the_mean_are_those_of_the_tail():
-    """Where differences of the cdf underflow: ln P of a cell is ln φ plus ln of the integral of its decay from an end."""
+    """Where differences of the cdf underflow: ln P from the logarithms of the normal cdf at the ends."""
     for mean, sigma in ((3.0, 2.0), (3.0, 0.05), (900.0, 11.0)):
         for y in (0.0, 400.0, 1000.0):
             low, high = (-np.inf if y == 0 else y - 0.5), y + 0.5

@@ -110,7 +110,11 @@ class Marginal(Distribution):
             above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
         # Rounded weights may sum to more than one.
         above, share = np.minimum(above, 1.0), 1.0 - self._zero
-        return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, np.minimum(self._zero + share * above, 1.0)))
+        return np.where(
+            upper,
+            np.where(y < 0, 1.0, share * above),
+            np.where(y < 0, 0.0, np.minimum(self._zero + share * above, 1.0)),
+        )
 
     def _cdf(self, y: Array) -> Array:
         found = np.minimum(self._tail(y, np.zeros(y.shape, dtype=bool)), 1.0)

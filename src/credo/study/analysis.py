@@ -217,7 +217,9 @@ def run(
         raise ValueError(f"the model {selected!r} was not finished: {why}")
     last_notes: list[Note] = []
     if data.whole is not None:
-        model, texts = fitted_to_all(fitted[selected], data.whole, engine=engine, scheduler=scheduler)
+        model, texts = fitted_to_all(
+            fitted[selected], data.whole, weight=data.weight_column, engine=engine, scheduler=scheduler
+        )
         found = replace(found, fitted={**fitted, selected: model})
         last_notes = [Note(text, important=True) for text in texts]
     all_notes = [

@@ -34,7 +34,7 @@ from credo.tables import (
     time_column,
     without_lone_classes,
 )
-from credo.tables.columns import as_frame, column_named, finite_columns
+from credo.tables.columns import as_frame, column_named, finite_columns, row_weights
 from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
 from credo.tables.groups import group_codes, group_names
@@ -82,7 +82,7 @@ class Dataset:
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
-    the rows.
+    the rows, from the column `weight_column`.
 
     Examples
     --------
@@ -113,6 +113,7 @@ class Dataset:
     unit: str | None = None
     units: Any = None
     weight: NDArray[np.float64] | None = None
+    weight_column: str | None = None
 
     @property
     def shape(self) -> str:
@@ -251,6 +252,7 @@ def dataset(
         groups=together,
         unit=unit,
         weight=weights,
+        weight_column=weight,
         units=None if unit is None else group_names(frame[unit]),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
@@ -269,10 +271,7 @@ def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray
     name = column_named(table, weight)
     if name == target:
         raise ValueError(f"{name!r} is the target, and can't be the weight too")
-    values = pandas().to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if len(bad):
-        raise ValueError(f"the weight {name!r} must be a number that is not negative; see row {int(bad[0]) + 1}")
+    values = row_weights(table, name)
     if not values.any():
         raise ValueError(f"all weights in {name!r} are zero")
     note = (

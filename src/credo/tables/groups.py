@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from credo.core.fields import Axes, Finite, NonNegative, Positive
@@ -50,12 +50,12 @@ class Groups:
     scale: Annotated[Array, Axes("k"), Finite, Positive]
 
     @classmethod
-    def of(cls, column: str, labels: Sequence[Any], scores: Array) -> Self:
+    def of(cls, column: str, labels: Sequence[Any], scores: ArrayLike) -> Self:
         """From the labels of the groups and the normal scores of held-out rows."""
         every = group_names(labels)
         known = np.array([name is not None for name in every], dtype=bool)
         names, codes = np.unique(every[known].astype(str), return_inverse=True)
-        scores = scores[known]
+        scores = np.asarray(scores, dtype=np.float64)[known]
         rho = correlation(scores, codes)
         n = np.bincount(codes, minlength=len(names)).astype(np.float64)
         location, scale = _next(rho, n, np.bincount(codes, scores, minlength=len(names)).astype(np.float64))
