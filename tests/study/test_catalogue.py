@@ -136,8 +136,8 @@ def test_classifiers_can_be_made(name):
     ("name", "size", "why"),
     [
         ("counts", Size(300, 6), "the target has no counts"),
-        ("hurdle", Size(300, 6, zeros=29), "fewer than 30 targets are zero, or above zero"),
-        ("hurdle", Size(300, 6, zeros=271), "fewer than 30 targets are zero, or above zero"),
+        ("hurdle", Size(300, 6, zeros=29), "fewer than 30 targets are zero, or fewer than 30 above zero"),
+        ("hurdle", Size(300, 6, zeros=271), "fewer than 30 targets are zero, or fewer than 30 above zero"),
         ("ordinal", Size(300, 6, classes=3), "the classes are not on a scale"),
     ],
 )

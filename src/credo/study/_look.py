@@ -85,7 +85,7 @@ class Profile:
         coded = [f"{' and '.join(codes)} in {name}" for name, codes in self.sentinels.items()]
         rows += [("sentinels", first_few(coded, most=_MOST_NAMES))] * bool(coded)
         if self.groups is not None:
-            rows.append(("groups", f"each {self.groups} has several rows"))
+            rows.append(("groups", f"{self.groups} (several rows each)"))
         if self.time is not None:
             step = f", one row a {self.time.step}" * bool(self.time.step)
             how = "several rows at each time" if self.time.repeated else f"rows in order{step}"
@@ -154,7 +154,7 @@ def look(
     forced = {name: kind for name, kind in (kinds or {}).items() if name != target}
     preparation = Preparation(kinds=forced, keep_sentinels=keep_sentinels).fit(rest)
     time = time_column(rest)
-    units = None if time is not None else repeated_units(rest)
+    units = repeated_units(rest) if time is None or time.repeated else None
     forms = preparation.forms_.items()
     coded = {name: codes for name, form in forms if (codes := [w for w in form.absent if plain_number(w) is not None])}
     return Profile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from credo.core.folds import Split
 from credo.core.wording import listing, number, percent
 from credo.distributions import REAL_LINE, Limited, Support
 from credo.metrics import pit, point, rmse
@@ -24,7 +26,7 @@ from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
 from credo.tables import read_table
-from credo.tables.groups import Groups, given_others, normal_scores
+from credo.tables.groups import Groups, given_others, group_codes, normal_scores
 
 TIME = 60.0
 
@@ -189,7 +191,7 @@ def run(
         notes.append(_transformation_note(data))
     splits, fold_notes = data.splits(folds, seed)
     saved = continue_from.saved if isinstance(continue_from, Study) else continue_from
-    key = f"{data.fingerprint} {len(splits)} {seed}"
+    key = f"{data.fingerprint} {_digest(data, splits)} {seed}"
     if saved is not None:
         kept = [record["name"] for record in saved.trials_ if record["name"] != BASELINE]
         if not set(kept) <= allowed:
@@ -212,7 +214,9 @@ def run(
         raise ValueError(f"the model {selected!r} was not finished: {why}")
     unit_notes, part_notes = _learn_units(data, found, selected), list[str]()
     if data.whole is not None:
-        model, part_notes = fitted_to_all(fitted[selected], data.whole, engine=engine, scheduler=scheduler)
+        model, part_notes = fitted_to_all(
+            fitted[selected], data.whole, weight=data.weight_column, engine=engine, scheduler=scheduler
+        )
         found = replace(found, fitted={**fitted, selected: model})
     every = _notes(work, found, selected, [*part_notes, *unit_notes])
     saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
@@ -264,15 +268,24 @@ def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -
     support, base = REAL_LINE, held.dist
     if isinstance(base, Limited):
         support, base = base.support, base.base
-    dist = support.limit(given_others(base, rho, scores, np.unique(labels, return_inverse=True)[1].ravel()))
+    dist = support.limit(given_others(base, rho, scores, group_codes(labels)))
     (low, high), (new_low, new_high) = dist.interval(0.95), held.dist.interval(0.95)
     inside = float(np.mean((low <= held.y) & (held.y <= high)))
     width = float(np.mean(high - low) / np.mean(new_high - new_low))
     return (
         f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, point(held.dist)))}). A known one is predicted "
         f"from its other rows as well: RMSE {number(rmse(held.y, point(dist)))}, 95 % intervals {percent(width)} as "
-        f"wide, of which {percent(inside)} contain the value."
+        f"wide, of which {percent(inside)} contain the value. Intervals of coefficients, effects and inclusion "
+        "probabilities take rows to be independent: for inputs that are equal within a unit they are too optimistic."
     )
+
+
+def _digest(data: Dataset, splits: Sequence[Split]) -> str:
+    """A hash of what the fits and their scores depend on besides the columns: folds, weights, possible values."""
+    found = hashlib.sha256(repr((data.support, len(splits))).encode())
+    for rows in (*(test for _, test in splits), *(() if data.weight is None else (data.weight,))):
+        found.update(repr(rows.shape).encode() + np.ascontiguousarray(rows).tobytes())
+    return found.hexdigest()[:16]
 
 
 def _part_notes(work: Engine) -> list[str]:

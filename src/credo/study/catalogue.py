@@ -186,7 +186,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 # Limits: why a table can't be used.
 
 _NO_TIME, _NO_CYCLE = "the rows are not in time order", "no cycle of the rows is known"
-_NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero, or above zero"
+_NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero, or fewer than 30 above zero"
 _NO_SCALE = "the classes are not on a scale"
 # No note mentions these: most tables aren't in time order, and most targets are no counts.
 _UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS, _NO_SCALE)

@@ -113,8 +113,9 @@ def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> NDArra
 _NAMES = {
     "subject", "patient", "participant", "person", "individual", "respondent", "animal", "household", "student", "id",
 }  # fmt: skip
-# A unit has this many rows on average, and there are so many units.
-_ROWS_EACH, _FEWEST_UNITS = 3, 5
+# A unit has this many rows on average (fewer if both its name and other columns say that it is one), and there are so
+# many units.
+_ROWS_EACH, _FEWEST_ROWS_EACH, _FEWEST_UNITS = 3, 1.5, 5
 # Agreement within the units that chance explains less often than this shows that a column belongs to them.
 _CHANCE = 1e-4
 # Wide tables aren't searched.
@@ -132,14 +133,15 @@ def repeated_units(frame: Any) -> tuple[str, list[str]] | None:
     counts = {name: int(own.max()) + 1 if len(own) else 0 for name, own in codes.items()}
     found = []
     for name, own in codes.items():
-        if not _FEWEST_UNITS <= counts[name] <= len(own) / _ROWS_EACH or not _has_labels(frame[name]):
+        if not _FEWEST_UNITS <= counts[name] <= len(own) / _FEWEST_ROWS_EACH or not _has_labels(frame[name]):
             continue
         equal = [
             other
             for other in frame.columns
             if 1 < counts[other] < counts[name] and _depends(codes[other], own, counts[name])
         ]
-        if equal or name_words(str(name)) & _NAMES:
+        is_named, are_many = bool(name_words(str(name)) & _NAMES), counts[name] <= len(own) / _ROWS_EACH
+        if (equal and is_named) or (are_many and (equal or is_named)):
             found.append((counts[name], name, equal))
     # If units are nested, as patients in hospitals, the smallest.
     return max(found)[1:] if found else None
@@ -165,6 +167,6 @@ def unit_note(name: str, equal: Sequence[str], *, is_requested: bool) -> str:
     same = f", with equal {', '.join(map(repr, equal[:3]))}{' and others' if len(equal) > 3 else ''}" if equal else ""
     how = "" if is_requested else " groups=False (--no-group) holds out single rows instead and uses the column."
     return (
-        f"Each value of {name!r} has several rows{same}. All rows of a value are held out together, and the column is "
+        f"Values of {name!r} have several rows{same}. All rows of a value are held out together, and the column is "
         f"no input, so the scores are about new values of {name!r}.{how}"
     )

@@ -34,6 +34,8 @@ MAX_CELLS = 10**7
 # A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
 _FEW = 8
 _POINTS = 25
+# The curve of a single column is evaluated at so many points as it has values, so that no cycle is missed, but at most
+_MOST_POINTS = 500
 # A curve takes about so many predictions, and averages at most so many rows.
 _PREDICTIONS, _MAX_ROWS = 1500, 100
 # The quantiles of a column between which curves are drawn, so that a few outliers don't squeeze the rest.
@@ -57,6 +59,7 @@ class Curve:
     together : correlated inputs that are varied along with the column, as they do on average
     n_rows : how many rows are averaged
     pieces : the straight pieces of a term of an additive model, which describe it
+    partners : other inputs with which it has a joint effect besides
     outer : the ends of its simultaneous band
     predictive, data : of a model with a single input: the distribution with noise, and the input in each row
     """
@@ -74,6 +77,7 @@ class Curve:
     classes: tuple[str, ...] = ()
     n_rows: int = 1
     pieces: tuple[Piece, ...] = ()
+    partners: tuple[str, ...] = ()
     outer: tuple[Vector, ...] = ()
     predictive: Distribution | None = None
     data: Vector | None = None
@@ -106,12 +110,13 @@ def curves(model: Any, frame: Any, rows: Rows, inputs: Sequence[Sequence[str]]) 
 
 def line(model: Any, frame: Any, column: str) -> Curve | None:
     """The curve of a model of a single column, with its noise; None if the column isn't numeric."""
+    n_points = int(np.clip(frame[column].nunique(), _POINTS, _MOST_POINTS))
     try:
-        curve = _curve(model, describe(model), frame, [0], [column])
+        curve = _curve(model, describe(model), frame, [0], [column], n_points)
         if curve is None or curve.ticks is not None or not (curve.upper > curve.lower).any():
             return None
         dist = model.predict_dist(
-            _around(frame, np.zeros(1, dtype=np.intp), {column: _points(model, frame, column)[1]})
+            _around(frame, np.zeros(1, dtype=np.intp), {column: _points(model, frame, column, n_points)[1]})
         )
     except (TypeError, ValueError):
         return None
@@ -119,11 +124,13 @@ def line(model: Any, frame: Any, column: str) -> Curve | None:
     return replace(curve, predictive=dist, data=data) if np.isfinite(dist.interval(0.95)).all() else None
 
 
-def _curve(model: Any, found: Description, frame: Any, rows: Rows, columns: Sequence[str]) -> Curve | None:
+def _curve(
+    model: Any, found: Description, frame: Any, rows: Rows, columns: Sequence[str], n_points: int = _POINTS
+) -> Curve | None:
     column, *together = columns
     if frame[column].nunique() < 2:
         return None
-    curve, values = _points(model, frame, column)
+    curve, values = _points(model, frame, column, n_points)
     cells = {column: values}
     for other in together:
         cells[other] = _along(frame[column], frame[other], np.asarray(values, dtype=np.float64))
@@ -166,7 +173,7 @@ def _around(frame: Any, rows: Rows, cells: Mapping[str, Any]) -> Any:
     return table
 
 
-def _points(model: Any, frame: Any, column: str) -> tuple[Curve, Any]:
+def _points(model: Any, frame: Any, column: str, n_points: int = _POINTS) -> tuple[Curve, Any]:
     """Where a column is evaluated: a curve without values, and the cells of the table."""
     values = frame[column].dropna()
     counts = values.value_counts()
@@ -179,14 +186,14 @@ def _points(model: Any, frame: Any, column: str) -> tuple[Curve, Any]:
         return Curve(column, column, np.arange(len(levels), dtype=np.float64), *_UNKNOWN, ticks), cells
     if pandas().api.types.is_numeric_dtype(values):
         low, high = np.quantile(values.to_numpy(dtype=np.float64), _RANGE).tolist()
-        x = np.linspace(low, high, _POINTS)
+        x = np.linspace(low, high, n_points)
         return Curve(column, column, x, *_UNKNOWN), x
     # Dates and numbers with a unit: rows that are evenly spread over the values.
     label, x, dates = _axis(model, frame, column)
     known = np.flatnonzero(frame[column].notna().to_numpy())
     order = known[np.argsort(x[known], kind="stable")]
     order = order[np.unique(x[order], return_index=True)[1]]
-    picked = order[np.unique(np.linspace(0, len(order) - 1, _POINTS).round().astype(int))]
+    picked = order[np.unique(np.linspace(0, len(order) - 1, n_points).round().astype(int))]
     return Curve(column, label, x[picked], *_UNKNOWN, dates=dates), frame[column].iloc[picked].reset_index(drop=True)
 
 
@@ -237,7 +244,8 @@ def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], s
     the band. `write` formats the values.
     """
     suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
-    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}."
+    besides = f"; the effect depends on {listing(fact.partners, at_most=3)}" if fact.partners else ""
+    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}{besides}."
 
 
 def _classes(fact: Curve) -> str:
@@ -402,7 +410,8 @@ class Terms:
     """The curves of an additive model, and which model it is.
 
     `weight` is its weight if it has the largest in the selected average, otherwise 0. `pairs` are the needed pairs of
-    columns with their shares of the explained variance, `idle` the terms that aren't needed.
+    columns with their shares of the explained variance, `idle` the terms that aren't needed, `paired` those of them
+    whose columns are needed in a pair. The curves are those of the mean of the target if `of_mean`, else its median.
     """
 
     model: str
@@ -411,6 +420,8 @@ class Terms:
     pairs: list[str]
     idle: list[str]
     n_left: int = 0
+    paired: tuple[str, ...] = ()
+    of_mean: bool = False
 
     def caption(self, best: str, *, what: str) -> str:
         """What the figures show, and of which model."""
@@ -429,6 +440,8 @@ class Terms:
             said.append(f"{self.n_left} with smaller shares are not shown.")
         if self.pairs:
             said.append(f"What two inputs add together is not shown: {listing(self.pairs, at_most=6)}.")
+        if self.paired:
+            said.append(f"Needed only in pairs: {listing(self.paired, at_most=8)}.")
         if self.idle:
             said.append(f"Not needed beside the others, by the evidence: {listing(self.idle, at_most=8)}.")
         return " ".join([*said, "Associations, not causes."])
@@ -448,15 +461,39 @@ def terms(best: str, tied: Sequence[str], models: Mapping[str, Any]) -> Terms | 
         alone = [term for term in needed if len(term.points) == 1]
         together = [term for term in needed if len(term.points) > 1]
         if alone:
+            partners = _partners(models[name], together)
+            idle = [term for term in ordered if not term.is_needed]
+            paired = [len(term.points) == 1 and bool(partners[_source(models[name], term)]) for term in idle]
             return Terms(
                 name,
                 members[name] if name == largest else 0.0,
-                [_term_curve(models[name], term) for term in alone[:MAX_TERMS]],
+                [
+                    replace(_term_curve(models[name], term), partners=partners[_source(models[name], term)])
+                    for term in alone[:MAX_TERMS]
+                ],
                 [f"{shorten(term.words)} ({whole_percent(max(term.share, 0.0))})" for term in together],
-                [shorten(term.words) for term in ordered if not term.is_needed],
+                [shorten(term.words) for term, is_paired in zip(idle, paired, strict=True) if not is_paired],
                 max(0, len(alone) - MAX_TERMS),
+                tuple(shorten(term.words) for term, is_paired in zip(idle, paired, strict=True) if is_paired),
+                of_mean="of the mean" in alone[0].unit,
             )
     return None
+
+
+def _source(model: Any, term: Any) -> str:
+    """The column of the table of a term of one column."""
+    return model.preparation_.origins()[next(iter(term.points))]
+
+
+def _partners(model: Any, pairs: Sequence[Any]) -> dict[str, tuple[str, ...]]:
+    """The columns with which each column of the table is in a pair."""
+    source = model.preparation_.origins()
+    both = [list(dict.fromkeys(source[name] for name in pair.points)) for pair in pairs]
+    return {
+        column: tuple(dict.fromkeys(shorten(other) for members in both if column in members for other in members
+                                    if other != column))
+        for column in source.values()
+    }  # fmt: skip
 
 
 def _term_curve(model: Any, term: Any) -> Curve:
