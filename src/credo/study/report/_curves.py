@@ -244,8 +244,11 @@ def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], s
     the band. `write` formats the values.
     """
     suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
-    besides = f"; the effect depends on {listing(fact.partners, at_most=3)}" if fact.partners else ""
-    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}{besides}."
+    said = _classes(fact) if fact.classes else _shape(fact, write)
+    if not fact.partners:
+        return f"{said}{suffix}."
+    said = said.replace("No clear effect", "No clear effect on average", 1)
+    return f"{said}{suffix}; the effect depends on {listing(fact.partners, at_most=3)}."
 
 
 def _classes(fact: Curve) -> str:
