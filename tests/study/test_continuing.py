@@ -48,13 +48,16 @@ def test_progress_shows_the_earlier_scores(houses, first):
         {"table": lambda houses: houses.iloc[1:]},
         {"table": lambda houses: houses.assign(age=houses["age"] + 1)},
         {"kinds": {"age": "categorical"}},
+        {"table": lambda houses: houses.assign(copies=1 + np.arange(len(houses)) % 2), "weight": "copies"},
+        {"support": "real"},
+        {"table": lambda houses: houses.assign(street=np.arange(len(houses)) // 4), "groups": "street"},
     ],
-    ids=["seed", "folds", "target", "rows", "cells", "kinds"],
+    ids=["seed", "folds", "target", "rows", "cells", "kinds", "weights", "support", "groups"],
 )
 def test_a_study_of_something_else_is_refused(analyze, houses, first, change):
     options = dict(change)
     frame, target = options.pop("table", lambda same: same)(houses), options.pop("target", "price")
-    with pytest.raises(ValueError, match="continue_from is a study of another table, target"):
+    with pytest.raises(ValueError, match="continue_from is a study of another table or target"):
         analyze(frame, target, models=["linear"], continue_from=first, **options)
 
 

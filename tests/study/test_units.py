@@ -161,3 +161,16 @@ def test_a_profile_names_units_with_repeated_times():
 def test_held_out_units_are_named_in_the_methods(n_parts):
     folds = Folds(5000, 1000, n_parts, in_order=False, seed=0, groups="ward")
     assert "ward" in str(folds) and "ward" in folds.method
+
+
+def test_a_row_without_a_unit_is_one_of_its_own(analyze, growth):
+    gaps = growth.assign(patient=growth["patient"].where(growth.index % 7 > 0))
+    study = analyze(gaps, "weight", models=["linear"], groups="patient", time=None)
+    groups = study.data.groups
+    assert len(np.unique(groups)) == 20 + gaps["patient"].isna().sum()
+    assert set(study.model.groups.names) == {str(k) for k in range(500, 520)}
+    assert study.predict(gaps)["known patient"].tolist() == gaps["patient"].notna().tolist()
+
+
+def test_a_single_column_is_an_input(growth):
+    assert dataset(growth[["patient", "weight"]], "weight", kinds={"patient": "category"}).unit is None

@@ -34,3 +34,11 @@ def test_bad_weights_are_refused(doses):
             dataset(doses.assign(w=values), "y", weight="w")
     with pytest.raises(ValueError, match="is the target"):
         dataset(doses, "y", weight="y")
+
+
+def test_rows_of_weight_zero_leave_the_others_where_they_are(analyze, doses):
+    named = doses.set_index(np.array([f"r{i}" for i in range(60)]))
+    found = analyze(named, "y", models=["linear"], weight="copies", time=None).held_out()
+    assert (doses["copies"] == 0).any() and set(found.index) == set(named.index[named["copies"] > 0])
+    np.testing.assert_array_equal(found["actual"], named.loc[found.index, "y"])
+    np.testing.assert_array_equal(found["row"], [int(name[1:]) + 1 for name in found.index])

@@ -1,11 +1,12 @@
 """Intraclass correlation and the distribution of known groups, against dense normal formulas."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from credo.distributions import GivenGroup, Normal
-from credo.tables.groups import Groups, correlation, given_others, normal_scores
+from credo.tables.groups import Groups, correlation, given_others, group_codes, normal_scores
 
 RNG = np.random.default_rng(0)
 CODES = np.repeat(np.arange(40), 5)
@@ -49,3 +50,14 @@ def test_new_groups_are_left_as_they_are():
     assert both.std[0] < 0.6 and found.given(base, ["x", "y"]) is base
     assert found.knows(["u3", "other"]).tolist() == [True, False]
     assert np.isfinite(normal_scores(np.array([0.0, 0.5, 1.0]))).all()
+
+
+def test_a_group_has_the_same_name_in_every_table():
+    z = RNG.normal(size=40)[CODES]
+    numbers = pd.Series(CODES.astype(float)).where(CODES > 0)
+    found = Groups.of("unit", numbers, z + 0.1 * RNG.normal(size=200))
+    assert set(found.names) == {str(k) for k in range(1, 40)}
+    for labels in ([12, 99], [12.0, None], ["12", "new"], pd.Series(["12 ", None])):
+        assert found.knows(labels).tolist() == [True, False]
+        assert found.given(Normal([0.0, 0.0], 1.0), labels).scale[1] == 1.0
+    assert group_codes(pd.Series(["b", None, "a", None, "b"])).tolist() == [1, 2, 0, 3, 1]

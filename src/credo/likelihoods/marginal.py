@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -103,10 +104,16 @@ class Marginal(Distribution):
         return np.minimum(np.cumsum(probs, axis=0), 1.0)
 
     def _exact_tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
+        # A search may begin at the largest float.
         with np.errstate(over="ignore"):
             above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
-        share = 1.0 - self._zero
-        return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, self._zero + share * above))
+        # Rounded weights may sum to more than one.
+        above, share = np.minimum(above, 1.0), 1.0 - self._zero
+        return np.where(
+            upper,
+            np.where(y < 0, 1.0, share * above),
+            np.where(y < 0, 0.0, np.minimum(self._zero + share * above, 1.0)),
+        )
 
     def _cdf(self, y: Array) -> Array:
         found = np.minimum(self._tail(y, np.zeros(y.shape, dtype=bool)), 1.0)
@@ -171,7 +178,7 @@ class Marginal(Distribution):
 
     def _crps(self, y: Array) -> Array:
         y = np.asarray(y, dtype=np.float64)
-        knots = self._quantile(_LEVELS).T
+        knots = self._ranks
         last = np.maximum(knots[-1], y)
         if self._discrete and float(last.max(initial=0.0)) <= _SUMMED_COUNTS:
             k = np.arange(float(last.max(initial=0.0)) + 1.0)
@@ -204,7 +211,12 @@ class Marginal(Distribution):
         return np.full(len(self), self._discrete) | (self._zero > 0)
 
     def _knots(self) -> Array:
-        return self._quantile(_LEVELS).T
+        return self._ranks
+
+    @cached_property
+    def _ranks(self) -> Array:
+        """The quantiles at fixed levels."""
+        return valid.frozen(self._quantile(_LEVELS).T)
 
     def _widths(self) -> tuple[Array, Array]:
         knots = self._knots()

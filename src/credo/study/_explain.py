@@ -64,8 +64,8 @@ class Explanation:
     >>> print(study.explain(pd.DataFrame({"dose": [11.0]})).table())
     Contributions to the prediction
     input  value  contribution
-    dose      11        11.294
-    Row 0: predicted growth 23.31, which is 11.29 above 12.01, the average prediction for 12 rows.
+    dose      11        11.308
+    Row 0: predicted growth 23.31, which is 11.31 above 12, the average prediction for 12 rows.
     The contributions add up to the difference. They are associations, not causes.
     """
 
@@ -131,7 +131,8 @@ class Explanation:
 def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: int = 0) -> Explanation:
     """What each column adds to the predictions of some rows, compared with the rows of a table.
 
-    An additive model is explained by its terms, without the background.
+    An additive model is explained by its terms, without the background. What is explained is the mean that the model
+    predicts for a new unit, before it is limited to the possible values of the target.
 
     Parameters
     ----------
@@ -180,6 +181,8 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         raise ValueError(
             "the background has fewer than two rows; give a table to compare with, such as the training data"
         )
+    if isinstance(model, TableModel):
+        model = model.unlimited()
     ask = model.predict if classes is None else model.predict_proba
     with collected():
         older = _spread(ask, older, len(names), seed)

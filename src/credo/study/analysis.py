@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +10,9 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
+from credo.core.folds import Split
 from credo.core.wording import listing
 from credo.distributions import Support
 from credo.selection.comparing import comparison_of
@@ -185,7 +189,7 @@ def run(
         notes.append(_transformation_note(data))
     splits, fold_notes = data.splits(folds, seed)
     saved = continue_from.saved if isinstance(continue_from, Study) else continue_from
-    key = f"{data.fingerprint} {len(splits)} {seed}"
+    key = f"{data.fingerprint} {_digest(data, splits)} {seed}"
     if saved is not None:
         kept = [record["name"] for record in saved.trials_ if record["name"] != BASELINE]
         if not set(kept) <= allowed:
@@ -213,7 +217,9 @@ def run(
         raise ValueError(f"the model {selected!r} was not finished: {why}")
     last_notes: list[Note] = []
     if data.whole is not None:
-        model, texts = fitted_to_all(fitted[selected], data.whole, engine=engine, scheduler=scheduler)
+        model, texts = fitted_to_all(
+            fitted[selected], data.whole, weight=data.weight_column, engine=engine, scheduler=scheduler
+        )
         found = replace(found, fitted={**fitted, selected: model})
         last_notes = [Note(text, important=True) for text in texts]
     all_notes = [
@@ -232,6 +238,14 @@ def run(
     ]
     saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
     return Study(data, found, selected, reason, tuple(all_notes), seed, saved)
+
+
+def _digest(data: Dataset, splits: Sequence[Split]) -> str:
+    """A hash of what the fits and their scores depend on besides the columns: folds, weights, possible values."""
+    found = hashlib.sha256(repr((data.support, len(splits))).encode())
+    for rows in (*(test for _, test in splits), *(() if data.weight is None else (data.weight,))):
+        found.update(repr(rows.shape).encode() + np.ascontiguousarray(rows).tobytes())
+    return found.hexdigest()[:16]
 
 
 def _part_notes(work: Engine) -> list[str]:

@@ -34,9 +34,10 @@ from credo.tables import (
     time_column,
     without_lone_classes,
 )
-from credo.tables.columns import as_frame, column_named, finite_columns
+from credo.tables.columns import as_frame, column_named, finite_columns, row_weights
 from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
+from credo.tables.groups import group_codes, group_names
 
 # Up to this many rows there are folds; beyond, one set of held-out rows, a fifth of the table and at most as many rows
 # as here. On 24 tables the standard error of the log score is then below 0.02.
@@ -81,7 +82,7 @@ class Dataset:
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
-    the rows.
+    the rows, from the column `weight_column`.
 
     Examples
     --------
@@ -112,6 +113,7 @@ class Dataset:
     unit: str | None = None
     units: Any = None
     weight: NDArray[np.float64] | None = None
+    weight_column: str | None = None
 
     @property
     def shape(self) -> str:
@@ -234,7 +236,7 @@ def dataset(
     classes = len(set(y.tolist())) if task == "classification" else 0
     in_order = time is not None and not time.repeated and time.name in preparation.sources()
     times = _times(time, preparation) if in_order and time is not None else None
-    possible = _support(support, y) if task == "regression" else REAL_LINE
+    possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
     inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
     order = class_order(y, table[target].dtype) if classes > 2 else ()
     size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros, order)
@@ -242,7 +244,7 @@ def dataset(
         source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
     )
     repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
-    together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
+    together = copies(frame, y) if unit is None else group_codes(frame[unit])
     return replace(
         made,
         labels=None if labels is None else labels[frame.index],
@@ -250,7 +252,8 @@ def dataset(
         groups=together,
         unit=unit,
         weight=weights,
-        units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
+        weight_column=weight,
+        units=None if unit is None else group_names(frame[unit]),
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         notes=[
             *(Note(text, important=True) for text in [*early, *early_warnings(made, together), *repeated]),
@@ -262,24 +265,20 @@ def dataset(
 
 
 def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
-    """The table without its weights and rows of weight zero, the weights, and a note."""
+    """The table without its weights and rows of weight zero, the weights of all rows, and a note."""
     if weight is None:
         return table, None, []
     name = column_named(table, weight)
     if name == target:
         raise ValueError(f"{name!r} is the target, and can't be the weight too")
-    values = pandas().to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if len(bad):
-        raise ValueError(f"the weight {name!r} must be a number that is not negative; see row {int(bad[0]) + 1}")
+    values = row_weights(table, name)
     if not values.any():
         raise ValueError(f"all weights in {name!r} are zero")
     note = (
         f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
         "every held-out row once."
     )
-    kept = table[values > 0].drop(columns=name).reset_index(drop=True)
-    return kept, values[values > 0], [note]
+    return table[values > 0].drop(columns=name), values, [note]
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
@@ -287,7 +286,8 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     if groups is False or (groups is None and has_time):
         return None, []
     if groups is None or groups is True:
-        return repeated_units(frame) or (None, [])
+        # A single column is an input, whatever its name is.
+        return (repeated_units(frame) if frame.shape[1] > 1 else None) or (None, [])
     if not isinstance(groups, str):
         raise TypeError(f"groups must be a column's name or False; got {type(groups).__name__}")
     name = column_named(frame, groups)
@@ -299,7 +299,7 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     return name, []
 
 
-def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
+def _support(given: Support | str, y: NDArray[np.float64], rows: Any) -> Support:
     """The possible values of a target, from its values or as requested."""
     if given in ("auto", "real"):
         return target_support(y) if given == "auto" else REAL_LINE
@@ -307,7 +307,7 @@ def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
         raise ValueError(f"support must be 'auto', 'real' or a credo.distributions.Support; got {given!r}")
     odd = np.flatnonzero(given.nearest(y) != y)
     if len(odd):
-        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {odd[0] + 1}")
+        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {rows[odd[0]] + 1}")
     return given
 
 

@@ -12,7 +12,7 @@ from credo.metrics import pit, point, rmse
 from credo.selection import Comparison, HeldOut
 from credo.study.data import Dataset
 from credo.tables import TableModel
-from credo.tables.groups import Groups, given_others, normal_scores
+from credo.tables.groups import Groups, given_others, group_codes, normal_scores
 
 
 def with_groups(
@@ -44,7 +44,7 @@ def _note(unit: str, held: HeldOut, rho: float, scores: np.ndarray, labels: np.n
     support, base = REAL_LINE, held.dist
     if isinstance(base, Limited):
         support, base = base.support, base.base
-    dist = support.limit(given_others(base, rho, scores, np.unique(labels, return_inverse=True)[1].ravel()))
+    dist = support.limit(given_others(base, rho, scores, group_codes(labels)))
     (low, high), (new_low, new_high) = dist.interval(0.95), held.dist.interval(0.95)
     inside = float(np.mean((low <= held.y) & (held.y <= high)))
     width = float(np.mean(high - low) / np.mean(new_high - new_low))
