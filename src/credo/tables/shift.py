@@ -12,7 +12,7 @@ the probability that any column is named by chance is at most 1 %, however the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credo.core.fields import Axes, Increasing, NonNegative, Where
+from credo.core.fields import Axes, NonNegative, Positive
+from credo.core.seeds import generator
 from credo.core.wording import first_few, p_value, percent, plural
 from credo.metrics.calibration import ALARM
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts
@@ -33,56 +34,71 @@ _QUANTILES = (0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975)
 # Of larger tables, this many rows are drawn at random with a fixed seed. Between two of them a mean that differs by
 # 0.15 standard deviations is found; smaller differences matter little, but with enough rows any would be found.
 MAX_ROWS = 2000
+# With many columns, fewer new rows are compared: so many probabilities take about a second.
+_MAX_PROBABILITIES, _MIN_ROWS = 10**7, 20
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many training rows each division of a column contains.
+    """How many training rows are in each division of the columns.
 
-    Numbers and dates are divided above each of `edges`, and by missing cells; categories by their codes, among them
-    those of missing and unknown levels; texts by their words.
+    Numbers and dates are divided above each of their `edges`, and by missing cells, whose edge is NaN; categories by
+    their codes, among them those of missing and unknown levels; texts by their words. `widths` are the divisions of
+    each column.
     """
 
-    rows: Annotated[int, Where(lambda n: n > 0, "positive")]
+    rows: Annotated[int, Positive]
+    widths: Annotated[NDArray[np.intp], Axes("c"), NonNegative]
     counts: Annotated[NDArray[np.intp], Axes("K"), NonNegative]
-    edges: Annotated[Array, Axes("E"), Increasing]
+    edges: Annotated[Array, Axes("K", finite=False)]
 
     def _check_state(self) -> None:
-        if (self.counts > self.rows).any() or len(self.edges) not in (0, len(self.counts) - 1):
+        if (self.counts > self.rows).any() or self.widths.sum() != len(self.counts):
             raise ValueError("counts must be those of divisions of the rows")
 
     @classmethod
-    def of(cls, encoder: Encoder, table: Any) -> Counts:
-        """Those of the training rows."""
-        edges = np.empty(0)
-        if isinstance(encoder, Numbers | Days):
-            values = encoder.values(table[encoder.name])
-            known = values[np.isfinite(values)]
-            if len(known):
-                levels = (0.0, *_QUANTILES, 1.0)
-                edges = np.unique(np.quantile(known, levels, method="inverted_cdf"))
-        return cls(len(table), divided(encoder, table, edges), edges)
+    def of(cls, encoders: Sequence[Encoder], table: Any) -> Counts:
+        """Those of the training rows, or of a sample."""
+        table = _sampled(table, MAX_ROWS)
+        edges = [_edges(encoder, table) for encoder in encoders]
+        counts = [_divided(encoder, table, own) for encoder, own in zip(encoders, edges, strict=True)]
+        widths = np.array([len(own) for own in counts], dtype=np.intp)
+        return cls(len(table), widths, np.concatenate(counts), np.concatenate(edges))
 
-    def names(self, encoder: Encoder) -> list[str]:
-        """A phrase for each division."""
-        missing = f"{encoder.name} missing"
-        if isinstance(encoder, Texts):
-            return [f"{encoder.name} with {word!r}" for word in encoder.words.vocabulary_]
-        if isinstance(encoder, Levels):
-            levels = [*encoder.levels, *([] if encoder.reference is None else [encoder.reference])]
-            known = [f"{encoder.name} = {level}" for level in [*levels, "other"][: encoder.n_known]]
-            return [*known, missing, f"{encoder.name} {'new' if encoder.had_missing else 'new or missing'}"]
-        return [*(f"{encoder.name} above {encoder.text(edge)}" for edge in self.edges), missing]
+    def match(self, encoders: Sequence[Encoder]) -> bool:
+        """Whether these can be the divisions of the encoders' columns."""
+        found = zip(encoders, self.widths.tolist(), strict=False)
+        return len(encoders) == len(self.widths) and all(
+            (_width(one) or max(width, 1)) == width for one, width in found
+        )
+
+    def parts(self) -> list[tuple[NDArray[np.intp], Array]]:
+        """The counts and edges of each column."""
+        ends = np.cumsum(self.widths)[:-1]
+        return list(zip(np.split(self.counts, ends), np.split(self.edges, ends), strict=True))
 
 
-def sampled(table: Any) -> Any:
-    """The rows, or as many as are counted, drawn at random."""
-    if len(table) <= MAX_ROWS:
-        return table
-    return table.iloc[np.sort(np.random.default_rng(0).choice(len(table), MAX_ROWS, replace=False))]
+def _width(encoder: Encoder) -> int | None:
+    """How many divisions a column has; None if this depends on its values."""
+    return (
+        encoder.unknown + 1
+        if isinstance(encoder, Levels)
+        else len(encoder.names())
+        if isinstance(encoder, Texts)
+        else None
+    )
 
 
-def divided(encoder: Encoder, table: Any, edges: Array) -> NDArray[np.intp]:
+def _edges(encoder: Encoder, table: Any) -> Array:
+    if (width := _width(encoder)) is not None:
+        return np.full(width, np.nan)
+    values = encoder.values(table[encoder.name])
+    known = np.sort(values[np.isfinite(values)])
+    places = np.ceil(np.array([0.0, *_QUANTILES, 1.0]) * len(known)).astype(np.intp) - 1
+    return np.append(np.unique(known[np.maximum(places, 0)]) if len(known) else [], np.nan)
+
+
+def _divided(encoder: Encoder, table: Any, edges: Array) -> NDArray[np.intp]:
     """How many rows of a table are in each division of a column."""
     column = table[encoder.name]
     if isinstance(encoder, Texts):
@@ -90,9 +106,28 @@ def divided(encoder: Encoder, table: Any, edges: Array) -> NDArray[np.intp]:
     if isinstance(encoder, Levels):
         return np.bincount(encoder.codes(column), minlength=encoder.unknown + 1).astype(np.intp)
     values = encoder.values(column)
-    values = values[np.isfinite(values)]
-    above = len(values) - np.searchsorted(np.sort(values), edges, side="right")
-    return np.append(above, len(column) - len(values)).astype(np.intp)
+    known = np.sort(values[np.isfinite(values)])
+    above = len(known) - np.searchsorted(known, edges[:-1], side="right")
+    return np.append(above, len(column) - len(known)).astype(np.intp)
+
+
+def _names(encoder: Encoder, edges: Array) -> list[str]:
+    """A phrase for each division of a column."""
+    missing = f"{encoder.name} missing"
+    if isinstance(encoder, Texts):
+        return [f"{encoder.name} with {word!r}" for word in encoder.words.vocabulary_]
+    if isinstance(encoder, Levels):
+        levels = [*encoder.levels, *([] if encoder.reference is None else [encoder.reference]), "other"]
+        known = [f"{encoder.name} = {level}" for level in levels[: encoder.n_known]]
+        return [*known, missing, f"{encoder.name} {'new' if encoder.had_missing else 'new or missing'}"]
+    return [*(f"{encoder.name} above {encoder.text(edge)}" for edge in edges[:-1]), missing]
+
+
+def _sampled(table: Any, most: int) -> Any:
+    """The rows, or as many, drawn at random."""
+    if len(table) <= most:
+        return table
+    return table.iloc[np.sort(generator(0).choice(len(table), most, replace=False))]
 
 
 def chance(new: NDArray[np.intp], n_new: int, trained: NDArray[np.intp], n_trained: int) -> Array:
@@ -164,27 +199,26 @@ class Shift:
         return f"As a whole, the {plural(self.n_rows, 'row')} differ from the training rows ({named}; {p_value(self.differences[0].p)})."
 
 
-def shift(encoders: Sequence[Encoder], known: Mapping[str, Counts], table: Any, *, units: int | None = None) -> Shift:
+def shift(encoders: Sequence[Encoder], known: Counts, table: Any, *, units: int | None = None) -> Shift:
     """The difference between new rows and the counted ones; with `units`, those count as so many rows."""
-    table = sampled(table)
-    names, columns, parts = [], [], []
-    for encoder in encoders:
-        if encoder.name not in known or not len(table):
-            continue
-        seen = known[encoder.name]
-        n = seen.rows if units is None else min(seen.rows, units)
-        trained = np.rint(seen.counts * (n / seen.rows)).astype(np.intp)
-        new = divided(encoder, table, seen.edges)
-        names += seen.names(encoder)
-        columns += [str(encoder.name)] * len(new)
-        parts.append(np.column_stack([chance(new, len(table), trained, n), new / len(table), seen.counts / seen.rows]))
-    if not parts:
-        return Shift(len(table), 0, 1.0, ())
-    p, share, before = np.concatenate(parts).T
-    order = np.argsort(p, kind="stable")
-    corrected = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    found: dict[str, Difference] = {}
-    for i, value in zip(order.tolist(), corrected.tolist(), strict=True):
-        if value < ALARM:
-            found.setdefault(columns[i], Difference(columns[i], names[i], float(share[i]), float(before[i]), value))
+    table = _sampled(table, min(MAX_ROWS, max(_MIN_ROWS, _MAX_PROBABILITIES // max(1, len(known.counts)))))
+    parts = known.parts()
+    if not len(table):
+        return Shift(0, len(parts), 1.0, ())
+    n = known.rows if units is None else min(known.rows, units)
+    p, share = [], []
+    for encoder, (counts, edges) in zip(encoders, parts, strict=True):
+        new = _divided(encoder, table, edges)
+        p.append(chance(new, len(table), np.rint(counts * (n / known.rows)).astype(np.intp), n))
+        share.append(new / len(table))
+    one_p, shares, trained = np.concatenate(p), np.concatenate(share), known.counts / known.rows
+    order = np.argsort(one_p, kind="stable")
+    # Holm's method.
+    corrected = np.minimum(1.0, np.maximum.accumulate(one_p[order] * np.arange(len(order), 0, -1)))
+    column = np.repeat(np.arange(len(parts)), known.widths)
+    starts, found = np.cumsum(known.widths) - known.widths, dict[int, Difference]()
+    for i, value in zip(order[corrected < ALARM].tolist(), corrected.tolist(), strict=False):
+        if (j := int(column[i])) not in found:
+            words = _names(encoders[j], parts[j][1])[i - starts[j]]
+            found[j] = Difference(str(encoders[j].name), words, float(shares[i]), float(trained[i]), value)
     return Shift(len(table), len(parts), float(corrected[0]), tuple(found.values()))

@@ -353,7 +353,7 @@ class TableModel(FittedState, BaseEstimator):
         unused = [name for name in found.columns if is_unused(name)]
         return self.preparation_.outside(table, unused=unused) if unused else found
 
-    def shift(self, X: Any) -> Shift:
+    def shift(self, X: Any) -> Shift | None:
         """Whether new rows, as a whole, are like the training rows, and in which columns; see `Preparation.shift`.
 
         Columns on which the predictions don't depend are not named. One row of each unit, such as a patient, is compared.
@@ -361,6 +361,8 @@ class TableModel(FittedState, BaseEstimator):
         check_is_fitted(self)
         table = self.one_of_each(self._without_target(as_frame(X)) if has_names(X) else as_frame(X))
         found = self.preparation_.shift(table, units=None if self.groups is None else len(self.groups.names))
+        if found is None:
+            return None
         some = table.iloc[np.linspace(0, len(table) - 1, min(len(table), _CHECKED_ROWS)).astype(np.intp)]
         return replace(found, differences=tuple(d for d in found.differences if self._depends_on(d.column, some)))
 

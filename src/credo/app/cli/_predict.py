@@ -162,7 +162,8 @@ def _predicted(
             model, table, level=LEVEL if level is None else level, quantiles=quantiles, start=start
         )
         if isinstance(model, TableModel) and large is None:
-            for said in filter(None, (model.outside(table).note(), model.shift(table).note())):
-                screen.note(f"Note: {said}")
+            for found_there in filter(None, (model.outside(table), model.shift(table))):
+                if (said := found_there.note()) is not None:
+                    screen.note(f"Note: {said}")
         yield found
         start += len(table)
