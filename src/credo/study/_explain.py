@@ -157,8 +157,8 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
     given, table = as_frame(rows), as_frame(background)
     unit = model.groups.column if isinstance(model, TableModel) and model.groups is not None else None
     if unit in given.columns:
-        found = explain(model, given.drop(columns=unit), table, n_pairs=n_pairs, seed=seed)
-        return replace(found, known=_of_known_units(model, given))
+        of_new = explain(model, given.drop(columns=unit), table, n_pairs=n_pairs, seed=seed)
+        return replace(of_new, known=_of_known_units(model, given))
     exact = _of_terms(model, given) if isinstance(model, TableModel) else None
     if exact is not None:
         return exact

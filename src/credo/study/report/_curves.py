@@ -244,8 +244,11 @@ def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], s
     the band. `write` formats the values.
     """
     suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
-    besides = f"; the effect depends on {listing(fact.partners, at_most=3)}" if fact.partners else ""
-    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}{besides}."
+    said = _classes(fact) if fact.classes else _shape(fact, write)
+    if not fact.partners:
+        return f"{said}{suffix}."
+    said = said.replace("No clear effect", "No clear effect on average", 1)
+    return f"{said}{suffix}; the effect depends on {listing(fact.partners, at_most=3)}."
 
 
 def _classes(fact: Curve) -> str:
@@ -463,12 +466,12 @@ def terms(best: str, tied: Sequence[str], models: Mapping[str, Any]) -> Terms | 
         if alone:
             partners = _partners(models[name], together)
             idle = [term for term in ordered if not term.is_needed]
-            paired = [len(term.points) == 1 and bool(partners[_source(models[name], term)]) for term in idle]
+            paired = [len(term.points) == 1 and next(iter(term.points)) in partners for term in idle]
             return Terms(
                 name,
                 members[name] if name == largest else 0.0,
                 [
-                    replace(_term_curve(models[name], term), partners=partners[_source(models[name], term)])
+                    replace(_term_curve(models[name], term), partners=partners.get(next(iter(term.points)), ()))
                     for term in alone[:MAX_TERMS]
                 ],
                 [f"{shorten(term.words)} ({whole_percent(max(term.share, 0.0))})" for term in together],
@@ -480,20 +483,14 @@ def terms(best: str, tied: Sequence[str], models: Mapping[str, Any]) -> Terms | 
     return None
 
 
-def _source(model: Any, term: Any) -> str:
-    """The column of the table of a term of one column."""
-    return model.preparation_.origins()[next(iter(term.points))]
-
-
 def _partners(model: Any, pairs: Sequence[Any]) -> dict[str, tuple[str, ...]]:
-    """The columns with which each column of the table is in a pair."""
-    source = model.preparation_.origins()
-    both = [list(dict.fromkeys(source[name] for name in pair.points)) for pair in pairs]
-    return {
-        column: tuple(dict.fromkeys(shorten(other) for members in both if column in members for other in members
-                                    if other != column))
-        for column in source.values()
-    }  # fmt: skip
+    """The columns of the table with which each prepared column, or group of them, is in a pair."""
+    origins, found = model.preparation_.origins(), dict[str, tuple[str, ...]]()
+    for pair in pairs:
+        for name in pair.points:
+            others = [shorten(origins[other]) for other in pair.points if other != name]
+            found[name] = tuple(dict.fromkeys([*found.get(name, ()), *others]))
+    return found
 
 
 def _term_curve(model: Any, term: Any) -> Curve:
