@@ -189,7 +189,7 @@ def dataset(
     early, notes = ([], given.notes) if given.whole is None else (given.notes, [])
     table, forced, more = _chosen(given.table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
     notes += more
-    table, weights, more = _weighted(table, target, weight)
+    table, weights, more = _weighted(table, target, weight, repeat=given.whole is None)
     notes += more
     # A large table is fitted in parts, each of which has too few rows to recognize a code.
     keeps = keep_sentinels or given.whole is not None
@@ -274,8 +274,17 @@ def separated(
     return task, frame, y, notes
 
 
-def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
-    """The table without its weights and rows of weight zero, the weights of all rows, and a note."""
+# Rows of frequencies are repeated up to as many rows in all; beyond, fits are weighted.
+_MAX_REPEATED = 1_000_000
+
+
+def _weighted(
+    table: Any, target: str, weight: str | None, *, repeat: bool
+) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
+    """The table without its weights and rows of weight zero, the weights of all rows, and a note.
+
+    Whole numbers are frequencies, and the rows are repeated if `repeat`: fits, folds and scores count each of them.
+    """
     if weight is None:
         return table, None, []
     name = column_named(table, weight)
@@ -284,11 +293,16 @@ def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray
     values = row_weights(table, name)
     if not values.any():
         raise ValueError(f"all weights in {name!r} are zero")
+    table = table.drop(columns=name)
+    if repeat and (values == np.floor(values)).all() and values.sum() <= _MAX_REPEATED:
+        times = values.astype(np.intp)
+        note = f"Each row counts as many times as {name!r} says: {plural(int(times.sum()), 'row')} in all."
+        return table.loc[np.repeat(table.index.to_numpy(), times)], None, [note]
     note = (
         f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
         "every held-out row once."
     )
-    return table[values > 0].drop(columns=name), values, [note]
+    return table[values > 0], values, [note]
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
