@@ -226,7 +226,12 @@ def dataset(
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    time = time_column(frame) if time_order is not False else None
+    if time_order and isinstance(groups, str):
+        raise ValueError(
+            f"time_order=True predicts each row from those before it, groups={groups!r} whole groups from others: "
+            "choose one"
+        )
+    time = time_column(frame) if time_order or not (time_order is False or isinstance(groups, str)) else None
     unit, equal = _unit(frame, groups, has_time=time is not None and not time.repeated)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
