@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credo import load
+from credo import load, save
 from credo.study import dataset, run, write
 
 
@@ -68,3 +68,14 @@ def test_a_file_continues_a_study(analyze, houses, tmp_path):
     found = analyze(houses, "price", models=["linear", "bayes", "polynomial"], continue_from=saved)
     assert {"bayes", "polynomial"} <= set(found.comparison.fitted)
     pd.testing.assert_frame_equal(found.held_out("linear"), short.held_out("linear"))
+
+
+def test_a_file_continues_a_study_of_counts(analyze, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    table = pd.DataFrame({"x": x, "k": rng.poisson(np.exp(0.3 + 0.5 * x))})
+    first = analyze(table, "k", models=["counts"], time=None)
+    save(first.saved, tmp_path / "study.credo")
+    saved = load(tmp_path / "study.credo")
+    found = analyze(table, "k", models=["counts", "linear"], time=None, continue_from=saved)
+    assert found.comparison["counts"].held_out == first.comparison["counts"].held_out

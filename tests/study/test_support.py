@@ -21,6 +21,7 @@ RNG = np.random.default_rng(0)
         (RNG.integers(25, 347, size=400), Support(low=0.0, step=1.0)),
         (RNG.geometric(0.4, size=500), Support(low=1.0, step=1.0)),
         (RNG.choice([1, 2, 3, 4, 5], p=[0.2, 0.1, 0.2, 0.3, 0.2], size=300), Support(1.0, 5.0, 1.0)),
+        (RNG.choice([1, 2, 3, 4, 5], p=[0.03, 0.2, 0.27, 0.3, 0.2], size=300), Support(1.0, 5.0, 1.0)),
         (RNG.integers(-3, 4, size=9), Support(step=1.0)),
         (RNG.beta(2, 1, size=300), Support(0.0, 1.0)),
         (100 * RNG.beta(1, 1, size=300), Support(0.0, 100.0)),
@@ -116,3 +117,9 @@ def test_ordered_classes_are_modelled_as_such(analyze):
     assert dataset(nominal, "answer").size.order == ()
     with pytest.raises(ValueError, match="the classes are not on a scale"):
         analyze(nominal, "answer", models=["ordinal"], time=None)
+
+
+def test_the_page_has_log_probabilities_of_whole_numbers(analyze, visits, tmp_path):
+    analyze(visits, "visits", models=["linear"], time=None).report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Log score: mean log probability" in page and "mean log density" not in page

@@ -24,6 +24,7 @@ _NEGLIGIBLE = 1e-4
 # is beyond is integrated if its probability isn't negligible.
 _COARSE, _WIDTHS, _COUNT_WIDTHS = 30.0, 8.0, 16.0
 _MISSED = 1e-6
+_MAX_DOUBLINGS = 200
 # Mean, standard deviation and CRPS.
 Moments = tuple[Array, Array, Array]
 
@@ -262,10 +263,11 @@ class Limited(Distribution):
             if not len(rows):
                 continue
             far = part._take(rows)
+            end = far._end_of_tail(last[rows] if upper else first[rows], upper=upper)
             if upper:
-                low, high = last[rows], np.maximum(np.maximum(far._isf(_TAIL)[:, 0], y[rows]), last[rows])
+                low, high = last[rows], np.maximum(end, y[rows])
             else:
-                low, high = np.minimum(np.minimum(far._quantile(_TAIL)[:, 0], y[rows]), first[rows]), first[rows]
+                low, high = np.minimum(end, y[rows]), first[rows]
             one, two, gap = far._integral(low, high, first[rows], y[rows], upper=upper)
             sign = 1.0 if upper else -1.0
             mean[rows], square[rows], score[rows] = (
@@ -274,6 +276,18 @@ class Limited(Distribution):
                 score[rows] + gap,
             )
         return first + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
+
+    def _end_of_tail(self, start: Array, *, upper: bool) -> Array:
+        """Where a tail of the base is negligible, by doubling the distance from the start; within the support."""
+        bound = self.support.high if upper else self.support.low
+        sign, end, distance = 1.0 if upper else -1.0, np.array(start), self.support.step * np.ones(len(start))
+        for _ in range(_MAX_DOUBLINGS):
+            going = (self.base._tail(end, np.full(len(end), upper)) > _TAIL) & (end != bound)
+            if not going.any():
+                break
+            end[going] = np.clip(end + sign * distance, self.support.low, self.support.high)[going]
+            distance *= 2.0
+        return end
 
     def _integrals(self, y: Array) -> Moments:
         """E(Y − a) = ∫ (1 − F(x)) dx above the least value a."""

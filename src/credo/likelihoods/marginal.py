@@ -32,8 +32,7 @@ class Marginal(Distribution):
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.likelihoods import Gamma
-    >>> from credo.likelihoods.marginal import Marginal
+    >>> from credo.likelihoods import Gamma, Marginal
     >>> dist = Marginal(Gamma(4.0), np.log([2.0]), [0.0])
     >>> dist.mean.round(6), dist.std.round(6)
     (array([2.]), array([1.]))

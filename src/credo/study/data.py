@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from credo.core.wording import percent, plural, quoted
 from credo.distributions import REAL_LINE, BoxCox, Log, Support, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study.catalogue import Size, Times
-from credo.study.checks import leaks, repeated_units, unit_note
+from credo.study.checks import FEW_ROWS, leaks, repeated_units, unit_note
 from credo.study.large import large_table, sample_of
 from credo.tables import (
     Preparation,
@@ -42,15 +42,9 @@ from credo.tables.groups import group_codes, group_names
 # Up to this many rows there are folds; beyond, one set of held-out rows, a fifth of the table and at most as many rows
 # as here. On 24 tables the standard error of the log score is then below 0.02.
 FOLD_ROWS, HELD_OUT_ROWS = 3000, 5000
-_FOLDS = 5
+N_FOLDS = 5
 # What notes say of columns with missing values.
 _GAP = re.compile(r"(is|are) missing; |: missing in ")
-# With fewer rows or distinct targets, neither a transformation nor outliers are considered.
-_FEWEST = 20
-# A power this close to one is treated as no transformation.
-_NO_POWER = 0.1
-# If more than this share of the rows would be outliers, none are reported.
-_MOST_OUTLIERS = 0.02
 
 
 @dataclass(frozen=True)
@@ -133,11 +127,11 @@ class Dataset:
         n, classes = len(self.y), self.task == "classification"
         once = folds is None and n > FOLD_ROWS
         if self.time is not None:
-            start = n - min(n // _FOLDS, HELD_OUT_ROWS) if once else self._first_forecast()
-            n_blocks = 1 if once else max(1, min(folds or _FOLDS, (n - start) // 2))
+            start = n - min(n // N_FOLDS, HELD_OUT_ROWS) if once else self._first_forecast()
+            n_blocks = 1 if once else max(1, min(folds or N_FOLDS, (n - start) // 2))
             blocks = forward(self.time.order, n_blocks, start)
             return with_known_classes(blocks, self.y) if classes else (blocks, [])
-        n_folds = max(_FOLDS, -(-n // HELD_OUT_ROWS)) if once else folds or _FOLDS
+        n_folds = max(N_FOLDS, -(-n // HELD_OUT_ROWS)) if once else folds or N_FOLDS
         labels = self.y if classes else None
         tests, notes = shuffled(n, n_folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
         every = np.arange(n)
@@ -191,82 +185,98 @@ def dataset(
     """
     if not isinstance(target, str):
         raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")
-    whole, early = None, []
-    if isinstance(data, str | os.PathLike):
-        whole = large_table(data, reading or {}, engine=engine)
-    elif engine != "local":
-        raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
-    if whole is not None:
-        table, note = sample_of(whole)
-        notes, early, source, labels = [], [note], whole.path.name, None
-    elif isinstance(data, str | os.PathLike):
-        sheet = read_table(data, **(reading or {}))
-        table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
-        labels = None
-    else:
-        table, notes, source = as_frame(data), [], "table"
-        # Notes count rows from 1, as in a file, and don't use the labels of the index.
-        labels, table = table.index, table.reset_index(drop=True)
-    table, forced, more = _chosen(table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
+    given = opened(data, reading or {}, engine=engine)
+    early, notes = ([], given.notes) if given.whole is None else (given.notes, [])
+    table, forced, more = _chosen(given.table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
     notes += more
     table, weights, more = _weighted(table, target, weight)
     notes += more
-    found = None if task else target_task(table, target)
-    task = task or (found.name if found else "regression")
-    frame, y, more = split_target(
-        # A large table is fitted in parts, each of which has too few rows to recognise a code.
-        table,
-        target,
-        task=task,
-        keep_sentinels=keep_sentinels or whole is not None,
-    )
-    if found is not None and found.why:
-        notes.append(task_note(target, found))
+    # A large table is fitted in parts, each of which has too few rows to recognize a code.
+    keeps = keep_sentinels or given.whole is not None
+    task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
     notes += more
-    if task == "classification":
-        frame, y, more = without_lone_classes(frame, y, target)
-        notes += more
     if time_order and isinstance(groups, str):
         raise ValueError(
             f"time_order=True predicts each row from those before it, groups={groups!r} whole groups from others: "
             "choose one"
         )
     time = time_column(frame) if time_order or not (time_order is False or isinstance(groups, str)) else None
-    unit, equal = _unit(frame, groups, has_time=time is not None and not time.repeated)
+    in_order = time is not None and not time.repeated
+    unit, equal = _unit(frame, groups, has_time=in_order)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
-    weights = None if weights is None else weights[frame.index]
     preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
     rows = preparation.fit_transform(frame)
-    classes = len(set(y.tolist())) if task == "classification" else 0
-    in_order = time is not None and not time.repeated and time.name in preparation.sources()
-    times = _times(time, preparation) if in_order and time is not None else None
+    in_order = in_order and time is not None and time.name in preparation.sources()
+    ordered = time if in_order else None
     possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
-    inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
-    order = class_order(y, table[target].dtype) if classes > 2 else ()
-    size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros, order)
-    made = Dataset(
-        source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
-    )
-    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
+    classes = len(set(y.tolist())) if task == "classification" else 0
+    from_zero = possible.low == 0 and possible.high == np.inf
+    size = Size(
+        len(y), rows.shape[1], len(set(preparation.sources())), classes,
+        times=None if ordered is None else _times(ordered, preparation), counts=from_zero and possible.step == 1,
+        zeros=int(np.sum(y == 0)) if from_zero else 0,
+        order=class_order(y, table[target].dtype) if classes > 2 else (),
+    )  # fmt: skip
     together = copies(frame, y) if unit is None else group_codes(frame[unit])
-    return replace(
-        made,
-        labels=None if labels is None else labels[frame.index],
-        whole=whole,
-        groups=together,
-        unit=unit,
-        weight=weights,
-        weight_column=weight,
-        units=None if unit is None else group_names(frame[unit]),
+    made = Dataset(
+        given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
-        notes=[
-            *(Note(text, important=True) for text in [*early, *early_warnings(made, together), *repeated]),
-            *map(Note, time_notes(time, in_order=in_order)),
-            *map(Note, [*notes, *column_notes(preparation, len(frame), unit), *target_notes(made)]),
-            *map(Note, copy_notes(together if unit is None else None)),
-        ],
-    )
+        labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
+        unit=unit, units=None if unit is None else group_names(frame[unit]),
+        weight=None if weights is None else weights[frame.index], weight_column=weight,
+    )  # fmt: skip
+    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
+    important = [*early, *early_warnings(made), *repeated]
+    others = [
+        *time_notes(time, in_order=in_order),
+        *notes,
+        *column_notes(preparation, len(frame), unit),
+        *target_notes(made),
+        *copy_notes(together if unit is None else None),
+    ]
+    return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
+
+
+class Opened(NamedTuple):
+    """A table with its name and notes; `labels` is the index of a frame, `whole` the file that it is a sample of."""
+
+    table: Any
+    source: str
+    notes: list[str]
+    labels: Any = None
+    whole: LargeTable | None = None
+
+
+def opened(data: Any, reading: Mapping[str, Any], *, engine: str = "local") -> Opened:
+    """The table of a frame or file; a sample of the rows if the file is large."""
+    if not isinstance(data, str | os.PathLike):
+        if engine != "local":
+            raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
+        table = as_frame(data)
+        # Notes count rows from 1, as in a file, and don't use the labels of the index.
+        return Opened(table.reset_index(drop=True), "table", [], table.index)
+    whole = large_table(data, reading, engine=engine)
+    if whole is not None:
+        table, note = sample_of(whole)
+        return Opened(table, whole.path.name, [note], whole=whole)
+    sheet = read_table(data, **reading)
+    return Opened(sheet.frame, "standard input" if os.fspath(data) == "-" else Path(data).name, list(sheet.notes))
+
+
+def separated(
+    table: Any, target: str, task: str | None, *, keep_sentinels: bool
+) -> tuple[str, Any, NDArray[Any], list[str]]:
+    """The task, by default inferred, the table without target and unusable rows, the target, and notes."""
+    found = None if task else target_task(table, target)
+    notes = [task_note(target, found)] if found is not None and found.why else []
+    task = task or (found.name if found else "regression")
+    frame, y, more = split_target(table, target, task=task, keep_sentinels=keep_sentinels)
+    notes += more
+    if task == "classification":
+        frame, y, more = without_lone_classes(frame, y, target)
+        notes += more
+    return task, frame, y, notes
 
 
 def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
@@ -374,7 +384,7 @@ def copies(frame: Any, y: NDArray[Any]) -> NDArray[np.intp] | None:
         return None
     # A whole table that was copied several times: equal inputs always have equal targets.
     pairs = np.unique(np.column_stack([labels, np.unique(y, return_inverse=True)[1].ravel()]), axis=0)
-    copied = n_distinct > _FEWEST and len(pairs) == n_distinct
+    copied = n_distinct > FEW_ROWS and len(pairs) == n_distinct
     return None if mostly_copies(len(labels), n_distinct) and not copied else labels
 
 
@@ -387,20 +397,20 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
-    """Warnings about leaking columns, repeated measurements, too few rows and outliers of the target."""
-    notes = [*leak_notes(data, groups), *outlier_notes(data)]
-    if len(data.y) < _FEWEST:
+def early_warnings(data: Dataset) -> list[str]:
+    """Warnings about leaking columns, too few rows and outliers of the target."""
+    notes = [*leak_notes(data), *outlier_notes(data)]
+    if len(data.y) < FEW_ROWS:
         notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
     return notes
 
 
-def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
+def leak_notes(data: Dataset) -> list[str]:
     """A warning about columns that alone nearly determine the target."""
     if data.frame.shape[1] < 2 or data.time is not None:
         return []
     # A row and its copies would predict each other.
-    first = np.arange(len(data.y)) if groups is None else np.unique(groups, return_index=True)[1]
+    first = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_index=True)[1]
     found = leaks(data.frame.iloc[first], data.y[first], classes=data.task == "classification")
     if not found:
         return []
@@ -452,24 +462,23 @@ def _times(time: TimeColumn, preparation: Preparation) -> Times:
 
 def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     """The transformation of the target under which a linear model predicts held-out rows best."""
-    if len(y) < _FEWEST or len(np.unique(y)) < _FEWEST:
+    # On a few values, a transformation changes little but their distances.
+    if len(np.unique(y)) < FEW_ROWS:
         return "identity"
     found = choose_transform(rows, y, random_state=0)
-    if abs(getattr(found, "power", 0.0) - 1.0) < _NO_POWER:
-        return "identity"
     kinds = {Log: "log", BoxCox: "box-cox", YeoJohnson: "yeo-johnson"}
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
 
 
 def outlier_notes(data: Dataset) -> list[str]:
     """The values of the target that are far outside all others, also on a logarithmic scale."""
-    if data.task == "classification" or len(data.y) < _FEWEST:
+    if data.task == "classification" or len(data.y) < FEW_ROWS:
         return []
     far = _far(data.y, times=10)
     if data.y.min() > 0:
         far &= _far(np.log(data.y), times=2)
     rows = np.flatnonzero(far)
-    if not 0 < len(rows) <= _MOST_OUTLIERS * len(data.y):
+    if not len(rows):
         return []
     first = int(data.frame.index[rows[0]]) + 1
     return [

@@ -42,8 +42,12 @@ class Folds:
     def __str__(self) -> str:
         """A few words, as below a leaderboard."""
         if self.n_parts == 1:
-            return f"the last {plural(self.n_held_out, 'row')}" if self.in_order else f"{count(self.n_held_out)} rows"
-        of = f" of whole {self.groups}s" if self.groups else ""
+            if self.in_order:
+                return f"the last {plural(self.n_held_out, 'row')}"
+            return (
+                f"{count(self.n_held_out)} rows{f', all those of some values of {self.groups}' if self.groups else ''}"
+            )
+        of = f", all rows of a value of {self.groups} in one" if self.groups else ""
         return f"{self.n_parts} {'blocks in time order' if self.in_order else 'folds'}{of}"
 
     @property
@@ -58,7 +62,8 @@ class Folds:
                 f"{last} cut into {self.n_parts} blocks. Each block was predicted by models fitted to all earlier rows"
             )
         if self.n_parts == 1:
-            drawn = f"{count(self.n_held_out)} of {plural(self.n_rows, 'row')}, drawn at random{seed}"
+            what = f" as whole values of {self.groups}" if self.groups else ""
+            drawn = f"{count(self.n_held_out)} of {plural(self.n_rows, 'row')}, drawn at random{what}{seed}"
             return f"{drawn}, were held out and predicted by models fitted to the other rows"
         what = f"values of {self.groups}, with all their rows," if self.groups else "rows"
         shuffled = f"The {what} were shuffled{seed} and cut into {self.n_parts} folds"

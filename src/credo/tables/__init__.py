@@ -9,7 +9,8 @@
 
 Files become frames (`read`, `text`, `formats`, `layout`, `target`): encoding, separator, decimal sign, header and words
 for missing values are detected, can be set by options, and are noted if another reading is possible. Frames become
-numbers (`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`):
+numbers (`kinds`, `encoders`, `learn`, `time_order`, `preparation`, `table_model`; `shift` compares new rows with the
+training rows):
 
     numeric      as it is; true/false and yes/no as 1/0
     categorical  0/1 for each level except the most frequent, which is the reference
@@ -25,8 +26,10 @@ Contract: nothing is guessed silently. Every decision about a file or a column i
 and can be overridden by an option; invalid input raises an error that names the file, line, row or column and says
 what to do. Nothing in a table or in a model file is ever executed.
 
-`Numbers`, `Days`, `Levels` and `Texts` are parts of a fitted preparation, and so of model files: their names here are
-part of the file format.
+`groups` has what a model knows about units with several rows, such as patients.
+
+`Numbers`, `Days`, `Levels`, `Texts`, `Counts` and `Groups` are parts of fitted table models, and so of model files:
+their names here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
 openpyxl are imported when first needed.
@@ -44,11 +47,13 @@ from credo.tables.kinds import Column, Form
 from credo.tables.preparation import Preparation
 from credo.tables.read import Sheet, read_table
 from credo.tables.table_model import TableModel
+from credo.tables.shift import Counts as Counts
+from credo.tables.shift import Difference, Shift
 from credo.tables.target import Task, class_order, split_target, target_support, target_task, without_lone_classes
 from credo.tables.time_order import TimeColumn, time_column
 
 __all__ = [
-    "Column", "ColumnError", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet", "TableError",
+    "Column", "ColumnError", "Difference", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet", "Shift", "TableError",
     "TableModel", "TableWarning", "Task", "TimeColumn", "class_order", "describe", "load", "read_table",
     "replacing", "save", "split_target", "target_support", "target_task", "time_column", "without_lone_classes",
 ]  # fmt: skip

@@ -55,10 +55,10 @@ class Groups:
         every = group_names(labels)
         known = np.array([name is not None for name in every], dtype=bool)
         names, codes = np.unique(every[known].astype(str), return_inverse=True)
-        scores = np.asarray(scores, dtype=np.float64)[known]
-        rho = correlation(scores, codes)
+        own = np.asarray(scores, dtype=np.float64)[known]
+        rho = correlation(own, codes)
         n = np.bincount(codes, minlength=len(names)).astype(np.float64)
-        location, scale = _next(rho, n, np.bincount(codes, scores, minlength=len(names)).astype(np.float64))
+        location, scale = _next(rho, n, np.bincount(codes, own, minlength=len(names)).astype(np.float64))
         return cls(column, rho, tuple(names.tolist()), location, scale)
 
     def given(self, dist: Distribution, labels: Sequence[Any]) -> Distribution:

@@ -32,6 +32,7 @@ from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
 from credo.tables.kinds import KINDS, SYNONYMS, Column, Form, days_since
 from credo.tables.learn import Learner
+from credo.tables.shift import Counts, Shift, shift
 from credo.tables.time_order import may_be_time, regular_times
 
 Array = NDArray[np.float64]
@@ -220,6 +221,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         Only with `standardize`: the values subtracted and divided by.
     lower_, upper_ : arrays of shape (n_features_out,)
         Only with `clip`: the bounds; infinite for columns that aren't clipped.
+    counts_ : Counts
+        How many training rows have values in certain ranges, each level and each word, to compare new rows with; None
+        if rows are in time order.
     combinations_, combination_weights_ : arrays of shape (n_combinations, n_categorical) and (n_combinations,)
         Combinations of levels, as codes, that represent those of the training data.
 
@@ -245,6 +249,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     scale_: Annotated[NDArray[np.float64], Axes("d"), Positive, If("standardize")]
     lower_: Annotated[NDArray[np.float64], Axes("d", finite=False), If("clip")]
     upper_: Annotated[NDArray[np.float64], Axes("d", finite=False), If("clip")]
+    counts_: Counts | None
     combinations_: Annotated[NDArray[np.intp], Axes("N C")]
     combination_weights_: Annotated[NDArray[np.float64], Axes("N"), NonNegative]
     n_features_in_: Annotated[int, Size("p")]
@@ -285,6 +290,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         codes = self.combinations_
         if len(most) and not (len(codes) and ((codes >= 0) & (codes <= most)).all()):
             raise ValueError("combinations_ must hold codes of levels")
+        if self.counts_ is not None and not self.counts_.match(self.encoders_):
+            raise ValueError("counts_ must be those of the encoders")
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the columns' kinds, levels, medians and scales; y is ignored.
@@ -327,6 +334,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             categories = self._categories()
             codes = [encoder.codes(table[encoder.name]) for encoder in categories]
             self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
+            in_order = any(isinstance(encoder, Numbers | Days) and encoder.times for encoder in self.encoders_)
+            self.counts_ = None if in_order else Counts.of(self.encoders_, table)
             if self.clip or self.standardize:
                 self._learn_scales(self._dense(table, learner.values), self._words(table), weight, table.index)
         return learner.values
@@ -417,6 +426,31 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         forecasts = {name: phrase for name, phrase in ahead.items() if phrase is not None}
         return Outside(is_outside, ["; ".join(parts) for parts in reasons], counts, forecasts)
 
+    def shift(self, X: Any, *, units: int | None = None) -> Shift | None:
+        """Whether new rows, as a whole, are like the training rows, and in which columns they differ.
+
+        With probability 99 % no column is named if both are random samples of the same population. Rows in time order
+        resemble those next to them, which such a comparison takes for a difference: then the result is None.
+
+        Parameters
+        ----------
+        X : data frame with the columns that were fitted
+        units : int, optional
+            The number of independent units, such as patients, if the training data have several rows of each; X should
+            have one row of each.
+
+        Examples
+        --------
+        >>> seen = Preparation().fit({"dose": [float(i) for i in range(100)], "age": [i % 50 for i in range(100)]})
+        >>> seen.shift({"dose": [float(i) for i in range(60, 100)], "age": list(range(40))}).note()
+        'As a whole, the 40 rows differ from the training rows (dose above 49: 100 %, training 50 %; p < 0.001).'
+        """
+        table = self._table(X)
+        if self.counts_ is None:
+            return None
+        with collected():
+            return shift(self.encoders_, self.counts_, table, units=units)
+
     def with_known(self, X: Any, name: str) -> Any:
         """Each prepared row with the values of other rows in one column: every known level, or the usual number."""
         table, encoder = self._table(X), self.encoder(name)
@@ -490,6 +524,12 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 joint = isinstance(encoder, Levels | Texts)
                 labels += [str(encoder.name)] * len(names) if joint else names
         return labels
+
+    def origins(self) -> dict[str, str]:
+        """The column of the table that each column, prepared column and group of prepared columns is from."""
+        sources = self.sources()
+        names = (sources, map(str, self.get_feature_names_out()), self.groups())
+        return {label: source for labels in names for label, source in zip(labels, sources, strict=True)}
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})

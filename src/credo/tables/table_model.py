@@ -45,6 +45,7 @@ from credo.tables.encoders import Levels, Numbers, Outside, Texts
 from credo.tables.errors import pandas
 from credo.tables.groups import Groups
 from credo.tables.preparation import Alternatives, Preparation
+from credo.tables.shift import Shift
 from credo.tables.target import split_target
 
 _SCALED = ("estimate", "sd", "lower", "upper")
@@ -344,16 +345,38 @@ class TableModel(FittedState, BaseEstimator):
         check_is_fitted(self)
         table = self._without_target(as_frame(X)) if has_names(X) else as_frame(X)
         found = self.preparation_.outside(table)
-        unused = [name for name in found.columns if not self._depends_on(name, table[found.rows])]
+
+        def is_unused(name: str) -> bool:
+            rows = self.preparation_.encoder(name).outside(table[name])[0]
+            return not self._depends_on(name, table.iloc[rows[:_CHECKED_ROWS]])
+
+        unused = [name for name in found.columns if is_unused(name)]
         return self.preparation_.outside(table, unused=unused) if unused else found
 
+    def shift(self, X: Any) -> Shift | None:
+        """Whether new rows, as a whole, are like the training rows, and in which columns; see `Preparation.shift`.
+
+        Columns on which the predictions don't depend are not named. One row of each unit, such as a patient, is compared.
+        """
+        check_is_fitted(self)
+        table = self.one_of_each(self._without_target(as_frame(X)) if has_names(X) else as_frame(X))
+        found = self.preparation_.shift(table, units=None if self.groups is None else len(self.groups.names))
+        if found is None:
+            return None
+        some = table.iloc[np.linspace(0, len(table) - 1, min(len(table), _CHECKED_ROWS)).astype(np.intp)]
+        return replace(found, differences=tuple(d for d in found.differences if self._depends_on(d.column, some)))
+
+    def one_of_each(self, table: Any) -> Any:
+        """The first row of each unit, such as a patient, whose rows are alike; all rows without such units."""
+        if self.groups is None or self.groups.column not in table.columns:
+            return table
+        return table[~table[self.groups.column].astype(str).duplicated()]
+
     def _depends_on(self, name: str, rows: Any) -> bool:
-        """Whether known values of a column would change the predictions of rows in which it is outside."""
-        encoder = self.preparation_.encoder(name)
+        """Whether other known values of a column would change the predictions of rows."""
         # Words are judged together, and new texts have none of them.
-        if isinstance(encoder, Texts):
+        if isinstance(self.preparation_.encoder(name), Texts):
             return True
-        rows = rows.iloc[encoder.outside(rows[name])[0][:_CHECKED_ROWS]]
         with collected():
             known = self._numbers(self.for_estimator(self.preparation_.with_known(rows, name)))
             own = self._numbers(self.for_estimator(self.preparation_.transform(rows)))
@@ -449,6 +472,10 @@ class TableModel(FittedState, BaseEstimator):
     log_likelihood_ = _of_estimator("log_likelihood_", "The log likelihood at the estimate.")
     n_parameters_ = _of_estimator("n_parameters_", "The number of free parameters.")
     n_observations_ = _of_estimator("n_observations_", "The number of observations, weights counted.")
+
+    def unlimited(self) -> Self:
+        """The same model of all real numbers, for which every unit is new."""
+        return self.of_fitted(self.preparation_, self.estimator_, self.target, self.fit_seconds or 0.0)
 
     @property
     def _is_limited(self) -> bool:

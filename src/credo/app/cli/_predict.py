@@ -161,7 +161,9 @@ def _predicted(
         found = table_predictions(
             model, table, level=LEVEL if level is None else level, quantiles=quantiles, start=start
         )
-        if isinstance(model, TableModel) and large is None and (said := model.outside(table).note()) is not None:
-            screen.note(f"Note: {said}")
+        if isinstance(model, TableModel) and large is None:
+            for found_there in filter(None, (model.outside(table), model.shift(table))):
+                if (said := found_there.note()) is not None:
+                    screen.note(f"Note: {said}")
         yield found
         start += len(table)

@@ -16,14 +16,13 @@ from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_tr
 from credo.plots import shorten
 from credo.plots.styling import MUTED
 from credo.study.ahead import Ahead
+from credo.study.checks import FEW_ROWS
 from credo.study.facts import Folds, Numbers, Predicted
-from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
+from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
 
 Vector = NDArray[np.float64]
 
-# With fewer rows, calibration can't be judged.
-_FEW = 20
 # How many rows the figure over time shows.
 _MAX_TIMES = 1000
 
@@ -91,7 +90,7 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_orde
 
 def bias_words(fact: Uniformity) -> str:
     """On which side of their predictions too many observations are; empty if chance explains it."""
-    if fact.n < _FEW or abs(fact.bias) <= ALARM_Z:
+    if fact.n < FEW_ROWS or abs(fact.bias) <= ALARM_Z:
         return ""
     side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
     share = fact.above if fact.bias > 0 else 1 - fact.above
@@ -103,7 +102,7 @@ def bias_words(fact: Uniformity) -> str:
 
 def calibration_sentence(fact: Uniformity) -> str:
     """What the PIT histogram shows."""
-    if fact.n < _FEW:
+    if fact.n < FEW_ROWS:
         return f"{plural(fact.n, 'row')} are too few to judge calibration."
     test = f"chi-square test, {p_value(fact.bars.p)}"
     signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
@@ -178,7 +177,7 @@ def worst_sentence(found: Numbers) -> str:
     """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
     held, shape = found.held, found.held.uniformity
     said = bias_words(shape)
-    if not said and shape.n >= _FEW and not (shape.is_flat or shape.too_wide or shape.too_narrow):
+    if not said and shape.n >= FEW_ROWS and not (shape.is_flat or shape.too_wide or shape.too_narrow):
         points = number(100 * shape.distance, digits=2)
         said = f"predicted and observed probabilities differ by up to {points} percentage points"
     if not said:
