@@ -102,3 +102,12 @@ def test_draws_have_the_distribution(mapped):
             at = dist.quantile(q)
             assert (dist.cdf(at) >= q - 1e-12).all() and (dist.cdf(at - 1.0) < q).all()
             np.testing.assert_allclose((draws <= at).mean(axis=0), dist.cdf(at), atol=0.05)
+
+
+def test_tabulated_tails_of_counts_keep_their_digits():
+    dist = Marginal(NegativeBinomial(5.0), np.log([3.0, 0.5]), [0.3, 0.1])
+    k = np.repeat(np.arange(-1.0, 120.0)[:, None], 2, axis=1)
+    for upper in (True, False):
+        signs = np.full(k.shape, upper)
+        np.testing.assert_allclose(dist._tail(k, signs), dist._exact_tail(k, signs), rtol=1e-9)
+    assert dist._tail(k, np.ones(k.shape, dtype=bool)).min() < 1e-30

@@ -174,3 +174,13 @@ def test_a_row_without_a_unit_is_one_of_its_own(analyze, growth):
 
 def test_a_single_column_is_an_input(growth):
     assert dataset(growth[["patient", "weight"]], "weight", kinds={"patient": "category"}).unit is None
+
+
+def test_requested_units_are_held_out_whole_also_in_time_order(growth):
+    dated = growth.assign(date=pd.date_range("2024-01-01", periods=120).strftime("%Y-%m-%d"))
+    data = dataset(dated, "weight", groups="patient")
+    for train, test in data.splits(None, 0)[0]:
+        assert not set(dated["patient"].iloc[train]) & set(dated["patient"].iloc[test])
+    assert not any("in the order of" in note.text for note in data.notes)
+    with pytest.raises(ValueError, match="choose one"):
+        dataset(dated, "weight", groups="patient", time_order=True)

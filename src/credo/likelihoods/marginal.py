@@ -18,8 +18,8 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Levels between whose quantiles the CRPS is integrated piece by piece.
 _LEVELS = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.9999, 1 - 1e-7, 1 - 1e-10])
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
-# Counts up to this many are tabulated, so many entries at once; a difference from 1 has lost its digits below the last.
-_TABULATED_COUNTS, _BLOCK_ENTRIES, _LEAST_DIFFERENCE = 5000, 2_000_000, 1e-7
+# Counts up to this many are tabulated, so many entries at once.
+_TABULATED_COUNTS, _BLOCK_ENTRIES = 5000, 2_000_000
 # The sum over counts of a CRPS is a sum up to this many, and an integral beyond.
 _SUMMED_COUNTS = 2000
 
@@ -82,26 +82,31 @@ class Marginal(Distribution):
         top = float(y.max(initial=0.0))
         if not self._discrete or y.shape[-1] != len(self) or top > min(70 * y.size / len(self), _TABULATED_COUNTS):
             return self._exact_tail(y, upper)
-        below = np.take_along_axis(
-            self._cumulated(int(top)), np.maximum(np.floor(y), 0.0).astype(np.intp).reshape(-1, len(self)), axis=0
-        ).reshape(y.shape)
-        below = np.where(y < 0, 0.0, below)
-        tail = np.where(upper, 1.0 - below, below)
-        # Where 1 − F has lost its digits.
-        far = upper & (tail < _LEAST_DIFFERENCE)
-        if far.any():
-            rows = np.broadcast_to(np.arange(len(self)), y.shape)[far]
-            tail[far] = self._take(rows)._exact_tail(y[far], np.ones(len(rows), dtype=bool))
+        last = int(top)
+        probs, place = self._probabilities(last), np.maximum(np.floor(y), 0.0).astype(np.intp).reshape(-1, len(self))
+        below = np.take_along_axis(np.cumsum(probs, axis=0), place, axis=0).reshape(y.shape)
+        tail = np.minimum(np.where(y < 0, 0.0, below), 1.0)
+        if upper.any():
+            # Summed from the far end: 1 − F has no digits there.
+            at, everywhere = np.full((1, len(self)), float(last)), np.ones((1, len(self)), dtype=bool)
+            beyond = self._exact_tail(at, everywhere)
+            sums = np.cumsum(np.concatenate([beyond, probs[:0:-1]]), axis=0)[::-1]
+            above = np.where(y < 0, 1.0, np.take_along_axis(sums, place, axis=0).reshape(y.shape))
+            tail = np.where(upper, np.minimum(above, 1.0), tail)
         return tail
 
     def _cumulated(self, top: int) -> Array:
         """The cdf at the counts 0 to top, of shape (top + 1, n_rows)."""
+        return np.minimum(np.cumsum(self._probabilities(top), axis=0), 1.0)
+
+    def _probabilities(self, top: int) -> Array:
+        """Those of the counts 0 to top, of shape (top + 1, n_rows)."""
         block = max(1, _BLOCK_ENTRIES // (len(_NODES) * len(self)))
         probs = np.empty((top + 1, len(self)))
         for start in range(0, top + 1, block):
             k = np.arange(start, min(start + block, top + 1), dtype=np.float64)[:, None]
             probs[start : start + block] = np.exp(self._log_prob(np.broadcast_to(k, (len(k), len(self)))))
-        return np.minimum(np.cumsum(probs, axis=0), 1.0)
+        return probs
 
     def _exact_tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
         # A search may begin at the largest float.

@@ -195,7 +195,12 @@ def dataset(
     keeps = keep_sentinels or given.whole is not None
     task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
     notes += more
-    time = time_column(frame) if time_order is not False else None
+    if time_order and isinstance(groups, str):
+        raise ValueError(
+            f"time_order=True predicts each row from those before it, groups={groups!r} whole groups from others: "
+            "choose one"
+        )
+    time = time_column(frame) if time_order or not (time_order is False or isinstance(groups, str)) else None
     in_order = time is not None and not time.repeated
     unit, equal = _unit(frame, groups, has_time=in_order)
     if unit is not None:

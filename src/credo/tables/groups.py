@@ -44,7 +44,7 @@ class Groups:
     """
 
     column: str
-    correlation: Annotated[float, NonNegative]
+    correlation: Annotated[float, NonNegative, Finite]
     names: Annotated[tuple[str, ...], Axes("k")]
     location: Annotated[Array, Axes("k"), Finite]
     scale: Annotated[Array, Axes("k"), Finite, Positive]
