@@ -95,10 +95,11 @@ def test_the_support_can_be_given(analyze, visits):
     assert dataset(visits, "visits", support="real").support.is_real_line
     study = analyze(visits, "visits", models=["linear"], support="real", time=None)
     assert (study.predict(visits)["lower"] < 0).any()
+    assert dataset(visits, "visits", support=(0, 99)).support == Support(0.0, 99.0, 1.0)
     assert dataset(visits, "visits", support=Support(high=100.0)).support == Support(high=100.0)
     with pytest.raises(ValueError, match="the support has numbers up to 1, but the target is"):
         dataset(visits, "visits", support=Support(high=1.0))
-    with pytest.raises(ValueError, match="support must be 'auto', 'real' or a"):
+    with pytest.raises(ValueError, match="support must be 'auto', 'real', a pair of ends"):
         dataset(visits, "visits", support="counts")
 
 

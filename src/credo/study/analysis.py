@@ -44,7 +44,7 @@ def analyze(
     kinds: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     keep_sentinels: bool = False,
-    support: Support | str = "auto",
+    support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
     random_state: int = 0,
@@ -84,9 +84,10 @@ def analyze(
     keep_sentinels : bool, default False
         Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
         numbers; by default they count as missing, and a note names them.
-    support : {"auto", "real"} or Support, default "auto"
+    support : {"auto", "real"}, pair of numbers or Support, default "auto"
         The possible values of a target of numbers, which no prediction leaves: "auto" takes what the values show, such
-        as whole numbers, or numbers that are never negative; "real" allows all numbers.
+        as whole numbers, or numbers that are never negative; "real" allows all numbers, and (1, 7) those from 1 to 7,
+        whole ones if those of the table are.
     groups : str or bool, optional
         The column of units that have several rows each, such as patients: all rows of a unit are held out together, and
         the column is no input. Predictions for a known unit use what its other rows say. By default such a column is

@@ -161,7 +161,7 @@ def dataset(
     kinds: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     keep_sentinels: bool = False,
-    support: Support | str = "auto",
+    support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
     engine: str = "local",
@@ -328,12 +328,16 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     return name, []
 
 
-def _support(given: Support | str, y: NDArray[np.float64], rows: Any) -> Support:
+def _support(given: Support | tuple[float, float] | str, y: NDArray[np.float64], rows: Any) -> Support:
     """The possible values of a target, from its values or as requested."""
-    if given in ("auto", "real"):
+    if isinstance(given, str) and given in ("auto", "real"):
         return target_support(y) if given == "auto" else REAL_LINE
+    if isinstance(given, tuple) and len(given) == 2:
+        given = Support(float(given[0]), float(given[1]), float((y == np.floor(y)).all()))
     if not isinstance(given, Support):
-        raise ValueError(f"support must be 'auto', 'real' or a credo.distributions.Support; got {given!r}")
+        raise ValueError(
+            f"support must be 'auto', 'real', a pair of ends or a credo.distributions.Support; got {given!r}"
+        )
     odd = np.flatnonzero(given.nearest(y) != y)
     if len(odd):
         raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {rows[odd[0]] + 1}")
