@@ -91,7 +91,8 @@ def analyze(
     groups : str or bool, optional
         The column of units that have several rows each, such as patients: all rows of a unit are held out together, and
         the column is no input. Predictions for a known unit use what its other rows say. By default such a column is
-        recognized; False holds out single rows.
+        recognized, unless the rows are in time order; False holds out single rows. A requested one takes precedence
+        over the order of time.
     weight : str, optional
         The column of weights: a row of weight 2 counts as two equal rows when a model is fitted.
     random_state : int, default 0
