@@ -26,8 +26,8 @@ Contract: nothing is guessed silently. Every decision about a file or a column i
 and can be overridden by an option; invalid input raises an error that names the file, line, row or column and says
 what to do. Nothing in a table or in a model file is ever executed.
 
-`Numbers`, `Days`, `Levels`, `Texts` and `Counts` are parts of a fitted preparation, and so of model files: their names here are
-part of the file format.
+`Numbers`, `Days`, `Levels`, `Texts` and `Counts` are parts of a fitted preparation, and so of model files: their names
+here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
 openpyxl are imported when first needed.
@@ -44,14 +44,15 @@ from credo.tables.groups import Groups as Groups
 from credo.tables.kinds import Column, Form
 from credo.tables.preparation import Preparation
 from credo.tables.read import Sheet, read_table
-from credo.tables.table_model import TableModel
 from credo.tables.shift import Counts as Counts
 from credo.tables.shift import Difference, Shift
+from credo.tables.table_model import TableModel
 from credo.tables.target import Task, class_order, split_target, target_support, target_task, without_lone_classes
 from credo.tables.time_order import TimeColumn, time_column
 
 __all__ = [
-    "Column", "ColumnError", "Difference", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet", "Shift", "TableError",
-    "TableModel", "TableWarning", "Task", "TimeColumn", "class_order", "describe", "load", "read_table",
-    "replacing", "save", "split_target", "target_support", "target_task", "time_column", "without_lone_classes",
+    "Column", "ColumnError", "Difference", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet",
+    "Shift", "TableError", "TableModel", "TableWarning", "Task", "TimeColumn", "class_order", "describe", "load",
+    "read_table", "replacing", "save", "split_target", "target_support", "target_task", "time_column",
+    "without_lone_classes",
 ]  # fmt: skip
