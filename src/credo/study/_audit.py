@@ -83,8 +83,8 @@ class Audit:
     >>> frame["growth"] = 2 * frame["dose"] + rng.normal(size=400)
     >>> study = credo.analyze(frame[:200], "growth", models=["linear"], progress=False)
     >>> found = credo.audit(study.model, frame[200:])
-    >>> found.overall.hits, found.log_e < np.log(100), found.shift.differences
-    (0.96, True, ())
+    >>> found.overall.hits, found.is_alarm, found.shift.differences
+    (0.95, False, ())
     """
 
     target: str

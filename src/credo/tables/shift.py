@@ -173,10 +173,10 @@ class Shift:
     --------
     >>> import numpy as np
     >>> from credo import Preparation
-    >>> seen = Preparation().fit({"dose": np.arange(100.0), "age": np.arange(100.0)[::-1] % 50})
-    >>> found = seen.shift({"dose": np.arange(60.0, 100.0), "age": np.arange(40.0)})
+    >>> seen = Preparation().fit({"dose": np.arange(100) % 50 / 10, "age": np.arange(100) % 40})
+    >>> found = seen.shift({"dose": 3 + np.arange(40) / 20, "age": np.arange(40)})
     >>> [str(one) for one in found.differences]
-    ['dose above 49: 100 %, training 50 %']
+    ['dose above 2.4: 100 %, training 50 %']
     """
 
     n_rows: int
