@@ -50,7 +50,7 @@ _MEMBERS = {
             ElasticNet Lasso LassoCV LassoPath Selection SparseLogisticRegression SparseLogisticRegressionCV
             SpikeSlabClassifier SpikeSlabRegressor forward_selection hard_threshold lasso_path soft_threshold
         """,
-        "study": "Study analyze look",
+        "study": "Study analyze audit look",
         "trees": """
             BoostedTreesClassifier BoostedTreesRegressor DecisionStump DecisionTreeClassifier
             DecisionTreeRegressor

@@ -110,6 +110,7 @@ from credo.distributions import YeoJohnson as YeoJohnson
 from credo.kernels import ZeroMeanPeriodic as ZeroMeanPeriodic
 from credo.metrics import accuracy as accuracy
 from credo.study import analyze as analyze
+from credo.study import audit as audit
 from credo.mixtures import average_densities as average_densities
 from credo.selection import bic as bic
 from credo.metrics import brier as brier

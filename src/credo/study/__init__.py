@@ -1,6 +1,7 @@
 """The analysis of a table from end to end: understand the columns, fit models, select one.
 
     analyze(data, target) -> Study      Study: leaderboard, selected, predict, explain, influence, report, save
+    audit(model, data) -> Audit         predictions compared with the outcomes of new rows
     look(data) -> Profile               the kinds of columns, gaps, groups, time order and leaks of a table
 
 A table has possible values of its target (`distributions.Support`), units whose rows are held out together
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from credo.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from credo.study._audit import Audit, audit
     from credo.study._explain import Explanation, explain
     from credo.study._look import Profile, look
     from credo.study.analysis import analyze, run
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from credo.study.study import Study, write
 
 __all__ = [
-    "MODELS", "Dataset", "Explanation", "Facts", "ModelSpec", "Note", "Profile", "Study", "analyze", "dataset",
-    "explain", "look", "run", "write",
+    "MODELS", "Audit", "Dataset", "Explanation", "Facts", "ModelSpec", "Note", "Profile", "Study", "analyze", "audit",
+    "dataset", "explain", "look", "run", "write",
 ]  # fmt: skip
 
 # The command line asks for the names of the models before it needs anything else.
@@ -41,6 +43,7 @@ __getattr__ = lazy(
     __name__,
     {
         "analysis": ("analyze", "run"),
+        "_audit": ("Audit", "audit"),
         "catalogue": ("MODELS", "ModelSpec"),
         "data": ("Dataset", "Note", "dataset"),
         "_explain": ("Explanation", "explain"),

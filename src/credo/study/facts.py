@@ -9,9 +9,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.wording import count, percent, plural, whole_percent
+from credo.core.wording import capital, count, number, p_value, percent, plural, whole_percent
 from credo.metrics import forecast, pit, point
 from credo.metrics.calibration import (
+    ALARM_Z,
+    MIN_CALIBRATION_ROWS,
+    NEGLIGIBLE_ERROR,
     Calibration,
     Coverage,
     Uniformity,
@@ -339,3 +342,70 @@ class Facts:
             f"{said} Predicting {name} from a probability of {percent(p)} on, instead of 50 %, would give recall "
             f"{percent(recall)} and precision {percent(precision)} on these rows (highest F1 score)."
         )
+
+
+def bias_words(fact: Uniformity) -> str:
+    """On which side of their predictions too many observations are; empty if chance explains it."""
+    if fact.n < MIN_CALIBRATION_ROWS or abs(fact.bias) <= ALARM_Z:
+        return ""
+    side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
+    share = fact.above if fact.bias > 0 else 1 - fact.above
+    return (
+        f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
+        f"distributions, so predictions tend to be too {verdict}"
+    )
+
+
+def calibration_sentence(fact: Uniformity) -> str:
+    """What the PIT histogram shows."""
+    if fact.n < MIN_CALIBRATION_ROWS:
+        return f"{plural(fact.n, 'row')} are too few to judge calibration."
+    test = f"chi-square test, {p_value(fact.bars.p)}"
+    signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
+    signs += filter(None, [bias_words(fact)])
+    if not signs and fact.is_flat:
+        return f"No sign of miscalibration in {plural(fact.n, 'row')} ({test})."
+    signs = signs or [f"the bars are less even than chance allows ({test})"]
+    points = 100 * fact.distance
+    close = ", too little to matter for most uses" if points < 2 else ""
+    return (
+        f"{'. '.join(map(capital, signs))}. Predicted and observed probabilities differ by up to "
+        f"{number(points, digits=2)} percentage points{close}."
+    )
+
+
+def _width(fact: Uniformity) -> str:
+    if not fact.too_wide:
+        return "overconfident: too many observations are in the tails of their predictive distributions"
+    if not fact.too_narrow:
+        return "underconfident: too many observations are near the middle of their predictive distributions"
+    outer = 1 - fact.coverage.inside / fact.coverage.n
+    wide, narrow = ("most rows", "some") if fact.central > 0.5 else ("some rows", "others")
+    return (
+        f"{whole_percent(fact.central)} of the observations are in the middle half of their predictive distributions "
+        f"(50 % expected) and {whole_percent(outer)} in the outermost 5 %: intervals are too wide for {wide} and too "
+        f"narrow for {narrow}"
+    )
+
+
+_VERDICTS = {f"{way}confident": f"the model is {way}confident" for way in ("over", "under")}
+
+
+def reliability_sentence(fact: Calibration) -> str:
+    """What the reliability diagram shows."""
+    if fact.confidence.n < MIN_CALIBRATION_ROWS:
+        return f"{plural(fact.confidence.n, 'row')} are too few to judge calibration."
+    text = capital(_error(fact))
+    if not fact.verdict:
+        return f"{text}: no sign of miscalibration."
+    return f"{text}: {_VERDICTS.get(fact.verdict, 'some probabilities are off')}{_close(fact)}."
+
+
+def _error(fact: Calibration) -> str:
+    points, chance = (number(100 * value, digits=2) for value in (fact.error, fact.chance))
+    differ = f"predicted and observed frequencies differ by {points} percentage points on average"
+    return f"{differ} ({chance} expected by chance)"
+
+
+def _close(fact: Calibration) -> str:
+    return ", too little to matter for most uses" if fact.error < NEGLIGIBLE_ERROR else ""

@@ -46,14 +46,15 @@ from credo.tables.groups import Groups as Groups
 from credo.tables.kinds import Column, Form
 from credo.tables.preparation import Preparation
 from credo.tables.read import Sheet, read_table
-from credo.tables.table_model import TableModel
 from credo.tables.shift import Counts as Counts
 from credo.tables.shift import Difference, Shift
+from credo.tables.table_model import TableModel
 from credo.tables.target import Task, class_order, split_target, target_support, target_task, without_lone_classes
 from credo.tables.time_order import TimeColumn, time_column
 
 __all__ = [
-    "Column", "ColumnError", "Difference", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet", "Shift", "TableError",
-    "TableModel", "TableWarning", "Task", "TimeColumn", "class_order", "describe", "load", "read_table",
-    "replacing", "save", "split_target", "target_support", "target_task", "time_column", "without_lone_classes",
+    "Column", "ColumnError", "Difference", "Form", "Manifest", "ModelFileError", "Outside", "Preparation", "Sheet",
+    "Shift", "TableError", "TableModel", "TableWarning", "Task", "TimeColumn", "class_order", "describe", "load",
+    "read_table", "replacing", "save", "split_target", "target_support", "target_task", "time_column",
+    "without_lone_classes",
 ]  # fmt: skip

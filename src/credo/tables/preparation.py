@@ -441,9 +441,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
         Examples
         --------
-        >>> seen = Preparation().fit({"dose": [float(i) for i in range(100)], "age": [i % 50 for i in range(100)]})
-        >>> seen.shift({"dose": [float(i) for i in range(60, 100)], "age": list(range(40))}).note()
-        'As a whole, the 40 rows differ from the training rows (dose above 49: 100 %, training 50 %; p < 0.001).'
+        >>> seen = Preparation().fit({"dose": [i % 50 / 10 for i in range(100)], "age": [i % 40 for i in range(100)]})
+        >>> seen.shift({"dose": [3 + i / 20 for i in range(40)], "age": list(range(40))}).note()
+        'As a whole, the 40 rows differ from the training rows (dose above 2.4: 100 %, training 50 %; p < 0.001).'
         """
         table = self._table(X)
         if self.counts_ is None:

@@ -24,7 +24,7 @@ from credo.core.fields import Axes, NonNegative, Positive
 from credo.core.seeds import generator
 from credo.core.wording import first_few, p_value, percent, plural
 from credo.metrics.calibration import ALARM
-from credo.tables.encoders import Days, Encoder, Levels, Numbers, Texts
+from credo.tables.encoders import Encoder, Levels, Texts
 
 Array = NDArray[np.float64]
 
@@ -67,10 +67,9 @@ class Counts:
 
     def match(self, encoders: Sequence[Encoder]) -> bool:
         """Whether these can be the divisions of the encoders' columns."""
-        found = zip(encoders, self.widths.tolist(), strict=False)
-        return len(encoders) == len(self.widths) and all(
-            (_width(one) or max(width, 1)) == width for one, width in found
-        )
+        widths = zip(encoders, self.widths.tolist(), strict=False)
+        agree = (width == _width(one) if isinstance(one, Texts | Levels) else width > 0 for one, width in widths)
+        return len(encoders) == len(self.widths) and all(agree)
 
     def parts(self) -> list[tuple[NDArray[np.intp], Array]]:
         """The counts and edges of each column."""
@@ -78,24 +77,17 @@ class Counts:
         return list(zip(np.split(self.counts, ends), np.split(self.edges, ends), strict=True))
 
 
-def _width(encoder: Encoder) -> int | None:
-    """How many divisions a column has; None if this depends on its values."""
-    return (
-        encoder.unknown + 1
-        if isinstance(encoder, Levels)
-        else len(encoder.names())
-        if isinstance(encoder, Texts)
-        else None
-    )
-
-
 def _edges(encoder: Encoder, table: Any) -> Array:
-    if (width := _width(encoder)) is not None:
-        return np.full(width, np.nan)
+    if isinstance(encoder, Texts | Levels):
+        return np.full(_width(encoder), np.nan)
     values = encoder.values(table[encoder.name])
     known = np.sort(values[np.isfinite(values)])
     places = np.ceil(np.array([0.0, *_QUANTILES, 1.0]) * len(known)).astype(np.intp) - 1
     return np.append(np.unique(known[np.maximum(places, 0)]) if len(known) else [], np.nan)
+
+
+def _width(encoder: Texts | Levels) -> int:
+    return encoder.unknown + 1 if isinstance(encoder, Levels) else len(encoder.names())
 
 
 def _divided(encoder: Encoder, table: Any, edges: Array) -> NDArray[np.intp]:
@@ -143,7 +135,8 @@ def chance(new: NDArray[np.intp], n_new: int, trained: NDArray[np.intp], n_train
     possible = (rest >= 0) & (rest <= n_trained)
     rest = np.where(possible, rest, 0)
     ways = log[n_new] - log[k] - log[n_new - k] + log[n_trained] - log[rest] - log[np.abs(n_trained - rest)]
-    probability = np.where(possible, np.exp(ways - (log[total] - log[both] - log[total - both])[:, None]), 0.0)
+    all_ways = log[total] - log[both] - log[total - both]
+    probability = np.exp(np.where(possible, ways - all_ways[:, None], -np.inf))
     lower = np.where(k <= new[:, None], probability, 0.0).sum(axis=1)
     upper = np.where(k >= new[:, None], probability, 0.0).sum(axis=1)
     return np.minimum(1.0, 2.0 * np.minimum(lower, upper))
@@ -180,10 +173,10 @@ class Shift:
     --------
     >>> import numpy as np
     >>> from credo import Preparation
-    >>> seen = Preparation().fit({"dose": np.arange(100.0), "age": np.arange(100.0)[::-1] % 50})
-    >>> found = seen.shift({"dose": np.arange(60.0, 100.0), "age": np.arange(40.0)})
+    >>> seen = Preparation().fit({"dose": np.arange(100) % 50 / 10, "age": np.arange(100) % 40})
+    >>> found = seen.shift({"dose": 3 + np.arange(40) / 20, "age": np.arange(40)})
     >>> [str(one) for one in found.differences]
-    ['dose above 49: 100 %, training 50 %']
+    ['dose above 2.4: 100 %, training 50 %']
     """
 
     n_rows: int
@@ -196,7 +189,8 @@ class Shift:
         if not self.differences:
             return None
         named = first_few([str(one) for one in self.differences], most=3)
-        return f"As a whole, the {plural(self.n_rows, 'row')} differ from the training rows ({named}; {p_value(self.differences[0].p)})."
+        p = p_value(self.differences[0].p)
+        return f"As a whole, the {plural(self.n_rows, 'row')} differ from the training rows ({named}; {p})."
 
 
 def shift(encoders: Sequence[Encoder], known: Counts, table: Any, *, units: int | None = None) -> Shift:

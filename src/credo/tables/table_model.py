@@ -356,15 +356,21 @@ class TableModel(FittedState, BaseEstimator):
     def shift(self, X: Any) -> Shift | None:
         """Whether new rows, as a whole, are like the training rows, and in which columns; see `Preparation.shift`.
 
-        Columns on which the predictions don't depend are not named. One row of each unit, such as a patient, is compared.
+        Columns on which the predictions don't depend are not named. Of units with several
+        rows, such as patients, one row of each is compared.
         """
         check_is_fitted(self)
         table = self.one_of_each(self._without_target(as_frame(X)) if has_names(X) else as_frame(X))
-        found = self.preparation_.shift(table, units=None if self.groups is None else len(self.groups.names))
+        found = self.preparation_.shift(table, units=self.n_units)
         if found is None:
             return None
         some = table.iloc[np.linspace(0, len(table) - 1, min(len(table), _CHECKED_ROWS)).astype(np.intp)]
         return replace(found, differences=tuple(d for d in found.differences if self._depends_on(d.column, some)))
+
+    @property
+    def n_units(self) -> int | None:
+        """The number of known units, such as patients; None if rows are their own units."""
+        return None if self.groups is None else len(self.groups.names)
 
     def one_of_each(self, table: Any) -> Any:
         """The first row of each unit, such as a patient, whose rows are alike; all rows without such units."""

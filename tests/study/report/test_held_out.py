@@ -7,10 +7,9 @@ from scipy import stats
 
 from credo import plots
 from credo.metrics.calibration import Coverage, pit_histogram, uniformity
-from credo.study.facts import Numbers, Predicted
+from credo.study.facts import Numbers, Predicted, calibration_sentence
 from credo.study.report._held_out import (
     agreement_sentence,
-    calibration_sentence,
     coverage_sentence,
     error_sentence,
     residual_sentence,

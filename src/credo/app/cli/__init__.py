@@ -1,7 +1,8 @@
 """The `credo` command: from a table to a fitted model, a leaderboard, a report and predictions.
 
     credo look DATA                   credo fit DATA --target NAME  credo predict MODEL DATA
-    credo explain MODEL DATA --row N  credo show MODEL              credo serve MODEL             credo demo
+    credo explain MODEL DATA --row N  credo audit MODEL DATA        credo show MODEL
+    credo serve MODEL                 credo lab                     credo demo
 
 Contract: data on stdout, progress and notes on stderr; `--json` prints one JSON object on stdout and nothing else
 there, and `credo fit --json` prints progress on stderr as JSON lines. Exit codes: 0 success, 1 the data or the model

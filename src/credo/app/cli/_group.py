@@ -17,6 +17,7 @@ _COMMANDS = {
     "fit": "credo.app.cli._fit:fit",
     "predict": "credo.app.cli._predict:predict",
     "explain": "credo.app.cli._explain:explain",
+    "audit": "credo.app.cli._audit:audit",
     "show": "credo.app.cli._show:show",
     "serve": "credo.app.cli._serve:serve",
     "demo": "credo.app.cli._demo:demo",

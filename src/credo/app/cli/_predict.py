@@ -162,8 +162,9 @@ def _predicted(
             model, table, level=LEVEL if level is None else level, quantiles=quantiles, start=start
         )
         if isinstance(model, TableModel) and large is None:
-            for found_there in filter(None, (model.outside(table), model.shift(table))):
-                if (said := found_there.note()) is not None:
+            shift = model.shift(table)
+            for said in (model.outside(table).note(), None if shift is None else shift.note()):
+                if said is not None:
                     screen.note(f"Note: {said}")
         yield found
         start += len(table)

@@ -10,18 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo import plots
-from credo.core.wording import about, capital, count, number, percent, plural
+from credo.core.wording import about, count, number, percent, plural
 from credo.metrics import forecast
 from credo.metrics.calibration import (
-    MIN_CALIBRATION_ROWS,
-    NEGLIGIBLE_ERROR,
-    Calibration,
     Confidence,
 )
 from credo.plots import shorten
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
-from credo.study.facts import Facts
+from credo.study.facts import Facts, reliability_sentence
 from credo.study.report._figure import MAX_POINTS, Figure, figure
 from credo.tables import TableModel
 from credo.tables.errors import pandas
@@ -66,29 +63,6 @@ def loss_sentence(value: float, baseline: float | None = None, gain: Gap | None 
         return f"{text}, no better than {guess} ({number(baseline)})."
     chance = "" if gain.clear else ", a difference that chance could explain"
     return f"{text}; {guess}, has {number(baseline)}{chance}."
-
-
-_VERDICTS = {f"{way}confident": f"the model is {way}confident" for way in ("over", "under")}
-
-
-def reliability_sentence(fact: Calibration) -> str:
-    """What the reliability diagram shows."""
-    if fact.confidence.n < MIN_CALIBRATION_ROWS:
-        return f"{plural(fact.confidence.n, 'row')} are too few to judge calibration."
-    text = capital(_error(fact))
-    if not fact.verdict:
-        return f"{text}: no sign of miscalibration."
-    return f"{text}: {_VERDICTS.get(fact.verdict, 'some probabilities are off')}{_close(fact)}."
-
-
-def _error(fact: Calibration) -> str:
-    points, chance = (number(100 * value, digits=2) for value in (fact.error, fact.chance))
-    differ = f"predicted and observed frequencies differ by {points} percentage points on average"
-    return f"{differ} ({chance} expected by chance)"
-
-
-def _close(fact: Calibration) -> str:
-    return ", too little to matter for most uses" if fact.error < NEGLIGIBLE_ERROR else ""
 
 
 def auc_sentence(value: float, error: float, *, first: str, second: str) -> str:

@@ -11,13 +11,12 @@ from scipy.stats import spearmanr
 
 from credo import plots
 from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
-from credo.metrics.calibration import ALARM, ALARM_Z, Coverage, Uniformity
+from credo.metrics.calibration import ALARM, MIN_CALIBRATION_ROWS, Coverage, Uniformity
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.styling import MUTED
 from credo.study.ahead import Ahead
-from credo.study.checks import FEW_ROWS
-from credo.study.facts import Folds, Numbers, Predicted
+from credo.study.facts import Folds, Numbers, Predicted, bias_words, calibration_sentence
 from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
 
@@ -88,50 +87,6 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_orde
     return f"The predictions explain {share} of the variance of {target} in held-out rows. {bars}"
 
 
-def bias_words(fact: Uniformity) -> str:
-    """On which side of their predictions too many observations are; empty if chance explains it."""
-    if fact.n < FEW_ROWS or abs(fact.bias) <= ALARM_Z:
-        return ""
-    side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
-    share = fact.above if fact.bias > 0 else 1 - fact.above
-    return (
-        f"biased: {whole_percent(share)} of the observations are {side} the median of their predictive "
-        f"distributions, so predictions tend to be too {verdict}"
-    )
-
-
-def calibration_sentence(fact: Uniformity) -> str:
-    """What the PIT histogram shows."""
-    if fact.n < FEW_ROWS:
-        return f"{plural(fact.n, 'row')} are too few to judge calibration."
-    test = f"chi-square test, {p_value(fact.bars.p)}"
-    signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
-    signs += filter(None, [bias_words(fact)])
-    if not signs and fact.is_flat:
-        return f"No sign of miscalibration in {plural(fact.n, 'row')} ({test})."
-    signs = signs or [f"the bars are less even than chance allows ({test})"]
-    points = 100 * fact.distance
-    close = ", too little to matter for most uses" if points < 2 else ""
-    return (
-        f"{'. '.join(map(capital, signs))}. Predicted and observed probabilities differ by up to "
-        f"{number(points, digits=2)} percentage points{close}."
-    )
-
-
-def _width(fact: Uniformity) -> str:
-    if not fact.too_wide:
-        return "overconfident: too many observations are in the tails of their predictive distributions"
-    if not fact.too_narrow:
-        return "underconfident: too many observations are near the middle of their predictive distributions"
-    outer = 1 - fact.coverage.inside / fact.coverage.n
-    wide, narrow = ("most rows", "some") if fact.central > 0.5 else ("some rows", "others")
-    return (
-        f"{whole_percent(fact.central)} of the observations are in the middle half of their predictive distributions "
-        f"(50 % expected) and {whole_percent(outer)} in the outermost 5 %: intervals are too wide for {wide} and too "
-        f"narrow for {narrow}"
-    )
-
-
 def residual_sentence(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful: bool) -> str:
     """What the figure of the residuals shows."""
     size = np.abs(y - mean)
@@ -177,7 +132,7 @@ def worst_sentence(found: Numbers) -> str:
     """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
     held, shape = found.held, found.held.uniformity
     said = bias_words(shape)
-    if not said and shape.n >= FEW_ROWS and not (shape.is_flat or shape.too_wide or shape.too_narrow):
+    if not said and shape.n >= MIN_CALIBRATION_ROWS and not (shape.is_flat or shape.too_wide or shape.too_narrow):
         points = number(100 * shape.distance, digits=2)
         said = f"predicted and observed probabilities differ by up to {points} percentage points"
     if not said:

@@ -13,7 +13,7 @@ from credo.core.wording import capital, count, datum, number, percent, plural, w
 from credo.plots.class_rows import color, dashes, mark
 from credo.selection import BASELINE, Comparison
 from credo.study.ahead import Ahead
-from credo.study.facts import Facts, Numbers
+from credo.study.facts import Facts, Numbers, reliability_sentence
 from credo.study.report._classes import (
     accuracy_sentence,
     class_figures,
@@ -21,7 +21,6 @@ from credo.study.report._classes import (
     class_names,
     loss_sentence,
     regions_figure,
-    reliability_sentence,
 )
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
 from credo.study.report._figure import Figure
