@@ -1,14 +1,9 @@
-"""Scores and CPU seconds of the study's models on many tables: how long a fit takes, and which model to fit first.
+"""Scores and CPU seconds of the study's models on many tables: which model to fit first.
 
-`run` fits each model to a part and to all of the training rows of each table; `derive` reads what is there and prints
-constants and orders as Python. From one half of the tables it derives
-
-- the law of time, seconds of a fit = a·nᵇ·pᶜ·kᵈ for n rows, p prepared columns and k functions to learn (one for
-  numbers and for two classes, otherwise one for each class), and
-- for each task and size of table the order of models in which the mixture gains most held-out log score per second
-  (greedily, as in zero-shot portfolios),
-
-and on the other half it judges both. A model that has changed is run again with `run --models NAME --again`.
+`run` fits each model to a part and to all of the training rows of each table; `derive` reads what is there and prints,
+for each task and size of table, the order of models in which the mixture gains most held-out log score per second
+(greedily, as in zero-shot portfolios). It is derived from one half of the tables and judged on the other. A model that
+has changed is run again with `run --models NAME --again`. How long a fit takes is measured by `benchmarks.seconds`.
 """
 
 import argparse
@@ -44,8 +39,6 @@ SIZES = {"small": 0, "medium": 500, "large": 5000}
 # A shorter fit counts as this many seconds, a larger gain on one table as this many nats, and a lower log score of a
 # row as this. Models that gain less than this many nats are left out of the order.
 _LEAST_SECONDS, _MOST_GAIN, _LEAST_LOG, _LEAST_GAIN = 0.02, 0.5, -1e3, 5e-4
-# Seconds below which a measured CPU time says nothing.
-_TICK = 0.008
 _SUFFIXES = ("-log", "-power")
 _BASELINE = "baseline"
 Row = dict[str, Any]
@@ -209,56 +202,6 @@ def order_name(model: str) -> str:
     return model if plain == model else f"{plain}-transformed"
 
 
-def with_outputs(work: Path, lines: pd.DataFrame) -> pd.DataFrame:
-    """The lines with the number k of functions to learn."""
-    classes = {}
-    for table in lines["table"][lines["task"] == CLASSIFICATION].unique():
-        file = _file(work, table, _BASELINE, whole=True)
-        classes[table] = np.load(file)["probs"].shape[1] if file.exists() else 2
-    return lines.assign(k=[k if (k := classes.get(table, 1)) > 2 else 1 for table in lines["table"]])
-
-
-def _powers(lines: pd.DataFrame) -> np.ndarray:
-    return np.column_stack([np.ones(len(lines)), *(np.log(lines[key].clip(lower=1).astype(float)) for key in "npk")])
-
-
-Law = dict[tuple[str, str], tuple[float, ...]]
-
-
-def law(lines: pd.DataFrame, seconds: str = "fit") -> Law:
-    """For each task and model a, b, c, d by least squares in logarithms, and the typical error as a factor.
-
-    A fit that was stopped took at least as long as it ran, and the clock of some systems doesn't resolve a few
-    milliseconds: such a fit counts as its prediction, as far as that agrees.
-    """
-    found: Law = {}
-    for (task, name), own in lines.groupby(["task", lines["model"].map(plain_name)]):
-        own = own[own[seconds].notna()]
-        if len(own) < 8:
-            continue
-        stopped = (own["status"] == "stopped").to_numpy()
-        log = np.log(np.maximum(own[seconds].to_numpy(float), _TICK))
-        fast, A = (log <= np.log(_TICK)) & ~stopped, _powers(own)
-        target, coefficients = log, np.zeros(A.shape[1])
-        for _ in range(50):
-            coefficients = _nonnegative_powers(A, target)
-            expected = A @ coefficients
-            target = np.where(stopped, np.maximum(log, expected), np.where(fast, np.minimum(log, expected), log))
-        error = np.sqrt(np.mean((target - A @ coefficients)[~stopped] ** 2))
-        found[str(task), str(name)] = (*map(float, (np.exp(coefficients[0]), *coefficients[1:])), float(np.exp(error)))
-    return found
-
-
-def _nonnegative_powers(A: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Least squares with powers between 0 and 3.5, pulled weakly towards 0 where the lines say nothing about them."""
-    from scipy.optimize import lsq_linear
-
-    low, high = np.zeros(A.shape[1]), np.full(A.shape[1], 3.5)
-    low[0], high[0] = -np.inf, np.inf
-    weak = 0.1 * np.eye(A.shape[1])[1:]
-    return lsq_linear(np.vstack([A, weak]), np.append(target, np.zeros(len(weak))), (low, high)).x
-
-
 class Board:
     """A table's models: log scores of the held-out rows and seconds, of those that finished."""
 
@@ -339,12 +282,7 @@ def judged(found: Sequence[Board], models: Sequence[str]) -> list[tuple[str, flo
 
 def derive(given: argparse.Namespace) -> None:
     """Print what one half says, and how the other half agrees."""
-    lines = with_outputs(given.work, read(given.work))
-    ours, others = (lines[lines["half"] == half] for half in (DERIVE, JUDGE))
-    print("# a, b, c, d of seconds = a·nᵇ·pᶜ·kᵈ on the machine of the run; ×/÷ is the typical error.")
-    _print_law("LAW", law(ours), others, "fit")
-    print("# Seconds of 1,000 predictions.")
-    _print_law("PREDICT_LAW", law(ours[ours["status"] == "ok"], "predict_1000"), others, "predict_1000")
+    lines = read(given.work)
     comments, orders = [], {}
     for task in (REGRESSION, CLASSIFICATION):
         known = {half: boards(given.work, lines[(lines["task"] == task) & (lines["half"] == half)]) for half in HALVES}
@@ -369,22 +307,6 @@ def derive(given: argparse.Namespace) -> None:
 
 
 _HEAD = f"#   {'model':<24}{'gain':>8}{'seconds':>9}{'judged: total':>14}{'behind':>9}"
-
-
-def _print_law(title: str, laws: Law, others: pd.DataFrame, seconds: str) -> None:
-    print(f"{title} = {{")
-    for (task, name), (a, *powers, error) in laws.items():
-        known = others[
-            (others["task"] == task) & (others["model"].map(plain_name) == name) & (others["status"] == "ok")
-        ]
-        own = known[known[seconds] > _LEAST_SECONDS]
-        judged = ""
-        if len(own):
-            off = np.log(own[seconds]) - np.log(a) - _powers(own)[:, 1:] @ powers
-            judged = f"; of {len(own)} fits on the other half {np.exp(np.sqrt(np.mean(off**2))):.1f}"
-        numbers = ", ".join([f"{a:.3g}", *(f"{power:.2f}" for power in powers)])
-        print(f"    ({task!r}, {name!r}): ({numbers}),  # ×/÷ {error:.1f}{judged}")
-    print("}")
 
 
 def main(arguments: Sequence[str]) -> int:

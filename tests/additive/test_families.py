@@ -8,8 +8,7 @@ from scipy import stats
 import credo
 from credo import AdditiveClassifier, AdditiveRegressor
 from credo.additive import factor, linear, random, smooth
-from credo.likelihoods import Beta, Gamma, NegativeBinomial, Poisson, ZeroTruncated
-from credo.likelihoods.marginal import Marginal
+from credo.likelihoods import Beta, Gamma, Marginal, NegativeBinomial, Poisson, ZeroTruncated
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"x": RNG.uniform(size=400), "site": RNG.choice(list("abcd"), size=400)})

@@ -1,16 +1,19 @@
 """Tables are split into the same rows each time, and ranks, orders and the law of time follow from the lines."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.portfolio import Board, judged, law, order
+from benchmarks.portfolio import Board, judged, order
 from benchmarks.rivals import append, behind, page, ranks, read, scores
+from benchmarks.seconds import SIZES, law, measured
 from benchmarks.tables import CLASSIFICATION, HALVES, tables
 
 from credo.distributions import Categorical, Normal
+from credo.study.catalogue import MODELS
 
 
 def test_tables_have_one_name_each_and_both_halves_have_each_task() -> None:
@@ -79,18 +82,22 @@ def test_scores_are_those_of_the_distributions() -> None:
     assert (found["accuracy"], found["auc"]) == (1.0, 1.0)
 
 
-def test_the_law_of_time_is_found_even_if_long_fits_were_stopped() -> None:
-    rng = np.random.default_rng(0)
-    n, p = rng.integers(100, 100_000, 60), rng.integers(1, 50, 60)
-    seconds = 1e-6 * n**1.5 * p**0.5 * np.exp(0.05 * rng.normal(size=60))
-    lines = pd.DataFrame({"model": ["gp", "gp-log"] * 30, "n": n, "p": p, "fit": np.minimum(seconds, 60.0)})
-    lines["task"], lines["k"] = "regression", 1
-    lines["status"] = np.where(seconds > 60.0, "stopped", "ok")
-    assert (lines["status"] == "stopped").sum() > 3
-    a, b, c, _, error = law(lines)["regression", "gp"]
-    assert (b, c) == pytest.approx((1.5, 0.5), abs=0.05)
-    assert np.log(a) == pytest.approx(np.log(1e-6), abs=0.4)
-    assert error < 1.1
+def test_the_law_of_time_is_found() -> None:
+    times = {(n, p): 0.02 + 0.3 * (n / 1000) ** 1.5 * (p / 10) ** 0.5 for n, p in SIZES}
+    assert law(times) == pytest.approx((0.02, 0.3, 1.5, 0.5), rel=1e-3)
+
+
+@pytest.mark.parametrize(("task", "name"), [(task, spec.name) for task, specs in MODELS.items() for spec in specs])
+def test_the_time_of_every_model_is_measured(task: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of those that suit few tables; no estimator is fitted."""
+    spec = next(spec for spec in MODELS[task] if spec.name == name)
+    monkeypatch.setattr("benchmarks.seconds.SIZES", ((120, 5),))
+    fitted = []
+    made = SimpleNamespace(fit=lambda X, y: fitted.append((len(X), len(set(y)))))
+    found = measured(replace(spec, build=lambda size: made), task)
+    assert list(found) == [(120, 5)]
+    assert [n for n, _ in fitted] == [60, 120]
+    assert fitted[-1][1] == (3 if name == "ordinal" else 2) or task == "regression"
 
 
 def test_the_order_begins_with_the_largest_gain_per_second(tmp_path: Path) -> None:

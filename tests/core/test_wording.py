@@ -18,7 +18,13 @@ def test_lists_are_cut_after_a_few_names():
 
 def test_numbers_have_the_digits_that_a_reader_needs():
     assert [wording.number(x) for x in (-0.5, 54.6, 2.5e9)] == ["−0.500", "54.6", "2.5×10⁹"]
-    assert [wording.datum(x) for x in (19.0, 25.66, 2007.0, 12345.0)] == ["19", "25.7", "2007", "12,345"]
+    assert [wording.datum(x) for x in (19.0, 25.66, 2007.0, 2007.25, 12345.0)] == [
+        "19",
+        "25.7",
+        "2007",
+        "2007",
+        "12,345",
+    ]
     assert [wording.shown(x) for x in (2007.0, 0.1234567, 1234567)] == ["2007", "0.123457", "1234567"]
     assert [wording.percent(x) for x in (0.25, 0.9486, 0.9996, 1.0)] == ["25 %", "94.9 %", "99.96 %", "100 %"]
     assert wording.whole_percent(0.4842) == "48 %"

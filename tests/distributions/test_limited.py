@@ -99,10 +99,53 @@ def test_a_density_and_a_probability_mix_under_a_lattice():
 
 
 def test_what_is_no_support_is_refused():
-    for given, message in (((1.0, 0.0), "low must be below high"), ((0.0, 1.0, -1.0), "step must be 0 or a positive")):
+    for given, message in (
+        ((1.0, 0.0), "low must be below high"),
+        ((0.0, 1.0, -1.0), "step must be 0 or a positive"),
+        ((0.5, 3.0, 1.0), "low must be a multiple of the step 1; got 0.5"),
+    ):
         with pytest.raises(ValueError, match=message):
             Support(*given)
     with pytest.raises(TypeError, match="support must be a Support"):
         Limited(Normal(0.0, 1.0), (0.0, 1.0))
     base = Normal(0.0, 1.0)
     assert Support().limit(base) is base
+
+
+def test_probabilities_far_from_the_mean_are_those_of_the_tail():
+    """Where differences of the cdf underflow: ln P from the logarithms of the normal cdf at the ends."""
+    for mean, sigma in ((3.0, 2.0), (3.0, 0.05), (900.0, 11.0)):
+        for y in (0.0, 400.0, 1000.0):
+            low, high = (-np.inf if y == 0 else y - 0.5), y + 0.5
+            # Of the mirror image, whose tail is the lower one.
+            ends = (low, high) if high < mean else (2 * mean - high, 2 * mean - low)
+            a, b = (stats.norm.logcdf(end, mean, sigma) for end in ends)
+            expected = b + np.log1p(-np.exp(a - b))
+            for base in (Normal([mean], sigma), Mixture([Normal([mean], sigma), Normal([mean], sigma)], [0.5, 0.5])):
+                assert Limited(base, COUNTS).log_prob(y) == pytest.approx(expected, rel=1e-4)
+    # Counts in a mixture with a density, one of which is possible.
+    mixed = Mixture([Normal([3.0], 1.0), PoissonLogNormal([1.0], [0.0])], [0.5, 0.5])
+    expected = np.log(0.5) + PoissonLogNormal([1.0], [0.0]).log_prob(900.0)
+    assert Limited(mixed, COUNTS).log_prob(900.0) == pytest.approx(expected, rel=1e-6)
+    assert Limited(Normal([900.0], 2.0), AMOUNTS).log_prob(0.0) == pytest.approx(stats.norm.logcdf(-450.0), rel=1e-4)
+
+
+def test_decimal_steps():
+    tenths, y = Support(low=0.0, step=0.1), np.arange(40) / 10
+    assert tenths.nearest(y).tolist() == y.tolist()
+    dist, base = Limited(Normal([2.0], 0.1), tenths), stats.norm(2.0, 0.1)
+    np.testing.assert_allclose(dist.cdf(y[:, None]).ravel(), base.cdf(y + 0.05), rtol=1e-9)
+    np.testing.assert_allclose(dist.cdf(np.nextafter(y, -1)[1:, None]).ravel(), base.cdf(y[1:] - 0.05), rtol=1e-9)
+    np.testing.assert_allclose(np.exp(dist.log_prob(y[:, None])).sum(), 1.0, rtol=1e-9)
+    assert set(dist.sample(50, random_state=0).ravel()) <= set(y)
+    levels = np.linspace(0.001, 0.999, 97)
+    found = dist.quantile(levels)[0]
+    assert set(found) <= set(y) and (dist.cdf(found[:, None]).ravel() >= levels).all()
+    assert (dist.cdf(found[:, None] - 0.1).ravel() < levels).all()
+    assert dist.mean == pytest.approx(2.0, abs=1e-9) and dist.std == pytest.approx(np.sqrt(0.01 + 0.01 / 12), rel=1e-3)
+
+
+def test_outcomes_beyond_the_ends_are_impossible():
+    dist = Limited(Normal([2.0], 1.0), COUNTS)
+    assert dist.log_prob(-5.0)[0] == dist.log_prob(-0.51)[0] == -np.inf
+    assert dist.log_prob(-0.4)[0] == dist.log_prob(0.0)[0] and dist.log_prob(1.8)[0] == dist.log_prob(2.0)[0]

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from credo.distributions import Bernoulli, Mixture, Normal, Recalibrated, StudentT
+from credo.distributions import GivenGroup, Mixture, Normal, Recalibrated, StudentT
+from credo.likelihoods import Gamma, NegativeBinomial
+from credo.likelihoods.marginal import Marginal
 
 
 @pytest.mark.parametrize("base", [Normal([0.0, 3.0], [1.0, 2.0]), StudentT(4.0, [0.0, 3.0], 1.0)], ids=["normal", "t"])
@@ -58,8 +60,54 @@ def test_far_tails_keep_their_digits():
 
 
 def test_bad_arguments():
-    with pytest.raises(TypeError, match="base must be a distribution with a density"):
-        Recalibrated(Bernoulli(0.3), 1.0, 1.0)
+    with pytest.raises(TypeError, match="base must be a distribution of numbers"):
+        Recalibrated(0.3, 1.0, 1.0)
     for a, b, name in ((0.0, 1.0, "a"), (1.0, np.inf, "b"), (np.nan, 1.0, "a")):
         with pytest.raises(ValueError, match=f"{name} must be a positive number"):
             Recalibrated(Normal(0.0, 1.0), a, b)
+
+
+MAPS = [lambda base: Recalibrated(base, 2.0, 1.3), lambda base: GivenGroup(base, 0.7, 0.6)]
+
+
+@pytest.mark.parametrize("mapped", MAPS, ids=["beta", "group"])
+def test_densities_beside_a_point_mass_are_mapped_too(mapped):
+    """Amounts that are often zero: the density above zero integrates to 1 − F(0)."""
+    amounts = Marginal(Gamma(4.0), np.log([2.0]), [0.3], [0.4])
+    for base in (amounts, Mixture([amounts, Normal([2.0], [1.5])], [0.5, 0.5])):
+        dist = mapped(base)
+        total = integrate.quad(lambda y, d=dist: np.exp(d.log_prob(y)[0]), 0, 60, points=[1, 4], limit=300)[0]
+        assert total == pytest.approx(1.0 - dist.cdf(0.0)[0], rel=1e-7)
+    assert np.exp(mapped(amounts).log_prob(0.0)) == pytest.approx(mapped(amounts).cdf(0.0))
+
+
+@pytest.mark.parametrize("mapped", MAPS, ids=["beta", "group"])
+def test_probabilities_of_counts_are_differences_of_the_cdf(mapped):
+    base = Marginal(NegativeBinomial(2.0), np.log([3.0]), [0.3])
+    dist, k = mapped(base), np.arange(300.0)
+    probs = np.exp(dist.log_prob(k))
+    np.testing.assert_allclose(np.cumsum(probs), dist.cdf(k[:, None]).ravel(), atol=1e-12)
+    # Far out, where F has no digits left.
+    assert np.isfinite(GivenGroup(base, -2.0, 0.3).log_prob(k)).all() and np.isneginf(dist.log_prob(2.5)).all()
+
+
+@pytest.mark.parametrize("mapped", MAPS, ids=["beta", "group"])
+def test_draws_have_the_distribution(mapped):
+    amounts = Marginal(Gamma(4.0), np.log([2.0]), [0.3], [0.4])
+    counts = Marginal(NegativeBinomial(2.0), np.log([3.0]), [0.3])
+    for base in (Normal([1.0, 5.0], 2.0), Mixture([amounts, Normal([2.0], [1.5])], [0.5, 0.5]), counts):
+        dist = mapped(base)
+        draws = dist.sample(1000, random_state=0)
+        for q in (0.1, 0.5, 0.9):
+            at = dist.quantile(q)
+            assert (dist.cdf(at) >= q - 1e-12).all() and (dist.cdf(at - 1.0) < q).all()
+            np.testing.assert_allclose((draws <= at).mean(axis=0), dist.cdf(at), atol=0.05)
+
+
+def test_tabulated_tails_of_counts_keep_their_digits():
+    dist = Marginal(NegativeBinomial(5.0), np.log([3.0, 0.5]), [0.3, 0.1])
+    k = np.repeat(np.arange(-1.0, 120.0)[:, None], 2, axis=1)
+    for upper in (True, False):
+        signs = np.full(k.shape, upper)
+        np.testing.assert_allclose(dist._tail(k, signs), dist._exact_tail(k, signs), rtol=1e-9)
+    assert dist._tail(k, np.ones(k.shape, dtype=bool)).min() < 1e-30

@@ -1,9 +1,10 @@
 """A study that goes on from an earlier one: `analyze(…, continue_from=study)`."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from credo import load
+from credo import load, save
 from credo.study import dataset, run, write
 
 
@@ -47,13 +48,16 @@ def test_progress_shows_the_earlier_scores(houses, first):
         {"table": lambda houses: houses.iloc[1:]},
         {"table": lambda houses: houses.assign(age=houses["age"] + 1)},
         {"kinds": {"age": "categorical"}},
+        {"table": lambda houses: houses.assign(copies=1 + np.arange(len(houses)) % 2), "weight": "copies"},
+        {"support": "real"},
+        {"table": lambda houses: houses.assign(street=np.arange(len(houses)) // 4), "groups": "street"},
     ],
-    ids=["seed", "folds", "target", "rows", "cells", "kinds"],
+    ids=["seed", "folds", "target", "rows", "cells", "kinds", "weights", "support", "groups"],
 )
 def test_a_study_of_something_else_is_refused(analyze, houses, first, change):
     options = dict(change)
     frame, target = options.pop("table", lambda same: same)(houses), options.pop("target", "price")
-    with pytest.raises(ValueError, match="continue_from is a study of another table, target"):
+    with pytest.raises(ValueError, match="continue_from is a study of another table or target"):
         analyze(frame, target, models=["linear"], continue_from=first, **options)
 
 
@@ -64,3 +68,14 @@ def test_a_file_continues_a_study(analyze, houses, tmp_path):
     found = analyze(houses, "price", models=["linear", "bayes", "polynomial"], continue_from=saved)
     assert {"bayes", "polynomial"} <= set(found.comparison.fitted)
     pd.testing.assert_frame_equal(found.held_out("linear"), short.held_out("linear"))
+
+
+def test_a_file_continues_a_study_of_counts(analyze, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    table = pd.DataFrame({"x": x, "k": rng.poisson(np.exp(0.3 + 0.5 * x))})
+    first = analyze(table, "k", models=["counts"], time=None)
+    save(first.saved, tmp_path / "study.credo")
+    saved = load(tmp_path / "study.credo")
+    found = analyze(table, "k", models=["counts", "linear"], time=None, continue_from=saved)
+    assert found.comparison["counts"].held_out == first.comparison["counts"].held_out

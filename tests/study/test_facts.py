@@ -229,3 +229,10 @@ def test_the_forecast_ahead_continues_the_column_of_times(studies):
 )
 def test_how_rows_were_held_out(folds, words):
     assert words in folds.method
+
+
+def test_a_forecast_of_quarters_names_fractions_of_years(analyze):
+    year = 1960 + np.arange(80) / 4
+    table = pd.DataFrame({"year": year, "gas": 100 + 3 * (year - 1960) + 20 * np.cos(2 * np.pi * year)})
+    study = analyze(table, "gas", models=["naive-season"], time=None).select("naive-season")
+    assert re.fullmatch(r"Forecast for 1980: .*, for 19\d\d(\.25|\.5|\.75)?: .*", study.ahead.sentence)

@@ -55,6 +55,25 @@ def test_the_selected_model_is_fitted_to_all_rows(path):
     np.testing.assert_allclose(study.predict(frame[:5])["mean"], whole.predict(rows[:5]), rtol=1e-9)
 
 
+def test_rows_keep_their_weights(path):
+    frame = table().assign(copies=np.arange(6000) % 4)
+    frame.to_parquet(path, row_group_size=1500)
+    study = analyze(path, "price", models=["linear"], folds=2, progress=False, weight="copies", task="regression")
+    rows = study.model.preparation_.transform(frame.drop(columns=["price", "copies"]))
+    whole = credo.LinearRegression().fit(rows, frame.price, sample_weight=frame.copies)
+    np.testing.assert_allclose(study.model.estimator_.coef_, whole.coef_, rtol=1e-9)
+
+
+def test_known_units_and_possible_values_of_a_table_in_parts(path):
+    frame = table().assign(shop=np.arange(6000) % 40)
+    frame["price"] += 3.0 + np.random.default_rng(0).normal(size=40)[frame["shop"]]
+    frame.to_parquet(path, row_group_size=1500)
+    study = analyze(path, "price", models=["linear"], folds=2, progress=False, groups="shop", task="regression")
+    found = study.predict(frame[:60])
+    assert found["known shop"].all() and study.model.support.low == 0.0
+    assert found["std"].mean() < 0.5 * study.predict(frame[:60].assign(shop=-1))["std"].mean()
+
+
 def test_by_default_models_that_can_be_fitted_in_parts(path):
     assert _large.names_in_parts(Size(1000, 5, classes=2)) == ("logistic",)
     study = analyze(path, "dear", folds=2, progress=False)

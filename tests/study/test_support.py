@@ -21,6 +21,7 @@ RNG = np.random.default_rng(0)
         (RNG.integers(25, 347, size=400), Support(low=0.0, step=1.0)),
         (RNG.geometric(0.4, size=500), Support(low=1.0, step=1.0)),
         (RNG.choice([1, 2, 3, 4, 5], p=[0.2, 0.1, 0.2, 0.3, 0.2], size=300), Support(1.0, 5.0, 1.0)),
+        (RNG.choice([1, 2, 3, 4, 5], p=[0.03, 0.2, 0.27, 0.3, 0.2], size=300), Support(1.0, 5.0, 1.0)),
         (RNG.integers(-3, 4, size=9), Support(step=1.0)),
         (RNG.beta(2, 1, size=300), Support(0.0, 1.0)),
         (100 * RNG.beta(1, 1, size=300), Support(0.0, 100.0)),
@@ -94,10 +95,11 @@ def test_the_support_can_be_given(analyze, visits):
     assert dataset(visits, "visits", support="real").support.is_real_line
     study = analyze(visits, "visits", models=["linear"], support="real", time=None)
     assert (study.predict(visits)["lower"] < 0).any()
+    assert dataset(visits, "visits", support=(0, 99)).support == Support(0.0, 99.0, 1.0)
     assert dataset(visits, "visits", support=Support(high=100.0)).support == Support(high=100.0)
     with pytest.raises(ValueError, match="the support has numbers up to 1, but the target is"):
         dataset(visits, "visits", support=Support(high=1.0))
-    with pytest.raises(ValueError, match="support must be 'auto', 'real' or a"):
+    with pytest.raises(ValueError, match="support must be 'auto', 'real', a pair of ends"):
         dataset(visits, "visits", support="counts")
 
 
@@ -116,3 +118,9 @@ def test_ordered_classes_are_modelled_as_such(analyze):
     assert dataset(nominal, "answer").size.order == ()
     with pytest.raises(ValueError, match="the classes are not on a scale"):
         analyze(nominal, "answer", models=["ordinal"], time=None)
+
+
+def test_the_page_has_log_probabilities_of_whole_numbers(analyze, visits, tmp_path):
+    analyze(visits, "visits", models=["linear"], time=None).report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Log score: mean log probability" in page and "mean log density" not in page

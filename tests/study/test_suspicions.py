@@ -54,11 +54,13 @@ def test_classes_that_several_columns_separate_raise_none(analyze):
     assert not any("another form" in note.text for note in study.notes)
 
 
-@pytest.mark.parametrize(("values", "is_count"), [([1, 2, 3, 4, 4, 5, 5], False), ([0, 0, 1, 0, 2, 1, 5], True)])
-def test_ratings_are_not_called_counts(values, is_count):
-    table = measured(140).assign(y=np.tile(np.array(values, dtype=float), 20))
+@pytest.mark.parametrize(
+    ("values", "words"), [([1, 2, 3, 4, 4, 5, 5], "from 1 to 5:"), ([0, 0, 1, 0, 2, 1, 5, 3], "from 0:")]
+)
+def test_ratings_end_where_their_scale_does(values, words):
+    table = measured(len(values) * 40).assign(y=np.tile(np.array(values, dtype=float), 40))
     notes = dataset(table, "y", task="regression").notes
-    assert any("looks like counts" in note.text for note in notes) == is_count
+    assert any(f"whole numbers {words}" in note.text for note in notes)
 
 
 def test_wrong_values_of_the_target_are_named():

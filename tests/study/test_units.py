@@ -9,6 +9,7 @@ import pytest
 import credo
 from credo.study import dataset
 from credo.study.checks import repeated_units
+from credo.study.facts import Folds
 from credo.tables import ColumnError
 
 RNG = np.random.default_rng(0)
@@ -36,6 +37,15 @@ def test_columns_that_depend_on_another_one_show_units(visits):
         assert repeated_units(visits.rename(columns={"case": name})[[name, "visit", "weight"]]) == (name, [])
 
 
+def test_a_named_unit_with_equal_columns_may_have_two_rows(visits):
+    """As in a trial of patients with two visits, of which some have no outcome."""
+    two = visits[visits["visit"] < 2].rename(columns={"case": "patient"})
+    assert repeated_units(two) == ("patient", ["age"])
+    assert repeated_units(two.iloc[:-3]) == ("patient", ["age"])
+    assert repeated_units(two.rename(columns={"patient": "case"})) is None
+    assert repeated_units(two[["patient", "visit", "weight"]]) is None
+
+
 def test_ordinary_tables_have_none(visits):
     assert repeated_units(visits[["case", "visit", "weight"]]) is None
     # Few units, one row each, missing values, or agreement by chance.
@@ -48,7 +58,7 @@ def test_ordinary_tables_have_none(visits):
 
 def test_the_note_says_what_the_scores_are_about(visits):
     notes = [note.text for note in dataset(visits, "weight").notes if note.important]
-    assert any("'case' has several rows, with equal 'group', 'age'" in text for text in notes)
+    assert any("Values of 'case' have several rows, with equal 'group', 'age'" in text for text in notes)
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +127,60 @@ def test_groups_are_chosen_or_turned_off(growth, analyze):
         dataset(growth.assign(site=1), "weight", groups="site")
     sick = analyze(growth.assign(weight=growth["weight"] > 60), "weight", models=["logistic"], time=None)
     assert sick.data.unit == "patient" and "p(True)" in sick.predict(growth.head(3))
+
+
+@pytest.mark.parametrize("name", ["linear", "forest"])
+def test_an_explanation_says_what_is_known_about_the_unit(of_patients, growth, name):
+    study = of_patients.select(name)
+    rows = growth.iloc[[3, 4]].assign(patient=[500, 999])
+    found, without = study.explain(rows), study.explain(rows.drop(columns="patient"))
+    np.testing.assert_array_equal(found.contributions, without.contributions)
+    assert not without.known and found.known[1] == ""
+    predicted = study.predict(rows)["mean"].tolist()
+    assert f"the other rows of patient 500 change it to {predicted[0]:.4g}." in str(found)
+    np.testing.assert_allclose(found.predictions[1], predicted[1], rtol=0.02)
+
+
+def test_the_page_says_what_the_column_of_units_is(of_patients, tmp_path):
+    of_patients.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Left out column &#39;patient&#39;" not in page and "Left out column 'patient'" not in page
+    assert re.search(r"patient</th>\s*<td>unit<span[^>]*>its rows are held out together", page)
+    assert "mean log density" in page
+
+
+def test_a_profile_names_units_with_repeated_times():
+    """As `analyze` holds them out, where every date has a row of every shop."""
+    day = pd.date_range("2022-01-03", periods=60).repeat(5)
+    shops = pd.DataFrame({"day": day, "shop_id": [3, 5, 8, 9, 11] * 60, "size": [10, 20, 30, 40, 50] * 60})
+    shops["sales"] = RNG.normal(size=300)
+    assert credo.look(shops, "sales").groups == "shop_id" == dataset(shops, "sales").unit
+
+
+@pytest.mark.parametrize("n_parts", [1, 5])
+def test_held_out_units_are_named_in_the_methods(n_parts):
+    folds = Folds(5000, 1000, n_parts, in_order=False, seed=0, groups="ward")
+    assert "ward" in str(folds) and "ward" in folds.method
+
+
+def test_a_row_without_a_unit_is_one_of_its_own(analyze, growth):
+    gaps = growth.assign(patient=growth["patient"].where(growth.index % 7 > 0))
+    study = analyze(gaps, "weight", models=["linear"], groups="patient", time=None)
+    groups = study.data.groups
+    assert len(np.unique(groups)) == 20 + gaps["patient"].isna().sum()
+    assert set(study.model.groups.names) == {str(k) for k in range(500, 520)}
+    assert study.predict(gaps)["known patient"].tolist() == gaps["patient"].notna().tolist()
+
+
+def test_a_single_column_is_an_input(growth):
+    assert dataset(growth[["patient", "weight"]], "weight", kinds={"patient": "category"}).unit is None
+
+
+def test_requested_units_are_held_out_whole_also_in_time_order(growth):
+    dated = growth.assign(date=pd.date_range("2024-01-01", periods=120).strftime("%Y-%m-%d"))
+    data = dataset(dated, "weight", groups="patient")
+    for train, test in data.splits(None, 0)[0]:
+        assert not set(dated["patient"].iloc[train]) & set(dated["patient"].iloc[test])
+    assert not any("in the order of" in note.text for note in data.notes)
+    with pytest.raises(ValueError, match="choose one"):
+        dataset(dated, "weight", groups="patient", time_order=True)

@@ -1,11 +1,16 @@
 """Intraclass correlation and the distribution of known groups, against dense normal formulas."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from credo.distributions import GivenGroup, Normal
-from credo.tables.groups import Groups, correlation, given_others, normal_scores
+from credo.linear import LinearRegression
+from credo.tables import ModelFileError, Preparation, TableModel, save
+from credo.tables.groups import Groups, correlation, given_others, group_codes, normal_scores
 
 RNG = np.random.default_rng(0)
 CODES = np.repeat(np.arange(40), 5)
@@ -49,3 +54,29 @@ def test_new_groups_are_left_as_they_are():
     assert both.std[0] < 0.6 and found.given(base, ["x", "y"]) is base
     assert found.knows(["u3", "other"]).tolist() == [True, False]
     assert np.isfinite(normal_scores(np.array([0.0, 0.5, 1.0]))).all()
+
+
+def test_a_group_has_the_same_name_in_every_table():
+    z = RNG.normal(size=40)[CODES]
+    numbers = pd.Series(CODES.astype(float)).where(CODES > 0)
+    found = Groups.of("unit", numbers, z + 0.1 * RNG.normal(size=200))
+    assert set(found.names) == {str(k) for k in range(1, 40)}
+    for labels in ([12, 99], [12.0, None], ["12", "new"], pd.Series(["12 ", None])):
+        assert found.knows(labels).tolist() == [True, False]
+        assert found.given(Normal([0.0, 0.0], 1.0), labels).scale[1] == 1.0
+    assert group_codes(pd.Series(["b", None, "a", None, "b"])).tolist() == [1, 2, 0, 3, 1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"names": ("a",)}, {"location": np.array([0.0, np.nan])}, {"scale": np.array([1.0, 0.0])}, {"scale": np.ones(3)},
+     {"correlation": np.nan}, {"correlation": -0.1}, {"column": 3}],
+    ids=["names", "nan", "zero", "lengths", "correlation", "negative", "column"],
+)  # fmt: skip
+def test_forged_files_are_refused(tmp_path, change):
+    frame = pd.DataFrame({"x": np.arange(9.0), "y": np.arange(9.0) ** 2})
+    model = TableModel(Preparation(), LinearRegression(), "y").fit(frame)
+    model.groups = replace(Groups("g", 0.5, ("a", "b"), np.zeros(2), np.ones(2)), **change)
+    # A file is decoded and checked when it is written, too.
+    with pytest.raises(ModelFileError, match=r"TableModel\.groups"):
+        save(model, tmp_path / "forged.credo")

@@ -5,7 +5,8 @@
 A `Term` becomes blocks of basis functions (`terms`), and each block has a variance τ². For normal noise the Gram matrix
 of all basis functions is all that is needed of the rows: τ² maximizes the restricted likelihood (REML), whose first and
 second derivatives are exact. For other families of targets it is Laplace's approximation of the evidence, with exact
-derivatives too. A random effect is a factor with a learned variance, so that lme4's models are special cases.
+derivatives too. A random effect is a factor with a learned variance, so that lme4's models are special cases. With
+`zeros=True`, a second model says whether a target is zero, and with `order=…` classes have cumulative logits.
 
 Members: `AdditiveRegressor`, `AdditiveClassifier`; `smooth`, `linear`, `factor`, `random` and `pair`, which make terms;
 `Term`; `TermCurve`, a term on a grid with intervals and simultaneous bands. What does not belong here: likelihoods,

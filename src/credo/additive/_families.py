@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, ndtri, softmax
 
 from credo.distributions import Distribution, Empirical, Log, Mixture, Normal, PoissonLogNormal, Transformed
-from credo.likelihoods import Beta, Gamma, Likelihood, NegativeBinomial, Ordinal, Poisson, StudentT, ZeroTruncated
-from credo.likelihoods.marginal import Marginal
+from credo.likelihoods import (
+    Beta,
+    Gamma,
+    Likelihood,
+    Marginal,
+    NegativeBinomial,
+    Ordinal,
+    Poisson,
+    StudentT,
+    ZeroTruncated,
+)
 
 Array = NDArray[np.float64]
 

@@ -28,10 +28,8 @@ def number(value: float, *, digits: int = 3) -> str:
 
 
 def datum(value: float) -> str:
-    """A value of the data: integers without decimals, and without a comma below 10,000 (years)."""
-    if not (float(value).is_integer() and abs(value) < 1e6):
-        return trimmed(number(value))
-    text = fixed(value, decimals=0)
+    """A value of the data: integers without decimals, and no comma below 10,000 (years)."""
+    text = fixed(value, decimals=0) if float(value).is_integer() and abs(value) < 1e6 else trimmed(number(value))
     return text.replace(",", "") if abs(value) < 1e4 else text
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.core.linalg import EPS
 from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
 from credo.distributions.distribution import Array, Distribution
@@ -23,6 +24,7 @@ _NEGLIGIBLE = 1e-4
 # is beyond is integrated if its probability isn't negligible.
 _COARSE, _WIDTHS, _COUNT_WIDTHS = 30.0, 8.0, 16.0
 _MISSED = 1e-6
+_MAX_DOUBLINGS = 200
 # Mean, standard deviation and CRPS.
 Moments = tuple[Array, Array, Array]
 
@@ -57,6 +59,9 @@ class Support:
             raise ValueError(f"low must be below high; got {self.low:g} and {self.high:g}")
         if not 0 <= self.step < np.inf:
             raise ValueError(f"step must be 0 or a positive number; got {self.step:g}")
+        for name, end in (("low", self.low), ("high", self.high)):
+            if self.step and np.isfinite(end) and float(self._multiple(np.asarray(end))) != end:
+                raise ValueError(f"{name} must be a multiple of the step {self.step:g}; got {end:g}")
 
     @property
     def is_real_line(self) -> bool:
@@ -74,7 +79,18 @@ class Support:
     def nearest(self, y: ArrayLike) -> Array:
         """The possible values nearest to these."""
         values = np.asarray(y, dtype=np.float64)
-        return np.clip(self.step * np.round(values / self.step) if self.step else values, self.low, self.high) + 0.0
+        return np.clip(self._multiple(values) if self.step else values, self.low, self.high) + 0.0
+
+    def _multiple(self, y: Array, shift: float = 0.0) -> Array:
+        """The multiple of the step nearest to y, or `shift` steps further; of a step of 0.1 the decimal number."""
+        parts = np.round(1.0 / self.step)
+        if parts > 1 and abs(parts * self.step - 1.0) <= EPS:
+            return (np.round(y * parts) + shift) / parts
+        return self.step * (np.round(y / self.step) + shift)
+
+    def _border(self, y: Array) -> Array:
+        """The middle between the largest multiple of the step that is at most y, and the next one."""
+        return np.where(self._multiple(y) <= y, self._multiple(y, 0.5), self._multiple(y, -0.5))
 
     def limit(self, dist: Distribution) -> Distribution:
         """The distribution of the possible value nearest to a number with this distribution."""
@@ -139,31 +155,25 @@ class Limited(Distribution):
 
     def _tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
         low, high, step = self.support.low, self.support.high, self.support.step
-        inside = self.base._tail(step * (np.floor(y / step) + 0.5) if step else y, upper)
+        inside = self.base._tail(self.support._border(y) if step else y, upper)
         return np.where(y < low, upper, np.where(y >= high, ~upper, inside)).astype(np.float64)
 
     def _log_prob(self, y: Array) -> Array:
         low, high, step = self.support.low, self.support.high, self.support.step
         if step:
             # Outcomes between possible values, which were rounded in the training rows, count as the nearest one.
-            y = self.support.nearest(y)
-            found = self._log_mass(y - step / 2, y + step / 2)
+            y = np.where((y < low - step / 2) | (y > high + step / 2), np.nan, self.support.nearest(y))
+            edges = np.where(y == low, -np.inf, y - step / 2), np.where(y == high, np.inf, y + step / 2)
         else:
-            found = np.where((y < low) | (y > high), -np.inf, self.base._log_prob(y))
-        for end, at, beyond in ((low, y == low, False), (high, y == high, True)):
-            if at.any():
-                edge = end + (-step if beyond else step) / 2
-                with np.errstate(divide="ignore"):
-                    found = np.where(
-                        at, np.log(self.base._tail(np.full(y.shape, edge), np.full(y.shape, beyond))), found
-                    )
+            edges = np.where(y == low, -np.inf, y), np.where(y == high, np.inf, y)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            outside = np.isnan(y) | (y < low) | (y > high)
+            masses = ~outside & (edges[0] < edges[1])
+            found = np.where(outside, -np.inf, self.base._log_prob(np.where(outside, 0.0, y)) if not step else 0.0)
+            if masses.any():
+                rows = np.broadcast_to(np.arange(len(self)), y.shape)[masses]
+                found[masses] = self.base[rows]._log_mass(edges[0][masses], edges[1][masses])
         return found
-
-    def _log_mass(self, low: Array, high: Array) -> Array:
-        """ln of the base's probability between two values, by the tail in which they are."""
-        upper = self.base._cdf(low) > 0.5
-        with np.errstate(divide="ignore"):
-            return np.log(np.abs(self.base._tail(high, upper) - self.base._tail(low, upper)))
 
     def _crps(self, y: Array) -> Array:
         if y.shape != (len(self),):
@@ -211,7 +221,8 @@ class Limited(Distribution):
         # Rows of similar length share a table.
         for value in np.unique(length):
             mine = length == value
-            x = first[mine] + step * np.arange(np.round((last - first)[mine].max() / step) + 1.0)[:, None]
+            count = np.round((last - first)[mine].max() / step) + 1.0
+            x = self.support._multiple(first[mine] + step * np.arange(count)[:, None])
             part = self._take(rows[mine])
             tails = (part._tail(x, np.full(x.shape, upper)) for upper in (False, True))
             found.append(_Table(rows[mine], x, *tails))
@@ -252,10 +263,11 @@ class Limited(Distribution):
             if not len(rows):
                 continue
             far = part._take(rows)
+            end = far._end_of_tail(last[rows] if upper else first[rows], upper=upper)
             if upper:
-                low, high = last[rows], np.maximum(np.maximum(far._isf(_TAIL)[:, 0], y[rows]), last[rows])
+                low, high = last[rows], np.maximum(end, y[rows])
             else:
-                low, high = np.minimum(np.minimum(far._quantile(_TAIL)[:, 0], y[rows]), first[rows]), first[rows]
+                low, high = np.minimum(end, y[rows]), first[rows]
             one, two, gap = far._integral(low, high, first[rows], y[rows], upper=upper)
             sign = 1.0 if upper else -1.0
             mean[rows], square[rows], score[rows] = (
@@ -264,6 +276,18 @@ class Limited(Distribution):
                 score[rows] + gap,
             )
         return first + mean, np.sqrt(np.maximum(square - mean**2, 0.0)), score
+
+    def _end_of_tail(self, start: Array, *, upper: bool) -> Array:
+        """Where a tail of the base is negligible, by doubling the distance from the start; within the support."""
+        bound = self.support.high if upper else self.support.low
+        sign, end, distance = 1.0 if upper else -1.0, np.array(start), self.support.step * np.ones(len(start))
+        for _ in range(_MAX_DOUBLINGS):
+            going = (self.base._tail(end, np.full(len(end), upper)) > _TAIL) & (end != bound)
+            if not going.any():
+                break
+            end[going] = np.clip(end + sign * distance, self.support.low, self.support.high)[going]
+            distance *= 2.0
+        return end
 
     def _integrals(self, y: Array) -> Moments:
         """E(Y − a) = ∫ (1 − F(x)) dx above the least value a."""
@@ -329,8 +353,11 @@ class Limited(Distribution):
 
     def _reached(self, x: Array) -> Array:
         """The least possible value whose cdf reaches that of the base at x."""
-        low, high, step = self.support.low, self.support.high, self.support.step
-        return np.clip(step * np.ceil(x / step - 0.5) if step else x, low, high) + 0.0
+        support = self.support
+        if support.step:
+            # Half a step below a multiple belongs to the one before.
+            x = np.where(support._multiple(x, -0.5) >= x, support._multiple(x, -1.0), support._multiple(x))
+        return np.clip(x, support.low, support.high) + 0.0
 
     def _sample(self, n: int, rng: np.random.Generator) -> Array:
         return self.support.nearest(self.base._sample(n, rng))

@@ -118,6 +118,13 @@ class Mixture(Distribution):
             total = np.logaddexp(total, np.where(weight > 0, term, -np.inf))
         return total
 
+    def _log_far_mass(self, low: Array, high: Array) -> Array:
+        total = np.full(len(self), -np.inf)
+        for weight, part in self._parts():
+            with np.errstate(divide="ignore"):
+                total = np.logaddexp(total, np.log(weight) + part._log_mass(low, high))
+        return total
+
     def _crps(self, y: Array) -> Array:
         normals = [part for part in self.components if isinstance(part, Normal)]
         if len(normals) == len(self.components):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, betaln, ndtr, ndtri
 
+from credo.core.linalg import EPS
 from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
 from credo.distributions._numeric import InverseCdf
@@ -18,6 +19,8 @@ from credo.distributions.distribution import Array, Distribution
 # No probability of the base is taken to be smaller: a map with a or b below 1 has an infinite density there.
 _MIN_PROBABILITY = 1e-300
 _FARTHEST = np.array([1e-300])
+# So many draws of each row are searched at once.
+_DRAWS = 64
 
 
 class _MappedCdf(Distribution):
@@ -31,6 +34,10 @@ class _MappedCdf(Distribution):
     @abstractmethod
     def _mapped(self, tail: Array, upper: NDArray[np.bool_]) -> Array:
         """The tail probabilities that belong to those of the base."""
+
+    @abstractmethod
+    def _level(self, q: Array) -> Array:
+        """The probability of the base that belongs to q."""
 
     @abstractmethod
     def _log_slope(self, below: Array, above: Array) -> Array:
@@ -54,8 +61,27 @@ class _MappedCdf(Distribution):
         return self._mapped(self.base._tail(y, upper), upper)
 
     def _log_prob(self, y: Array) -> Array:
+        return self._log_factor(y) + self.base._log_prob(y)
+
+    def _log_factor(self, y: Array) -> Array:
+        """ln of G′, and where F jumps of its mean over the jump, by the tail in which G is."""
         below, above = (np.maximum(self.base._tail(y, np.full(y.shape, up)), _MIN_PROBABILITY) for up in (False, True))
-        return np.where(self.base._atoms(), 0.0, self._log_slope(below, above)) + self.base._log_prob(y)
+        slope = self._log_slope(below, above)
+        if not self.base._atoms().any():
+            return slope
+        before = np.nextafter(y, -np.inf)
+        upper = self._tail(before, np.zeros(y.shape, dtype=bool)) > 0.5
+        first, last = self.base._tail(before, upper), self.base._tail(y, upper)
+        jump, rise = np.abs(last - first), np.abs(self._mapped(last, upper) - self._mapped(first, upper))
+        # A smaller difference has lost more digits than the derivative is in error by.
+        jumps = (jump > np.sqrt(EPS) * np.maximum(first, last)) & (rise > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(jumps, np.log(rise) - np.log(jump), slope)
+
+    def _log_far_mass(self, low: Array, high: Array) -> Array:
+        mean = self.base._mean
+        near = np.where(np.isinf(low) | (mean >= high), high, low)
+        return self._log_factor(near) + self.base._log_mass(low, high)
 
     def _atoms(self) -> NDArray[np.bool_]:
         return self.base._atoms()
@@ -88,6 +114,26 @@ class _MappedCdf(Distribution):
         flat = base._std == 0
         return valid.frozen(np.where(flat, base.mean, mean)), valid.frozen(np.where(flat, base.std, std))
 
+    def _ends(self) -> tuple[Array, Array]:
+        """The ends of a search, of shape (n_rows, 1)."""
+        return np.broadcast_to(self.base._quantile(_FARTHEST), (len(self), 1)), self.base._isf(_FARTHEST)
+
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        uniform, found = np.maximum(rng.random((n, len(self))), _MIN_PROBABILITY), np.empty((n, len(self)))
+        if not found.size:
+            return found
+        if self._atoms().any():
+            levels = self._level(uniform)
+            for i in range(len(self)):
+                found[:, i] = self.base[[i]]._quantile(levels[:, i])[0]
+            return found
+        low, high = (end.T for end in self._ends())
+        for start in range(0, n, _DRAWS):
+            q = uniform[start : start + _DRAWS]
+            inverse = InverseCdf(self._tail, q, 1.0 - q, smooth=~self._atoms())
+            found[start : start + _DRAWS] = inverse.between(*(np.broadcast_to(end, q.shape) for end in (low, high)))
+        return found
+
     def _crps(self, y: Array) -> Array:
         if y.shape != (len(self),):
             rows = np.broadcast_to(np.arange(len(self)), y.shape)
@@ -115,7 +161,6 @@ class Recalibrated(_MappedCdf):
     Parameters
     ----------
     base : Distribution
-        With a density.
     a, b : float
 
     Examples
@@ -130,18 +175,24 @@ class Recalibrated(_MappedCdf):
     b: float
 
     def __init__(self, base: Distribution, a: float, b: float) -> None:
-        if not isinstance(base, Distribution) or base._discrete:
-            raise TypeError(f"base must be a distribution with a density; got {base!r}")
+        if not isinstance(base, Distribution):
+            raise TypeError(f"base must be a distribution of numbers; got {base!r}")
         for name, value in (("a", a), ("b", b)):
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive number; got {value!r}")
-        vars(self).update(base=base[:] if base._scalar else base, a=float(a), b=float(b), _scalar=base._scalar)
+        vars(self).update(
+            base=base[:] if base._scalar else base, a=float(a), b=float(b), _scalar=base._scalar,
+            _discrete=base._discrete,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Recalibrated({self.base!r}, {self.a:.4g}, {self.b:.4g})"
 
     def _mapped(self, tail: Array, upper: NDArray[np.bool_]) -> Array:
         return np.where(upper, betainc(self.b, self.a, tail), betainc(self.a, self.b, tail))
+
+    def _level(self, q: Array) -> Array:
+        return np.asarray(betaincinv(self.a, self.b, q), dtype=np.float64)
 
     def _log_slope(self, below: Array, above: Array) -> Array:
         return (self.a - 1) * np.log(below) + (self.b - 1) * np.log(above) - betaln(self.a, self.b)
@@ -158,12 +209,6 @@ class Recalibrated(_MappedCdf):
         order = np.argsort(q)
         values[:, order] = np.maximum.accumulate(values[:, order], axis=1)
         return values
-
-    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        # Columns of `_quantile` are shared by all rows, so that each row is asked by itself.
-        uniform = rng.beta(self.a, self.b, size=(len(self), n))
-        draws = [self.base[[i]]._quantile(uniform[i])[0] for i in range(len(self))]
-        return np.array(draws).reshape(len(self), n).T
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self.base[rows], self.a, self.b)
@@ -219,15 +264,12 @@ class GivenGroup(_MappedCdf):
         z = ndtri(tail)
         return ndtr((z + np.where(upper, self.location, -self.location)) / self.scale)
 
+    def _level(self, q: Array) -> Array:
+        return np.asarray(ndtr(self.location + self.scale * ndtri(q)), dtype=np.float64)
+
     def _log_slope(self, below: Array, above: Array) -> Array:
         z = np.where(below < 0.5, ndtri(below), -ndtri(above))
         return 0.5 * (z**2 - ((z - self.location) / self.scale) ** 2) - np.log(self.scale)
-
-    def _log_prob(self, y: Array) -> Array:
-        if not self._discrete:
-            return super()._log_prob(y)
-        with np.errstate(divide="ignore"):
-            return np.log(self._cdf(y) - self._cdf(np.nextafter(y, -np.inf)))
 
     def _quantile(self, q: Array) -> Array:
         return self._search(q, 1.0 - q)
@@ -240,20 +282,14 @@ class GivenGroup(_MappedCdf):
         found, inner = np.empty((len(self), q.size)), (q > 0) & (complement > 0)
         if len(self) and inner.any():
             # The same ends for every level, so that a row's quantiles don't depend on the other rows.
-            ends = np.broadcast_to(self.base._quantile(_FARTHEST), (len(self), 1)), self.base._isf(_FARTHEST)
             inverse = InverseCdf(self._tail, q[inner, None], complement[inner, None], smooth=~self._atoms())
-            low, high = (np.broadcast_to(end.T, (int(inner.sum()), len(self))) for end in ends)
+            low, high = (np.broadcast_to(end.T, (int(inner.sum()), len(self))) for end in self._ends())
             found[:, inner] = inverse.between(low, high).T
         outer = np.flatnonzero(~inner)
         found[:, outer] = self.base._quantile(q[outer])
         order = np.argsort(q)
         found[:, order] = np.maximum.accumulate(found[:, order], axis=1)
         return found
-
-    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        levels = ndtr(self.location + self.scale * rng.standard_normal((n, len(self))))
-        draws = [self.base[[i]]._quantile(levels[:, i])[0] for i in range(len(self))]
-        return np.array(draws).reshape(len(self), n).T
 
     def _take(self, rows: NDArray[np.intp]) -> Self:
         return type(self)(self.base[rows], self.location[rows], self.scale[rows])

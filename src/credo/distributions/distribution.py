@@ -109,6 +109,9 @@ def _short(values: Any) -> str:
 
 
 Array = NDArray[np.float64]
+# A smaller probability is found from the density, by Gauss–Legendre quadrature.
+_LEAST_MASS = 1e-290
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 
 
 class Immutable:
@@ -308,6 +311,36 @@ class Distribution(Immutable, ABC):
         """1 − cdf where `upper`, accurate in the tail if the subclass supports it; the cdf elsewhere."""
         below = self._cdf(y)
         return np.where(upper, 1 - below, below)
+
+    def _log_mass(self, low: Array, high: Array) -> Array:
+        """ln P(low < Y ≤ high) of each row, also where the probability underflows; one of the ends may be infinite."""
+        below, beyond = np.isneginf(low), np.isposinf(high)
+        low, high = np.where(below, high, low), np.where(beyond, low, high)
+        upper = beyond | (~below & (self._cdf(low) > 0.5))
+        first, last = self._tail(low, upper), self._tail(high, upper)
+        mass = np.where(below | beyond, last, np.abs(last - first))
+        with np.errstate(divide="ignore"):
+            found = np.log(mass)
+        lost = np.flatnonzero(mass < _LEAST_MASS)
+        if len(lost):
+            low, high = np.where(below, -np.inf, low)[lost], np.where(beyond, np.inf, high)[lost]
+            found[lost] = np.maximum(found[lost], self._take(lost)._log_far_mass(low, high))
+        return found
+
+    def _log_far_mass(self, low: Array, high: Array) -> Array:
+        """The same far from the mean, by an integral of the density next to the nearer end."""
+        mean = self._mean
+        near, inward = np.where(mean >= high, high, low), np.where(mean >= high, -1.0, 1.0)
+        with np.errstate(all="ignore"):
+            if self._discrete:
+                k = np.where(inward < 0, np.floor(near), np.floor(near) + 1.0)
+                return np.where((low < k) & (k <= high), self._log_prob(k), -np.inf)
+            # The tail of a normal falls by a factor of e over var / |near − mean|.
+            width = np.minimum(high - low, 4.0 * np.square(self._std) / np.abs(near - mean))
+            x = near + 0.5 * inward * width * (1.0 + _NODES[:, None])
+            logs = self._log_prob(x) + np.log(0.5 * width * _WEIGHTS[:, None])
+            found = np.logaddexp.reduce(logs, axis=0)
+        return np.where((low < mean) & (mean < high) | np.isnan(found), -np.inf, found)
 
     @abstractmethod
     def _log_prob(self, y: Array) -> Array: ...

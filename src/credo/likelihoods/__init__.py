@@ -13,17 +13,18 @@ a logit or a probit link, for labels −1 and +1; `Poisson` with a log link, for
 `Beta`, for dispersed counts, positive numbers and shares; `Ordinal`, for ordered classes; `ZeroTruncated`, for counts
 above zero; `Tempered` raises a likelihood to a power; `expected_sigmoid` is E σ(f) for a normal f, to rounding error,
 and `expected_sigmoid_fast` the same to 2·10⁻⁹; the module `bernoulli` averages class probabilities over normally
-distributed log odds, and `marginal` has the distribution of y for a normal f. What does not belong here: kernels,
+distributed log odds, and `Marginal` is the distribution of y for a normal f. What does not belong here: kernels,
 priors, inference methods, and the softmax of several latent values, which is in `inference`.
 """
 
 from credo.likelihoods._likelihood import Gaussian, Likelihood, Poisson, Tempered
 from credo.likelihoods.bernoulli import Bernoulli, expected_sigmoid, expected_sigmoid_fast
 from credo.likelihoods.dispersed import Beta, Gamma, NegativeBinomial, ZeroTruncated
+from credo.likelihoods.marginal import Marginal
 from credo.likelihoods.ordinal import Ordinal
 from credo.likelihoods.student_t import StudentT
 
 __all__ = [
-    "Bernoulli", "Beta", "Gamma", "Gaussian", "Likelihood", "NegativeBinomial", "Ordinal", "Poisson", "StudentT",
-    "Tempered", "ZeroTruncated", "expected_sigmoid", "expected_sigmoid_fast",
+    "Bernoulli", "Beta", "Gamma", "Gaussian", "Likelihood", "Marginal", "NegativeBinomial", "Ordinal", "Poisson",
+    "StudentT", "Tempered", "ZeroTruncated", "expected_sigmoid", "expected_sigmoid_fast",
 ]  # fmt: skip

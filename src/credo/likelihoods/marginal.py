@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -17,8 +18,8 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 # Levels between whose quantiles the CRPS is integrated piece by piece.
 _LEVELS = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.9999, 1 - 1e-7, 1 - 1e-10])
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
-# Counts up to this many are tabulated, so many entries at once; a difference from 1 has lost its digits below the last.
-_TABULATED_COUNTS, _BLOCK_ENTRIES, _LEAST_DIFFERENCE = 5000, 2_000_000, 1e-7
+# Counts up to this many are tabulated, so many entries at once.
+_TABULATED_COUNTS, _BLOCK_ENTRIES = 5000, 2_000_000
 # The sum over counts of a CRPS is a sum up to this many, and an integral beyond.
 _SUMMED_COUNTS = 2000
 
@@ -31,8 +32,7 @@ class Marginal(Distribution):
     Examples
     --------
     >>> import numpy as np
-    >>> from credo.likelihoods import Gamma
-    >>> from credo.likelihoods.marginal import Marginal
+    >>> from credo.likelihoods import Gamma, Marginal
     >>> dist = Marginal(Gamma(4.0), np.log([2.0]), [0.0])
     >>> dist.mean.round(6), dist.std.round(6)
     (array([2.]), array([1.]))
@@ -82,31 +82,43 @@ class Marginal(Distribution):
         top = float(y.max(initial=0.0))
         if not self._discrete or y.shape[-1] != len(self) or top > min(70 * y.size / len(self), _TABULATED_COUNTS):
             return self._exact_tail(y, upper)
-        below = np.take_along_axis(
-            self._cumulated(int(top)), np.maximum(np.floor(y), 0.0).astype(np.intp).reshape(-1, len(self)), axis=0
-        ).reshape(y.shape)
-        below = np.where(y < 0, 0.0, below)
-        tail = np.where(upper, 1.0 - below, below)
-        # Where 1 − F has lost its digits.
-        far = upper & (tail < _LEAST_DIFFERENCE)
-        if far.any():
-            rows = np.broadcast_to(np.arange(len(self)), y.shape)[far]
-            tail[far] = self._take(rows)._exact_tail(y[far], np.ones(len(rows), dtype=bool))
+        last = int(top)
+        probs, place = self._probabilities(last), np.maximum(np.floor(y), 0.0).astype(np.intp).reshape(-1, len(self))
+        below = np.take_along_axis(np.cumsum(probs, axis=0), place, axis=0).reshape(y.shape)
+        tail = np.minimum(np.where(y < 0, 0.0, below), 1.0)
+        if upper.any():
+            # Summed from the far end: 1 − F has no digits there.
+            at, everywhere = np.full((1, len(self)), float(last)), np.ones((1, len(self)), dtype=bool)
+            beyond = self._exact_tail(at, everywhere)
+            sums = np.cumsum(np.concatenate([beyond, probs[:0:-1]]), axis=0)[::-1]
+            above = np.where(y < 0, 1.0, np.take_along_axis(sums, place, axis=0).reshape(y.shape))
+            tail = np.where(upper, np.minimum(above, 1.0), tail)
         return tail
 
     def _cumulated(self, top: int) -> Array:
         """The cdf at the counts 0 to top, of shape (top + 1, n_rows)."""
+        return np.minimum(np.cumsum(self._probabilities(top), axis=0), 1.0)
+
+    def _probabilities(self, top: int) -> Array:
+        """Those of the counts 0 to top, of shape (top + 1, n_rows)."""
         block = max(1, _BLOCK_ENTRIES // (len(_NODES) * len(self)))
         probs = np.empty((top + 1, len(self)))
         for start in range(0, top + 1, block):
             k = np.arange(start, min(start + block, top + 1), dtype=np.float64)[:, None]
             probs[start : start + block] = np.exp(self._log_prob(np.broadcast_to(k, (len(k), len(self)))))
-        return np.minimum(np.cumsum(probs, axis=0), 1.0)
+        return probs
 
     def _exact_tail(self, y: Array, upper: NDArray[np.bool_]) -> Array:
-        above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
-        share = 1.0 - self._zero
-        return np.where(upper, np.where(y < 0, 1.0, share * above), np.where(y < 0, 0.0, self._zero + share * above))
+        # A search may begin at the largest float.
+        with np.errstate(over="ignore"):
+            above = self._average(self.likelihood.tail(y[None], self._latents(y.ndim), np.asarray(upper)[None]))
+        # Rounded weights may sum to more than one.
+        above, share = np.minimum(above, 1.0), 1.0 - self._zero
+        return np.where(
+            upper,
+            np.where(y < 0, 1.0, share * above),
+            np.where(y < 0, 0.0, np.minimum(self._zero + share * above, 1.0)),
+        )
 
     def _cdf(self, y: Array) -> Array:
         found = np.minimum(self._tail(y, np.zeros(y.shape, dtype=bool)), 1.0)
@@ -171,7 +183,7 @@ class Marginal(Distribution):
 
     def _crps(self, y: Array) -> Array:
         y = np.asarray(y, dtype=np.float64)
-        knots = self._quantile(_LEVELS).T
+        knots = self._ranks
         last = np.maximum(knots[-1], y)
         if self._discrete and float(last.max(initial=0.0)) <= _SUMMED_COUNTS:
             k = np.arange(float(last.max(initial=0.0)) + 1.0)
@@ -204,7 +216,12 @@ class Marginal(Distribution):
         return np.full(len(self), self._discrete) | (self._zero > 0)
 
     def _knots(self) -> Array:
-        return self._quantile(_LEVELS).T
+        return self._ranks
+
+    @cached_property
+    def _ranks(self) -> Array:
+        """The quantiles at fixed levels."""
+        return valid.frozen(self._quantile(_LEVELS).T)
 
     def _widths(self) -> tuple[Array, Array]:
         knots = self._knots()

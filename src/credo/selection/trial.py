@@ -87,6 +87,12 @@ class Stacked(Distribution):
     def _log_prob(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._at(y, lambda dist, part: dist.log_prob(part))
 
+    def _log_mass(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+        values = np.empty(low.shape)
+        for rows, dist in self._parts:
+            values[rows] = dist._log_mass(low[rows], high[rows])
+        return values
+
     def _crps(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._at(y, lambda dist, part: dist.crps(part))
 

@@ -4,6 +4,9 @@
     audit(model, data) -> Audit         predictions compared with the outcomes of new rows
     look(data) -> Profile               the kinds of columns, gaps, groups, time order and leaks of a table
 
+A table has possible values of its target (`distributions.Support`), units whose rows are held out together
+(`tables.Groups`), weights and an order in time; `Dataset` finds them out or takes them as given.
+
 Contract: everything that `credo fit` decides and computes is here, so that the command line, the lab and a notebook
 give the same answer. A study keeps to its time budget: models are fitted in the order of what they gain in a second,
 those that would take too long are named in the notes, and when the time is up, or on Ctrl-C, the finished models are
@@ -11,7 +14,7 @@ compared and reported. Notes are values; nothing is printed except progress on s
 
 Members: `analyze`, `Study`; `Dataset` and `dataset` (a table with its target and folds), `ModelSpec` and `MODELS` (the
 models), `run` (the models on a data set), `write` (the files of a study), `Facts` (what is known about the selected
-model).
+model), `look` and `Profile`, `explain` and `Explanation` (why a row is predicted as it is), `Note`.
 
 Not here: parsing of arguments and printing (`credo.app.cli`), the page itself (`credo.study.report`).
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ class Explanation:
         How many rows the row is compared with; 0 for an additive model.
     responses : tuple of str
         The predictions in units of the target, if the contributions have others.
+    known : tuple of str
+        What the prediction becomes in each row if the model knows other rows of the same unit, such as a patient.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class Explanation:
     predictions: Array
     n_background: int
     responses: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return str(self.table())
@@ -107,7 +110,7 @@ class Explanation:
         average = f"prediction for {self.n_background} rows" if self.n_background else "over the training rows"
         return (
             f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}{response}, which is {where}the "
-            f"average {average}."
+            f"average {average}.{self.known[i] if self.known else ''}"
         )
 
     def waterfall(self, row: int = 0, *, ax: Any = None) -> Any:
@@ -128,7 +131,8 @@ class Explanation:
 def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: int = 0) -> Explanation:
     """What each column adds to the predictions of some rows, compared with the rows of a table.
 
-    An additive model is explained by its terms, without the background.
+    An additive model is explained by its terms, without the background. What is explained is the mean that the model
+    predicts for a new unit, before it is limited to the possible values of the target.
 
     Parameters
     ----------
@@ -151,6 +155,10 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
     array([[ 0.5, -0.5]])
     """
     given, table = as_frame(rows), as_frame(background)
+    unit = model.groups.column if isinstance(model, TableModel) and model.groups is not None else None
+    if unit in given.columns:
+        of_new = explain(model, given.drop(columns=unit), table, n_pairs=n_pairs, seed=seed)
+        return replace(of_new, known=_of_known_units(model, given))
     exact = _of_terms(model, given) if isinstance(model, TableModel) else None
     if exact is not None:
         return exact
@@ -173,6 +181,8 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         raise ValueError(
             "the background has fewer than two rows; give a table to compare with, such as the training data"
         )
+    if isinstance(model, TableModel):
+        model = model.unlimited()
     ask = model.predict if classes is None else model.predict_proba
     with collected():
         older = _spread(ask, older, len(names), seed)
@@ -210,6 +220,21 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
     )
 
 
+def _of_known_units(model: TableModel, given: Any) -> tuple[str, ...]:
+    """How the other rows of its unit change the prediction of each row, as sentences; empty for unknown units."""
+    groups = model.groups
+    assert groups is not None
+    labels = given[groups.column].tolist()
+    known = groups.knows(labels) & bool(groups.correlation)
+    with collected():
+        means = np.asarray(model.predict(given)).tolist()
+    return tuple(
+        f" This is for a new {groups.column}; the other rows of {groups.column} {label} change it to {mean:.4g}."
+        if is_known else ""
+        for label, is_known, mean in zip(labels, known.tolist(), means, strict=True)
+    )  # fmt: skip
+
+
 def _of_terms(model: TableModel, given: Any) -> Explanation | None:
     """The terms of an additive model; None for other models, and for rows with unknown levels, which are averaged."""
     preparation, description = model.preparation_, describe(model)
@@ -241,7 +266,7 @@ def _of_terms(model: TableModel, given: Any) -> Explanation | None:
         responses = [f"p({label}) {row[known.index(label)]:.4g}" for label, row in zip(shown, probs, strict=True)]
     elif unit or description.transform:
         responses = [f"{target} {value:.4g}" for value in model.predict(given).tolist()]
-    source = {name: one.name for one in preparation.encoders_ for name in (one.name, *one.names())}
+    source = preparation.origins()
     columns = [[source[name] for name in term.points] for term in terms]
     return Explanation(
         tuple(given.index.tolist()), tuple(outputs), tuple(term.words for term in terms),

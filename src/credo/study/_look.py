@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from credo.core.wording import first_few, plural
 from credo.study.checks import leaks, repeated_units
-from credo.study.data import task_note
-from credo.study.large import large_table, sample_of
-from credo.tables import Column, Preparation, TimeColumn, read_table, split_target, target_task, time_column
-from credo.tables.columns import as_frame, column_named, plain_number
+from credo.study.data import opened, separated
+from credo.tables import Column, Preparation, TimeColumn, time_column
+from credo.tables.columns import column_named, plain_number
 
 # The kinds of columns in words, in the order in which they are listed; the others are left out of models.
 _KINDS = {"numeric": "numbers", "categorical": "categories", "date": "dates", "text": "texts"}
@@ -88,7 +85,7 @@ class Profile:
         coded = [f"{' and '.join(codes)} in {name}" for name, codes in self.sentinels.items()]
         rows += [("sentinels", first_few(coded, most=_MOST_NAMES))] * bool(coded)
         if self.groups is not None:
-            rows.append(("groups", f"each {self.groups} has several rows"))
+            rows.append(("groups", f"{self.groups} (several rows each)"))
         if self.time is not None:
             step = f", one row a {self.time.step}" * bool(self.time.step)
             how = "several rows at each time" if self.time.repeated else f"rows in order{step}"
@@ -143,41 +140,27 @@ def look(
     numbers     size, twice
     leaks       size alone explains 100 %, twice alone explains 100 %
     """
-    table, source, notes = _read(data, reading)
+    table, source, notes, *_ = opened(data, reading)
     for name in (*drop, *(kinds or {}), *([] if target is None else [target])):
         column_named(table, name)
     rest = table.drop(columns=list(drop))
     task, leaking = None, dict[str, float]()
     if target is not None:
-        found = target_task(rest, target)
-        task, y = found.name, None
-        rest, y, more = split_target(rest, target, task=task, keep_sentinels=keep_sentinels)
-        notes += [task_note(target, found)] * bool(found.why) + more
+        task, rest, y, more = separated(rest, target, None, keep_sentinels=keep_sentinels)
+        notes += more
         # In a series, each row is like the one before it.
         if (found_time := time_column(rest)) is None or found_time.repeated:
             leaking = leaks(rest, y, classes=task == "classification")
     forced = {name: kind for name, kind in (kinds or {}).items() if name != target}
     preparation = Preparation(kinds=forced, keep_sentinels=keep_sentinels).fit(rest)
     time = time_column(rest)
-    units = None if time is not None else repeated_units(rest)
+    units = repeated_units(rest) if time is None or time.repeated else None
     forms = preparation.forms_.items()
     coded = {name: codes for name, form in forms if (codes := [w for w in form.absent if plain_number(w) is not None])}
     return Profile(
         source, len(table), table.shape[1], preparation.columns_, target, task, time, units[0] if units else None,
         coded, leaking, [*notes, *preparation.notes_],
     )  # fmt: skip
-
-
-def _read(data: Any, reading: Mapping[str, Any]) -> tuple[Any, str, list[str]]:
-    """The table, its name, and notes; a sample of the rows if the file is large."""
-    if not isinstance(data, str | os.PathLike):
-        return as_frame(data).reset_index(drop=True), "table", []
-    whole = large_table(data, reading)
-    if whole is not None:
-        table, note = sample_of(whole)
-        return table, whole.path.name, [note]
-    sheet = read_table(data, **reading)
-    return sheet.frame, "standard input" if os.fspath(data) == "-" else Path(data).name, list(sheet.notes)
 
 
 def _with_detail(column: Column) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.notices import collected
-from credo.core.wording import datum, day, listing, number
+from credo.core.wording import day, listing, number, shown
 from credo.tables import TableModel, TimeColumn
 from credo.tables.errors import pandas
 from credo.tables.table_model import predictions
@@ -64,14 +64,13 @@ def forecast_ahead(model: TableModel, data: Any, steps: int) -> Ahead:
     rows = frame.iloc[[-1] * steps].reset_index(drop=True).assign(**cells)
     with collected():
         table = predictions(model, rows, level=0.95).drop(columns="outside", errors="ignore")
-    shown = pandas().Series(cells[time.name], index=table.index)
-    table.insert(0, time.name, shown)
+    table.insert(0, time.name, pandas().Series(cells[time.name], index=table.index))
     if time.within is not None:
         table.insert(1, time.within, cells[time.within])
     last = slice(max(0, len(values) - _SHOWN * steps), None)
     dated = time.origin is not None
     shift = (np.datetime64(time.origin) - np.datetime64("1970-01-01")) / np.timedelta64(1, "D") if dated else 0.0
-    write = day if dated else datum
+    write = day if dated else shown
     ends = [
         f"{write(float(at[i] + shift))}: {number(float(table['mean'].iloc[i]))} (95 % interval "
         f"{number(float(table['lower'].iloc[i]))} to {number(float(table['upper'].iloc[i]))})"

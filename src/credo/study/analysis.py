@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +10,13 @@ from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
-from credo.core.wording import listing
-from credo.distributions import Support
+import numpy as np
+
+from credo.core.folds import Split
+from credo.core.wording import listing, number, percent
+from credo.distributions import REAL_LINE, Limited, Support
+from credo.metrics import pit, point, rmse
+from credo.selection import Comparison, HeldOut
 from credo.selection.comparing import comparison_of
 from credo.selection.trial import SavedTrials
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
@@ -19,8 +25,8 @@ from credo.study.display import display
 from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
-from credo.study.units import with_groups
 from credo.tables import read_table
+from credo.tables.groups import Groups, given_others, group_codes, normal_scores
 
 TIME = 60.0
 
@@ -38,7 +44,7 @@ def analyze(
     kinds: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     keep_sentinels: bool = False,
-    support: Support | str = "auto",
+    support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
     random_state: int = 0,
@@ -78,13 +84,15 @@ def analyze(
     keep_sentinels : bool, default False
         Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
         numbers; by default they count as missing, and a note names them.
-    support : {"auto", "real"} or Support, default "auto"
+    support : {"auto", "real"}, pair of numbers or Support, default "auto"
         The possible values of a target of numbers, which no prediction leaves: "auto" takes what the values show, such
-        as whole numbers, or numbers that are never negative; "real" allows all numbers.
+        as whole numbers, or numbers that are never negative; "real" allows all numbers, and (1, 7) those from 1 to 7,
+        whole ones if those of the table are.
     groups : str or bool, optional
         The column of units that have several rows each, such as patients: all rows of a unit are held out together, and
         the column is no input. Predictions for a known unit use what its other rows say. By default such a column is
-        recognized; False holds out single rows.
+        recognized, unless the rows are in time order; False holds out single rows. A requested one takes precedence
+        over the order of time.
     weight : str, optional
         The column of weights: a row of weight 2 counts as two equal rows when a model is fitted.
     random_state : int, default 0
@@ -185,7 +193,7 @@ def run(
         notes.append(_transformation_note(data))
     splits, fold_notes = data.splits(folds, seed)
     saved = continue_from.saved if isinstance(continue_from, Study) else continue_from
-    key = f"{data.fingerprint} {len(splits)} {seed}"
+    key = f"{data.fingerprint} {_digest(data, splits)} {seed}"
     if saved is not None:
         kept = [record["name"] for record in saved.trials_ if record["name"] != BASELINE]
         if not set(kept) <= allowed:
@@ -200,26 +208,30 @@ def run(
         raise ValueError(" ".join(["no model was finished.", *failed, *_not_run_notes(work)]))
     found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits), in_order=data.time is not None)
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
-    left_out = (note for note in found.notes if not note.startswith(BASELINE))
-    found = replace(found, notes=tuple(left_out), fitted=fitted, not_run=work.not_run)
-    fitted, unit_notes = with_groups(data, fitted, found, found.selected if select is None else select)
-    found = replace(found, fitted=fitted, groups=data.unit or "")
-    selected, reason = found.selected, found.reason
-    if select is not None:
-        other = "" if selected == select else f" By the held-out scores, {selected} would be selected."
-        selected, reason = select, f"Selected: {select}, as requested.{other}"
+    left_out = tuple(note for note in found.notes if not note.startswith(BASELINE))
+    found = replace(found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "")
+    selected = found.selected if select is None else select
     if selected not in fitted:
         why = found[selected].error if any(s.name == selected for s in found.scores) else work.not_run.get(selected)
         raise ValueError(f"the model {selected!r} was not finished: {why}")
-    last_notes: list[Note] = []
+    unit_notes, part_notes = _learn_units(data, found, selected), list[str]()
     if data.whole is not None:
-        model, texts = fitted_to_all(fitted[selected], data.whole, engine=engine, scheduler=scheduler)
+        model, part_notes = fitted_to_all(
+            fitted[selected], data.whole, weight=data.weight_column, engine=engine, scheduler=scheduler
+        )
         found = replace(found, fitted={**fitted, selected: model})
-        last_notes = [Note(text, important=True) for text in texts]
-    all_notes = [
+    every = _notes(work, found, selected, [*part_notes, *unit_notes])
+    saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
+    study = Study(data, found, found.selected, found.reason, every, seed, saved)
+    return study if select is None else study.select(select)
+
+
+def _notes(work: Engine, found: Comparison, selected: str, important: Sequence[str]) -> tuple[Note, ...]:
+    """All notes of a study, the important ones first."""
+    data = work.data
+    return (
         *(note for note in data.notes if note.important),
-        *last_notes,
-        *(Note(text, important=True, on_board=True) for text in unit_notes),
+        *(Note(text, important=True, on_board=True) for text in important),
         *(Note(text, important=True) for text in too_good_notes(found, selected, data.target)),
         *(
             Note(text, important=work.interrupted, on_board=True)
@@ -227,11 +239,55 @@ def run(
         ),
         *(Note(text, on_board=True) for text in absurd_notes(found)),
         *(note for note in data.notes if not note.important),
-        *map(Note, _of_several_models(found.notes, fitted)),
-        *map(Note, _option_notes(found.notes, fitted)),
-    ]
-    saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
-    return Study(data, found, selected, reason, tuple(all_notes), seed, saved)
+        *map(Note, _of_several_models(found.notes, found.fitted)),
+        *map(Note, _option_notes(found.notes, found.fitted)),
+    )
+
+
+def _learn_units(data: Dataset, found: Comparison, selected: str) -> list[str]:
+    """Tell the models what their held-out rows say about known units; a note about the selected one."""
+    notes: list[str] = []
+    if data.unit is None or data.task == "classification":
+        return notes
+    for name, model in found.fitted.items():
+        held = found.held_out.get(name)
+        if held is None:
+            continue
+        scores = normal_scores(pit(held.y, held.dist, random_state=0))
+        model.groups = Groups.of(data.unit, data.units[held.rows], scores)
+        if name == selected:
+            notes.append(_unit_note(data.unit, held, model.groups.correlation, scores, data.units[held.rows]))
+    return notes
+
+
+def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -> str:
+    """Errors and intervals for known units, from the other rows of each, beside those for new ones."""
+    if not rho:
+        return (
+            f"The rows of one {unit!r} have no more in common than the inputs explain: predictions for known and new "
+            "ones are the same."
+        )
+    support, base = REAL_LINE, held.dist
+    if isinstance(base, Limited):
+        support, base = base.support, base.base
+    dist = support.limit(given_others(base, rho, scores, group_codes(labels)))
+    (low, high), (new_low, new_high) = dist.interval(0.95), held.dist.interval(0.95)
+    inside = float(np.mean((low <= held.y) & (held.y <= high)))
+    width = float(np.mean(high - low) / np.mean(new_high - new_low))
+    return (
+        f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, point(held.dist)))}). A known one is predicted "
+        f"from its other rows as well: RMSE {number(rmse(held.y, point(dist)))}, 95 % intervals {percent(width)} as "
+        f"wide, of which {percent(inside)} contain the value. Intervals of coefficients, effects and inclusion "
+        "probabilities take rows to be independent: for inputs that are equal within a unit they are too optimistic."
+    )
+
+
+def _digest(data: Dataset, splits: Sequence[Split]) -> str:
+    """A hash of what the fits and their scores depend on besides the columns: folds, weights, possible values."""
+    found = hashlib.sha256(repr((data.support, len(splits))).encode())
+    for rows in (*(test for _, test in splits), *(() if data.weight is None else (data.weight,))):
+        found.update(repr(rows.shape).encode() + np.ascontiguousarray(rows).tobytes())
+    return found.hexdigest()[:16]
 
 
 def _part_notes(work: Engine) -> list[str]:

@@ -23,10 +23,9 @@ from credo.ensemble.calibration import BetaMap, Calibration, choose_calibration
 from credo.metrics import forecast, pit
 from credo.selection import gap
 from credo.selection.trial import Part, Trial, stacked
+from credo.study.data import N_FOLDS
 
 Array = NDArray[np.float64]
-# A single set of held-out rows is divided into as many parts.
-_PARTS = 5
 
 
 def average(name: str, trials: Sequence[Trial]) -> Trial:
@@ -59,7 +58,7 @@ def _parts(trial: Trial, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Places of the held-out rows by fold; a single fold is divided at random."""
     if len(trial.parts) > 1:
         return [np.searchsorted(rows, np.sort(own)) for own, _ in trial.parts]
-    fold = even_folds(np.zeros(len(rows)), min(_PARTS, len(rows)))
+    fold = even_folds(np.zeros(len(rows)), min(N_FOLDS, len(rows)))
     return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
 
 
@@ -111,7 +110,7 @@ def _calibrated_classes(
 ) -> tuple[list[Part], Calibration | None]:
     found, fold = forecast(y, stacked(pieces, len(y))), np.empty(len(y), dtype=np.intp)
     if len(found.classes) < len(classes):
-        # Of rows in time order, the last may have a class that no fold knows.
+        # If rows are in time order, the last may have a class that no fold knows.
         return pieces, None
     for k, (own, _) in enumerate(pieces):
         fold[own] = k

@@ -11,10 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
-
 import credo
-from credo.distributions import REAL_LINE, Support
 
 BASELINE, AVERAGE = "baseline", "average"
 # What follows the name of a model of a transformed target.
@@ -40,8 +37,8 @@ class Times:
 class Size:
     """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
-    `times` is given if the rows are in time order, `support` has the possible values of the target, and `zeros` is how
-    many rows have a zero among other values. `order` has classes on a scale, from the lowest.
+    `times` is given if the rows are in time order. `counts` is whether the target has counts, and `zeros` is how many
+    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest.
     """
 
     rows: int
@@ -49,7 +46,7 @@ class Size:
     inputs: int = 0
     classes: int = 0
     times: Times | None = None
-    support: Support = REAL_LINE
+    counts: bool = False
     zeros: int = 0
     order: tuple[Any, ...] = ()
 
@@ -189,7 +186,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 # Limits: why a table can't be used.
 
 _NO_TIME, _NO_CYCLE = "the rows are not in time order", "no cycle of the rows is known"
-_NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero or above"
+_NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero, or fewer than 30 above zero"
 _NO_SCALE = "the classes are not on a scale"
 # No note mentions these: most tables aren't in time order, and most targets are no counts.
 _UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS, _NO_SCALE)
@@ -204,12 +201,11 @@ def _with_a_cycle(size: Size) -> str | None:
 
 
 def _of_counts(size: Size) -> str | None:
-    return None if size.support == Support(low=0.0, step=1.0) else _NO_COUNTS
+    return None if size.counts else _NO_COUNTS
 
 
 def _of_zeros(size: Size) -> str | None:
-    at_zero = size.support.low == 0 and np.isinf(size.support.high)
-    return None if at_zero and 30 <= size.zeros <= size.rows - 30 else _NO_ZEROS
+    return None if 30 <= size.zeros <= size.rows - 30 else _NO_ZEROS
 
 
 def _on_a_scale(size: Size) -> str | None:

@@ -1,6 +1,7 @@
-"""Columns that alone nearly determine the target.
+"""Checks of a table before any model is fitted.
 
-Repeated measurements: a column that names what several rows were measured on, such as a patient.
+Leaks are columns that alone nearly determine the target; units, such as patients, are what several rows were measured
+on.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ DETERMINES = 0.99
 _ROWS = 4000
 # Columns of numbers are sorted together, so many cells at a time.
 _CELLS = 1_000_000
-# With fewer rows, nothing is reported.
-_FEWEST = 20
+# From this many rows on, at least one is expected outside its 95 % interval. With fewer, nothing is tested.
+FEW_ROWS = 20
 
 
 def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
@@ -33,7 +34,7 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     the most frequent class.
     """
     n = len(y)
-    if n < _FEWEST:
+    if n < FEW_ROWS:
         return {}
     picked = np.arange(n) if n <= _ROWS else np.sort(np.random.default_rng(0).choice(n, _ROWS, replace=False))
     table = np.eye(len(np.unique(y)))[np.unique(y[picked], return_inverse=True)[1].ravel()] if classes else y[picked]
@@ -52,7 +53,7 @@ def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
 
 def _of_column(column: Any, target: NDArray[np.float64]) -> float | None:
     present = present_mask(column)
-    if column.dtype.kind in "mM" or present.sum() < _FEWEST:
+    if column.dtype.kind in "mM" or present.sum() < FEW_ROWS:
         return None
     values, odd = numbers(column, present)
     if len(odd):
@@ -112,8 +113,9 @@ def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> NDArra
 _NAMES = {
     "subject", "patient", "participant", "person", "individual", "respondent", "animal", "household", "student", "id",
 }  # fmt: skip
-# A unit has this many rows on average, and there are so many units.
-_ROWS_EACH, _FEWEST_UNITS = 3, 5
+# A unit has this many rows on average (fewer if both its name and other columns say that it is one), and there are so
+# many units.
+_ROWS_EACH, _FEWEST_ROWS_EACH, _FEWEST_UNITS = 3, 1.5, 5
 # Agreement within the units that chance explains less often than this shows that a column belongs to them.
 _CHANCE = 1e-4
 # Wide tables aren't searched.
@@ -131,16 +133,17 @@ def repeated_units(frame: Any) -> tuple[str, list[str]] | None:
     counts = {name: int(own.max()) + 1 if len(own) else 0 for name, own in codes.items()}
     found = []
     for name, own in codes.items():
-        if not _FEWEST_UNITS <= counts[name] <= len(own) / _ROWS_EACH or not _has_labels(frame[name]):
+        if not _FEWEST_UNITS <= counts[name] <= len(own) / _FEWEST_ROWS_EACH or not _has_labels(frame[name]):
             continue
         equal = [
             other
             for other in frame.columns
             if 1 < counts[other] < counts[name] and _depends(codes[other], own, counts[name])
         ]
-        if equal or name_words(str(name)) & _NAMES:
+        is_named, are_many = bool(name_words(str(name)) & _NAMES), counts[name] <= len(own) / _ROWS_EACH
+        if (equal and is_named) or (are_many and (equal or is_named)):
             found.append((counts[name], name, equal))
-    # Of nested units, such as patients of hospitals, the smallest.
+    # If units are nested, as patients in hospitals, the smallest.
     return max(found)[1:] if found else None
 
 
@@ -164,6 +167,6 @@ def unit_note(name: str, equal: Sequence[str], *, is_requested: bool) -> str:
     same = f", with equal {', '.join(map(repr, equal[:3]))}{' and others' if len(equal) > 3 else ''}" if equal else ""
     how = "" if is_requested else " groups=False (--no-group) holds out single rows instead and uses the column."
     return (
-        f"Each value of {name!r} has several rows{same}. All rows of a value are held out together, and the column is "
+        f"Values of {name!r} have several rows{same}. All rows of a value are held out together, and the column is "
         f"no input, so the scores are about new values of {name!r}.{how}"
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from credo.core.wording import percent, plural, quoted
 from credo.distributions import REAL_LINE, BoxCox, Log, Support, YeoJohnson
 from credo.ensemble import choose_transform
 from credo.study.catalogue import Size, Times
-from credo.study.checks import leaks, repeated_units, unit_note
+from credo.study.checks import FEW_ROWS, leaks, repeated_units, unit_note
 from credo.study.large import large_table, sample_of
 from credo.tables import (
     Preparation,
@@ -34,22 +34,17 @@ from credo.tables import (
     time_column,
     without_lone_classes,
 )
-from credo.tables.columns import as_frame, column_named, finite_columns
+from credo.tables.columns import as_frame, column_named, finite_columns, row_weights
 from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
+from credo.tables.groups import group_codes, group_names
 
 # Up to this many rows there are folds; beyond, one set of held-out rows, a fifth of the table and at most as many rows
 # as here. On 24 tables the standard error of the log score is then below 0.02.
 FOLD_ROWS, HELD_OUT_ROWS = 3000, 5000
-_FOLDS = 5
+N_FOLDS = 5
 # What notes say of columns with missing values.
 _GAP = re.compile(r"(is|are) missing; |: missing in ")
-# With fewer rows or distinct targets, neither a transformation nor outliers are considered.
-_FEWEST = 20
-# A power this close to one is treated as no transformation.
-_NO_POWER = 0.1
-# If more than this share of the rows would be outliers, none are reported.
-_MOST_OUTLIERS = 0.02
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ class Dataset:
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
-    the rows.
+    the rows, from the column `weight_column`.
 
     Examples
     --------
@@ -112,6 +107,7 @@ class Dataset:
     unit: str | None = None
     units: Any = None
     weight: NDArray[np.float64] | None = None
+    weight_column: str | None = None
 
     @property
     def shape(self) -> str:
@@ -131,11 +127,11 @@ class Dataset:
         n, classes = len(self.y), self.task == "classification"
         once = folds is None and n > FOLD_ROWS
         if self.time is not None:
-            start = n - min(n // _FOLDS, HELD_OUT_ROWS) if once else self._first_forecast()
-            n_blocks = 1 if once else max(1, min(folds or _FOLDS, (n - start) // 2))
+            start = n - min(n // N_FOLDS, HELD_OUT_ROWS) if once else self._first_forecast()
+            n_blocks = 1 if once else max(1, min(folds or N_FOLDS, (n - start) // 2))
             blocks = forward(self.time.order, n_blocks, start)
             return with_known_classes(blocks, self.y) if classes else (blocks, [])
-        n_folds = max(_FOLDS, -(-n // HELD_OUT_ROWS)) if once else folds or _FOLDS
+        n_folds = max(N_FOLDS, -(-n // HELD_OUT_ROWS)) if once else folds or N_FOLDS
         labels = self.y if classes else None
         tests, notes = shuffled(n, n_folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
         every = np.arange(n)
@@ -165,7 +161,7 @@ def dataset(
     kinds: Mapping[str, str] | None = None,
     drop: Sequence[str] = (),
     keep_sentinels: bool = False,
-    support: Support | str = "auto",
+    support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
     engine: str = "local",
@@ -189,97 +185,129 @@ def dataset(
     """
     if not isinstance(target, str):
         raise TypeError(f"target must be a column's name, as in analyze(frame, 'price'); got {type(target).__name__}")
-    whole, early = None, []
-    if isinstance(data, str | os.PathLike):
-        whole = large_table(data, reading or {}, engine=engine)
-    elif engine != "local":
-        raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
+    given = opened(data, reading or {}, engine=engine)
+    early, notes = ([], given.notes) if given.whole is None else (given.notes, [])
+    table, forced, more = _chosen(given.table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
+    notes += more
+    table, weights, more = _weighted(table, target, weight, repeat=given.whole is None)
+    notes += more
+    # A large table is fitted in parts, each of which has too few rows to recognize a code.
+    keeps = keep_sentinels or given.whole is not None
+    task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
+    notes += more
+    if time_order and isinstance(groups, str):
+        raise ValueError(
+            f"time_order=True predicts each row from those before it, groups={groups!r} whole groups from others: "
+            "choose one"
+        )
+    time = time_column(frame) if time_order or not (time_order is False or isinstance(groups, str)) else None
+    in_order = time is not None and not time.repeated
+    unit, equal = _unit(frame, groups, has_time=in_order)
+    if unit is not None:
+        forced = {**forced, unit: "identifier"}
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
+    rows = preparation.fit_transform(frame)
+    in_order = in_order and time is not None and time.name in preparation.sources()
+    ordered = time if in_order else None
+    possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
+    classes = len(set(y.tolist())) if task == "classification" else 0
+    from_zero = possible.low == 0 and possible.high == np.inf
+    size = Size(
+        len(y), rows.shape[1], len(set(preparation.sources())), classes,
+        times=None if ordered is None else _times(ordered, preparation), counts=from_zero and possible.step == 1,
+        zeros=int(np.sum(y == 0)) if from_zero else 0,
+        order=class_order(y, table[target].dtype) if classes > 2 else (),
+    )  # fmt: skip
+    together = copies(frame, y) if unit is None else group_codes(frame[unit])
+    made = Dataset(
+        given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
+        transformation=best_transformation(rows, y) if task == "regression" else "identity",
+        labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
+        unit=unit, units=None if unit is None else group_names(frame[unit]),
+        weight=None if weights is None else weights[frame.index], weight_column=weight,
+    )  # fmt: skip
+    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
+    important = [*early, *early_warnings(made), *repeated]
+    others = [
+        *time_notes(time, in_order=in_order),
+        *notes,
+        *column_notes(preparation, len(frame), unit),
+        *target_notes(made),
+        *copy_notes(together if unit is None else None),
+    ]
+    return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
+
+
+class Opened(NamedTuple):
+    """A table with its name and notes; `labels` is the index of a frame, `whole` the file that it is a sample of."""
+
+    table: Any
+    source: str
+    notes: list[str]
+    labels: Any = None
+    whole: LargeTable | None = None
+
+
+def opened(data: Any, reading: Mapping[str, Any], *, engine: str = "local") -> Opened:
+    """The table of a frame or file; a sample of the rows if the file is large."""
+    if not isinstance(data, str | os.PathLike):
+        if engine != "local":
+            raise ValueError(f"engine={engine!r} reads Parquet files: pass the path of one")
+        table = as_frame(data)
+        # Notes count rows from 1, as in a file, and don't use the labels of the index.
+        return Opened(table.reset_index(drop=True), "table", [], table.index)
+    whole = large_table(data, reading, engine=engine)
     if whole is not None:
         table, note = sample_of(whole)
-        notes, early, source, labels = [], [note], whole.path.name, None
-    elif isinstance(data, str | os.PathLike):
-        sheet = read_table(data, **(reading or {}))
-        table, notes, source = sheet.frame, list(sheet.notes), "standard input" if str(data) == "-" else Path(data).name
-        labels = None
-    else:
-        table, notes, source = as_frame(data), [], "table"
-        # Notes count rows from 1, as in a file, and don't use the labels of the index.
-        labels, table = table.index, table.reset_index(drop=True)
-    table, forced, more = _chosen(table, target, {**(kinds or {}), **dict.fromkeys(drop, "identifier")})
-    notes += more
-    table, weights, more = _weighted(table, target, weight)
-    notes += more
+        return Opened(table, whole.path.name, [note], whole=whole)
+    sheet = read_table(data, **reading)
+    return Opened(sheet.frame, "standard input" if os.fspath(data) == "-" else Path(data).name, list(sheet.notes))
+
+
+def separated(
+    table: Any, target: str, task: str | None, *, keep_sentinels: bool
+) -> tuple[str, Any, NDArray[Any], list[str]]:
+    """The task, by default inferred, the table without target and unusable rows, the target, and notes."""
     found = None if task else target_task(table, target)
+    notes = [task_note(target, found)] if found is not None and found.why else []
     task = task or (found.name if found else "regression")
-    frame, y, more = split_target(
-        # A large table is fitted in parts, each of which has too few rows to recognise a code.
-        table,
-        target,
-        task=task,
-        keep_sentinels=keep_sentinels or whole is not None,
-    )
-    if found is not None and found.why:
-        notes.append(task_note(target, found))
+    frame, y, more = split_target(table, target, task=task, keep_sentinels=keep_sentinels)
     notes += more
     if task == "classification":
         frame, y, more = without_lone_classes(frame, y, target)
         notes += more
-    time = time_column(frame) if time_order is not False else None
-    unit, equal = _unit(frame, groups, has_time=time is not None and not time.repeated)
-    if unit is not None:
-        forced = {**forced, unit: "identifier"}
-    weights = None if weights is None else weights[frame.index]
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
-    rows = preparation.fit_transform(frame)
-    classes = len(set(y.tolist())) if task == "classification" else 0
-    in_order = time is not None and not time.repeated and time.name in preparation.sources()
-    times = _times(time, preparation) if in_order and time is not None else None
-    possible = _support(support, y) if task == "regression" else REAL_LINE
-    inputs, zeros = len(set(preparation.sources())), 0 if classes else int(np.sum(y == 0))
-    order = class_order(y, table[target].dtype) if classes > 2 else ()
-    size = Size(len(y), rows.shape[1], inputs, classes, times, possible, zeros, order)
-    made = Dataset(
-        source, target, task, frame, y, preparation, rows, size, None, time if in_order else None, [], support=possible
-    )
-    repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
-    together = copies(frame, y) if unit is None else pandas().factorize(frame[unit].astype(str))[0]
-    return replace(
-        made,
-        labels=None if labels is None else labels[frame.index],
-        whole=whole,
-        groups=together,
-        unit=unit,
-        weight=weights,
-        units=None if unit is None else frame[unit].astype(str).to_numpy(dtype=str),
-        transformation=best_transformation(rows, y) if task == "regression" else "identity",
-        notes=[
-            *(Note(text, important=True) for text in [*early, *early_warnings(made, together), *repeated]),
-            *map(Note, time_notes(time, in_order=in_order)),
-            *map(Note, [*notes, *column_notes(preparation, len(frame), unit), *target_notes(made)]),
-            *map(Note, copy_notes(together if unit is None else None)),
-        ],
-    )
+    return task, frame, y, notes
 
 
-def _weighted(table: Any, target: str, weight: str | None) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
-    """The table without its weights and rows of weight zero, the weights, and a note."""
+# Rows of frequencies are repeated up to as many rows in all; beyond, fits are weighted.
+_MAX_REPEATED = 1_000_000
+
+
+def _weighted(
+    table: Any, target: str, weight: str | None, *, repeat: bool
+) -> tuple[Any, NDArray[np.float64] | None, list[str]]:
+    """The table without its weights and rows of weight zero, the weights of all rows, and a note.
+
+    Whole numbers are frequencies, and the rows are repeated if `repeat`: fits, folds and scores count each of them.
+    """
     if weight is None:
         return table, None, []
     name = column_named(table, weight)
     if name == target:
         raise ValueError(f"{name!r} is the target, and can't be the weight too")
-    values = pandas().to_numeric(table[name], errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
-    if len(bad):
-        raise ValueError(f"the weight {name!r} must be a number that is not negative; see row {int(bad[0]) + 1}")
+    values = row_weights(table, name)
     if not values.any():
         raise ValueError(f"all weights in {name!r} are zero")
+    table = table.drop(columns=name)
+    if repeat and (values == np.floor(values)).all() and values.sum() <= _MAX_REPEATED:
+        times = values.astype(np.intp)
+        note = f"Each row counts as many times as {name!r} says: {plural(int(times.sum()), 'row')} in all."
+        return table.loc[np.repeat(table.index.to_numpy(), times)], None, [note]
     note = (
         f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
         "every held-out row once."
     )
-    kept = table[values > 0].drop(columns=name).reset_index(drop=True)
-    return kept, values[values > 0], [note]
+    return table[values > 0], values, [note]
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
@@ -287,7 +315,8 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     if groups is False or (groups is None and has_time):
         return None, []
     if groups is None or groups is True:
-        return repeated_units(frame) or (None, [])
+        # A single column is an input, whatever its name is.
+        return (repeated_units(frame) if frame.shape[1] > 1 else None) or (None, [])
     if not isinstance(groups, str):
         raise TypeError(f"groups must be a column's name or False; got {type(groups).__name__}")
     name = column_named(frame, groups)
@@ -299,15 +328,19 @@ def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str
     return name, []
 
 
-def _support(given: Support | str, y: NDArray[np.float64]) -> Support:
+def _support(given: Support | tuple[float, float] | str, y: NDArray[np.float64], rows: Any) -> Support:
     """The possible values of a target, from its values or as requested."""
-    if given in ("auto", "real"):
+    if isinstance(given, str) and given in ("auto", "real"):
         return target_support(y) if given == "auto" else REAL_LINE
+    if isinstance(given, tuple) and len(given) == 2:
+        given = Support(float(given[0]), float(given[1]), float((y == np.floor(y)).all()))
     if not isinstance(given, Support):
-        raise ValueError(f"support must be 'auto', 'real' or a credo.distributions.Support; got {given!r}")
+        raise ValueError(
+            f"support must be 'auto', 'real', a pair of ends or a credo.distributions.Support; got {given!r}"
+        )
     odd = np.flatnonzero(given.nearest(y) != y)
     if len(odd):
-        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {odd[0] + 1}")
+        raise ValueError(f"the support has {given.words}, but the target is {y[odd[0]]:g} in row {rows[odd[0]] + 1}")
     return given
 
 
@@ -369,7 +402,7 @@ def copies(frame: Any, y: NDArray[Any]) -> NDArray[np.intp] | None:
         return None
     # A whole table that was copied several times: equal inputs always have equal targets.
     pairs = np.unique(np.column_stack([labels, np.unique(y, return_inverse=True)[1].ravel()]), axis=0)
-    copied = n_distinct > _FEWEST and len(pairs) == n_distinct
+    copied = n_distinct > FEW_ROWS and len(pairs) == n_distinct
     return None if mostly_copies(len(labels), n_distinct) and not copied else labels
 
 
@@ -382,20 +415,20 @@ def copy_notes(groups: NDArray[np.intp] | None) -> list[str]:
     return [f"{n_copies:,} {have} the same inputs as another row: such rows are held out together."]
 
 
-def early_warnings(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
-    """Warnings about leaking columns, repeated measurements, too few rows and outliers of the target."""
-    notes = [*leak_notes(data, groups), *outlier_notes(data)]
-    if len(data.y) < _FEWEST:
+def early_warnings(data: Dataset) -> list[str]:
+    """Warnings about leaking columns, too few rows and outliers of the target."""
+    notes = [*leak_notes(data), *outlier_notes(data)]
+    if len(data.y) < FEW_ROWS:
         notes.append(f"{plural(len(data.y), 'row')} are very few: scores and intervals are rough.")
     return notes
 
 
-def leak_notes(data: Dataset, groups: NDArray[np.intp] | None) -> list[str]:
+def leak_notes(data: Dataset) -> list[str]:
     """A warning about columns that alone nearly determine the target."""
     if data.frame.shape[1] < 2 or data.time is not None:
         return []
     # A row and its copies would predict each other.
-    first = np.arange(len(data.y)) if groups is None else np.unique(groups, return_index=True)[1]
+    first = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_index=True)[1]
     found = leaks(data.frame.iloc[first], data.y[first], classes=data.task == "classification")
     if not found:
         return []
@@ -447,24 +480,23 @@ def _times(time: TimeColumn, preparation: Preparation) -> Times:
 
 def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     """The transformation of the target under which a linear model predicts held-out rows best."""
-    if len(y) < _FEWEST or len(np.unique(y)) < _FEWEST:
+    # On a few values, a transformation changes little but their distances.
+    if len(np.unique(y)) < FEW_ROWS:
         return "identity"
     found = choose_transform(rows, y, random_state=0)
-    if abs(getattr(found, "power", 0.0) - 1.0) < _NO_POWER:
-        return "identity"
     kinds = {Log: "log", BoxCox: "box-cox", YeoJohnson: "yeo-johnson"}
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
 
 
 def outlier_notes(data: Dataset) -> list[str]:
     """The values of the target that are far outside all others, also on a logarithmic scale."""
-    if data.task == "classification" or len(data.y) < _FEWEST:
+    if data.task == "classification" or len(data.y) < FEW_ROWS:
         return []
     far = _far(data.y, times=10)
     if data.y.min() > 0:
         far &= _far(np.log(data.y), times=2)
     rows = np.flatnonzero(far)
-    if not 0 < len(rows) <= _MOST_OUTLIERS * len(data.y):
+    if not len(rows):
         return []
     first = int(data.frame.index[rows[0]]) + 1
     return [

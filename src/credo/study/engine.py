@@ -94,7 +94,10 @@ class Engine:
     def resume(self, saved: SavedTrials, key: str) -> None:
         """Take over the finished models of an earlier study."""
         if saved.key_ != key:
-            raise ValueError("continue_from is a study of another table, target, number of folds or random_state")
+            raise ValueError(
+                "continue_from is a study of another table or target, or with other folds, groups, weights, possible "
+                "values of the target, or random_state"
+            )
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
         for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed, self.data.support):
             self._keep(trial)

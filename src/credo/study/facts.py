@@ -24,6 +24,7 @@ from credo.metrics.calibration import (
     uniformity,
 )
 from credo.selection import BASELINE, NAIVE, Comparison, Gap, HeldOut, gap
+from credo.study.checks import FEW_ROWS
 
 Vector = NDArray[np.float64]
 
@@ -45,8 +46,12 @@ class Folds:
     def __str__(self) -> str:
         """A few words, as below a leaderboard."""
         if self.n_parts == 1:
-            return f"the last {plural(self.n_held_out, 'row')}" if self.in_order else f"{count(self.n_held_out)} rows"
-        of = f" of whole {self.groups}s" if self.groups else ""
+            if self.in_order:
+                return f"the last {plural(self.n_held_out, 'row')}"
+            return (
+                f"{count(self.n_held_out)} rows{f', all those of some values of {self.groups}' if self.groups else ''}"
+            )
+        of = f", all rows of a value of {self.groups} in one" if self.groups else ""
         return f"{self.n_parts} {'blocks in time order' if self.in_order else 'folds'}{of}"
 
     @property
@@ -61,7 +66,8 @@ class Folds:
                 f"{last} cut into {self.n_parts} blocks. Each block was predicted by models fitted to all earlier rows"
             )
         if self.n_parts == 1:
-            drawn = f"{count(self.n_held_out)} of {plural(self.n_rows, 'row')}, drawn at random{seed}"
+            what = f" as whole values of {self.groups}" if self.groups else ""
+            drawn = f"{count(self.n_held_out)} of {plural(self.n_rows, 'row')}, drawn at random{what}{seed}"
             return f"{drawn}, were held out and predicted by models fitted to the other rows"
         what = f"values of {self.groups}, with all their rows," if self.groups else "rows"
         shuffled = f"The {what} were shuffled{seed} and cut into {self.n_parts} folds"
@@ -341,7 +347,7 @@ class Facts:
 
 def bias_words(fact: Uniformity) -> str:
     """On which side of their predictions too many observations are; empty if chance explains it."""
-    if fact.n < MIN_CALIBRATION_ROWS or abs(fact.bias) <= ALARM_Z:
+    if fact.n < FEW_ROWS or abs(fact.bias) <= ALARM_Z:
         return ""
     side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
     share = fact.above if fact.bias > 0 else 1 - fact.above
@@ -353,7 +359,7 @@ def bias_words(fact: Uniformity) -> str:
 
 def calibration_sentence(fact: Uniformity) -> str:
     """What the PIT histogram shows."""
-    if fact.n < MIN_CALIBRATION_ROWS:
+    if fact.n < FEW_ROWS:
         return f"{plural(fact.n, 'row')} are too few to judge calibration."
     test = f"chi-square test, {p_value(fact.bars.p)}"
     signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []

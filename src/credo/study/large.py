@@ -18,6 +18,7 @@ from credo.core.notices import collected, on_one_line
 from credo.core.parts import DaskParts, LocalParts, Parts
 from credo.study.catalogue import BASELINE, MODELS, Size, memory
 from credo.tables import TableModel
+from credo.tables.columns import row_weights
 from credo.tables.errors import MAX_BYTES, TableError
 from credo.tables.formats import LargeTable
 from credo.tables.target import part_target
@@ -74,22 +75,29 @@ def _takes_parts(estimator: Any) -> bool:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Turns rows of the table into prepared rows and targets, as a fitted model does."""
+    """Turns rows of the table into prepared rows, targets and, from the column of that name, weights."""
 
     model: TableModel
+    weight: str | None = None
 
-    def __call__(self, frame: Any) -> tuple[Any, Any]:
+    def __call__(self, frame: Any) -> tuple[Any, Any, Any]:
         model = self.model
         assert model.target is not None
         rest, y = part_target(frame, model.target, classes=model.classes_ if is_classifier(model) else None)
+        weight = None if self.weight is None else row_weights(rest, self.weight)
         if not len(y):
-            return np.empty((0, len(model.preparation_.get_feature_names_out()))), y
+            return np.empty((0, len(model.preparation_.get_feature_names_out()))), y, weight
         rows = model.for_estimator(model.preparation_.transform(rest))
-        return (model.estimator_[:-1].transform(rows) if isinstance(model.estimator_, Pipeline) else rows), y
+        return (model.estimator_[:-1].transform(rows) if isinstance(model.estimator_, Pipeline) else rows), y, weight
 
 
 def fitted_to_all(
-    model: TableModel, table: LargeTable, *, engine: str = "local", scheduler: str | None = None
+    model: TableModel,
+    table: LargeTable,
+    *,
+    weight: str | None = None,
+    engine: str = "local",
+    scheduler: str | None = None,
 ) -> tuple[TableModel, list[str]]:
     """The model fitted to all rows of the table, with the preparation of the sample, and notes.
 
@@ -107,7 +115,7 @@ def fitted_to_all(
         last.set_params(alpha=_last(fitted).alpha_)
     try:
         with collected() as warnings, _client(engine, scheduler):
-            last.fit(_parts(table, Prepared(model), engine), **_groups_of(model, last))
+            last.fit(_parts(table, Prepared(model, weight), engine), **_groups_of(model, last))
     except KeyboardInterrupt:
         return model, ["Stopped by Ctrl-C: the selected model is the fit to the sample of the rows, not to all."]
     found = copy(model)
@@ -126,17 +134,17 @@ def _groups_of(model: TableModel, estimator: Any) -> dict[str, Any]:
 def _parts(table: LargeTable, prepared: Prepared, engine: str) -> Parts:
     if engine == "local":
 
-        def chunks() -> Iterator[tuple[Any, Any]]:
+        def chunks() -> Iterator[tuple[Any, Any, Any]]:
             return map(prepared, table.frames())
 
         return LocalParts(chunks)
     dask = dask_module("dask")
-    task, how = dask.delayed(_group, pure=False, nout=2), dask.delayed(prepared, pure=False, traverse=False)
+    task, how = dask.delayed(_group, pure=False, nout=3), dask.delayed(prepared, pure=False, traverse=False)
     groups = [task(how, table, k) for k in range(table.n_groups)]
-    return DaskParts([(group[0], group[1], None) for group in groups])
+    return DaskParts([tuple(group) for group in groups])
 
 
-def _group(prepared: Prepared, table: LargeTable, number: int) -> tuple[Any, Any]:
+def _group(prepared: Prepared, table: LargeTable, number: int) -> tuple[Any, Any, Any]:
     return prepared(table.group(number))
 
 

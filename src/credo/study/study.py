@@ -1,7 +1,4 @@
-"""The files of a study.
-
-The result of a study: leaderboard, selected model, predictions, report.
-"""
+"""The result of a study, with leaderboard, selected model, predictions and report, and its files."""
 
 from __future__ import annotations
 

@@ -26,8 +26,10 @@ Contract: nothing is guessed silently. Every decision about a file or a column i
 and can be overridden by an option; invalid input raises an error that names the file, line, row or column and says
 what to do. Nothing in a table or in a model file is ever executed.
 
-`Numbers`, `Days`, `Levels`, `Texts` and `Counts` are parts of a fitted preparation, and so of model files: their names
-here are part of the file format.
+`groups` has what a model knows about units with several rows, such as patients.
+
+`Numbers`, `Days`, `Levels`, `Texts`, `Counts` and `Groups` are parts of fitted table models, and so of model files:
+their names here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
 openpyxl are imported when first needed.

@@ -255,6 +255,15 @@ def column_named(frame: Any, name: str, *, what: str = "column") -> str:
     raise ColumnError(missing_columns([name], list(frame.columns), what=what))
 
 
+def row_weights(frame: Any, name: str) -> NDArray[np.float64]:
+    """The weights of the rows in a column, each a number that isn't negative."""
+    values: NDArray[np.float64] = pandas().to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(values) | (values < 0))
+    if len(bad):
+        raise ValueError(f"the weight {name!r} must be a number that is not negative; see row {int(bad[0]) + 1}")
+    return values
+
+
 def missing_columns(missing: list[str], present: list[str], *, what: str = "column") -> str:
     """The sentence about columns that a table should have."""
     parts = []

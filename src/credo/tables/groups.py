@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from credo.core.fields import Axes, Finite, NonNegative, Positive
 from credo.distributions import Distribution, GivenGroup
+from credo.tables.columns import present_mask, words
+from credo.tables.errors import pandas
 
 Array = NDArray[np.float64]
 # The correlations that are tried: equally spaced in ln(ρ/(1 − ρ)), and none.
@@ -42,24 +44,27 @@ class Groups:
     """
 
     column: str
-    correlation: Annotated[float, NonNegative]
-    names: tuple[str, ...]
+    correlation: Annotated[float, NonNegative, Finite]
+    names: Annotated[tuple[str, ...], Axes("k")]
     location: Annotated[Array, Axes("k"), Finite]
     scale: Annotated[Array, Axes("k"), Finite, Positive]
 
     @classmethod
-    def of(cls, column: str, labels: Sequence[Any], scores: Array) -> Self:
+    def of(cls, column: str, labels: Sequence[Any], scores: ArrayLike) -> Self:
         """From the labels of the groups and the normal scores of held-out rows."""
-        names, codes = np.unique(np.asarray(labels, dtype=str), return_inverse=True)
-        rho = correlation(scores, codes)
+        every = group_names(labels)
+        known = np.array([name is not None for name in every], dtype=bool)
+        names, codes = np.unique(every[known].astype(str), return_inverse=True)
+        own = np.asarray(scores, dtype=np.float64)[known]
+        rho = correlation(own, codes)
         n = np.bincount(codes, minlength=len(names)).astype(np.float64)
-        location, scale = _next(rho, n, np.bincount(codes, scores, minlength=len(names)).astype(np.float64))
+        location, scale = _next(rho, n, np.bincount(codes, own, minlength=len(names)).astype(np.float64))
         return cls(column, rho, tuple(names.tolist()), location, scale)
 
     def given(self, dist: Distribution, labels: Sequence[Any]) -> Distribution:
         """The distribution in which known groups are not like new ones."""
         place = {name: i for i, name in enumerate(self.names)}
-        at = np.array([place.get(str(label), -1) for label in labels])
+        at = np.array([place.get(name, -1) for name in group_names(labels)], dtype=np.intp)
         if not self.correlation or not (at >= 0).any():
             return dist
         location, scale = np.append(self.location, 0.0)[at], np.append(self.scale, 1.0)[at]
@@ -67,7 +72,31 @@ class Groups:
 
     def knows(self, labels: Sequence[Any]) -> NDArray[np.bool_]:
         """Which groups are known."""
-        return np.isin(np.asarray(labels, dtype=str), self.names)
+        known = set(self.names)
+        return np.array([name in known for name in group_names(labels)], dtype=bool)
+
+
+def group_names(labels: Sequence[Any]) -> NDArray[Any]:
+    """The names of groups as words, None where missing: 3, 3.0 and "3" are the same group.
+
+    Examples
+    --------
+    >>> from credo.tables.groups import group_names
+    >>> group_names([3.0, "3", "b ", None]).tolist()
+    ['3', '3', 'b', None]
+    """
+    column = labels if isinstance(labels, pandas().Series) else pandas().Series(list(labels), dtype=object)
+    return words(column, present_mask(column))
+
+
+def group_codes(labels: Sequence[Any]) -> NDArray[np.intp]:
+    """A number for each group; a row without one is a group of its own."""
+    names = group_names(labels)
+    missing = np.array([name is None for name in names], dtype=bool)
+    codes = np.empty(len(names), dtype=np.intp)
+    known, codes[~missing] = np.unique(names[~missing].astype(str), return_inverse=True)
+    codes[missing] = len(known) + np.arange(missing.sum())
+    return codes
 
 
 def normal_scores(pit: Array) -> Array:

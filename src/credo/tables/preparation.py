@@ -525,6 +525,12 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 labels += [str(encoder.name)] * len(names) if joint else names
         return labels
 
+    def origins(self) -> dict[str, str]:
+        """The column of the table that each column, prepared column and group of prepared columns is from."""
+        sources = self.sources()
+        names = (sources, map(str, self.get_feature_names_out()), self.groups())
+        return {label: source for labels in names for label, source in zip(labels, sources, strict=True)}
+
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
         kinds: dict[str, Any] = dict(self.kinds or {})
         if unknown := sorted(kinds.keys() - set(names)):

@@ -479,6 +479,10 @@ class TableModel(FittedState, BaseEstimator):
     n_parameters_ = _of_estimator("n_parameters_", "The number of free parameters.")
     n_observations_ = _of_estimator("n_observations_", "The number of observations, weights counted.")
 
+    def unlimited(self) -> Self:
+        """The same model of all real numbers, for which every unit is new."""
+        return self.of_fitted(self.preparation_, self.estimator_, self.target, self.fit_seconds or 0.0)
+
     @property
     def _is_limited(self) -> bool:
         """Whether there are numbers that the target can't be."""

@@ -107,7 +107,10 @@ def target_support(y: NDArray[np.float64]) -> Support:
     low, high = float(y.min()), float(y.max())
     floor = 0.0 if low >= 0 else -np.inf
     if (y == np.floor(y)).all() and max(-low, high) < columns.MAX_EXACT_INTEGER:
-        return Support(low if _ends_at(y, low, 1) else floor, high if _ends_at(y, high, -1) else np.inf, 1.0)
+        starts, stops = _ends_at(y, low, 1), _ends_at(y, high, -1)
+        # Ratings such as 1 to 5, of which the lowest are rare.
+        is_scale = low == 1 and stops and len(np.unique(y)) == high <= _MAX_CODES
+        return Support(low if starts or is_scale else floor, high if stops else np.inf, 1.0)
     ends = [end for end in (1.0, 100.0) if high <= end and np.sum(y > (1 - _NEAR_END) * end) >= _EXPECTED_BEYOND]
     return Support(floor, ends[0] if ends and low >= 0 else np.inf)
 

@@ -43,7 +43,7 @@ def test_a_profile_in_ten_lines(run, trial):
     assert lines["left out"] == "code (identifier)"
     assert lines["gaps"].startswith("temperature 1")
     assert lines["sentinels"] == "-999 in temperature"
-    assert lines["groups"] == "each patient has several rows"
+    assert lines["groups"] == "patient (several rows each)"
     assert lines["leaks"] == "twice alone explains 100 %"
     assert "without the unit 'mg'" in result.stderr
 

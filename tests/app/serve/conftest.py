@@ -7,7 +7,9 @@ from starlette.testclient import TestClient
 
 import credo
 from credo.app.serve import Limits, ServedModel, application
+from credo.distributions import Support
 from credo.tables import Preparation, TableModel
+from credo.tables.groups import Groups
 
 
 def plants(n=80):
@@ -42,6 +44,10 @@ def files(tmp_path_factory):
         ),
         "plain": credo.BayesianLinearRegression().fit(X, X[:, 0] + 0.1 * X[:, 1]),
     }
+    models["visits"] = TableModel(
+        Preparation(kinds={"plant_id": "identifier"}), credo.LinearRegression(), "growth", Support(low=0.0)
+    ).fit(table[["age", "plant_id", "growth"]])
+    models["visits"].groups = Groups.of("plant_id", [1000, 1000, 1001, 1001, 1002], [1.5, 1.7, -1.2, -1.0, 0.1])
     for name, model in models.items():
         credo.save(model, folder / f"{name}.credo")
     return {name: folder / f"{name}.credo" for name in models}

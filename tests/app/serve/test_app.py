@@ -311,3 +311,38 @@ def test_the_examples_of_the_description_work(client, name):
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
             assert http.request(method, path, json=body).status_code == 200, path
+
+
+class TestKnownUnits:
+    """A model of several rows for each plant, which knows some plants."""
+
+    ROWS = (
+        {"age": 30.0, "plant_id": 1000},
+        {"age": 30.0, "plant_id": "7"},
+        {"age": 30.0, "plant_id": None},
+        {"age": 30.0},
+    )
+
+    def test_a_known_one_is_predicted_from_its_other_rows(self, client, served):
+        found = client("visits").post("/predict", json=list(self.ROWS)).json()["predictions"]
+        assert [row["known plant_id"] for row in found] == [True, False, False, False]
+        table = pd.DataFrame({"age": [30.0] * 3, "plant_id": [1000, 7, None]})
+        means = served["visits"].estimator.predict(table)
+        assert [row["mean"] for row in found] == pytest.approx([*means, means[1]])
+        assert found[0]["mean"] > found[1]["mean"] == found[3]["mean"]
+        lists = {"columns": ["plant_id", "age"], "rows": [[1000, 30.0]]}
+        assert client("visits").post("/predict", json=lists).json()["predictions"] == [found[0]]
+        assert client("visits").post("/predict", json=[{"age": 3.0, "plant": 1}]).status_code == 422
+
+    def test_tensors_and_the_description_have_it(self, client):
+        http = client("visits")
+        meta = http.get("/v2/models/visits").json()
+        assert meta["inputs"][-1] == {
+            "name": "plant_id", "datatype": "BYTES", "shape": [-1], "parameters": {"optional": True}
+        }  # fmt: skip
+        age = {"name": "age", "shape": [2], "datatype": "FP64", "data": [30.0, 30.0]}
+        unit = {"name": "plant_id", "shape": [2], "datatype": "BYTES", "data": ["1000", None]}
+        for inputs, known in (([age, unit], [True, False]), ([age], [False, False])):
+            reply = http.post("/v2/models/visits/infer", json={"inputs": inputs}).json()
+            assert {one["name"]: one["data"] for one in reply["outputs"]}["known plant_id"] == known
+        assert "A known one is predicted" in http.get("/docs").text

@@ -412,3 +412,14 @@ def test_a_table_of_one_column_shows_its_curve(farm, make_page):
     text = make_page(frame[["warmth"]], y, {"gp": GPRegressor(n_restarts=0)})
     assert "What does the fitted curve look like?" in text
     assert "Effect of each input" not in text
+
+
+def test_the_line_of_one_column_shows_every_cycle():
+    """A season of quarters for 40 years: 25 points would show a slow wave."""
+    year = 1960 + np.arange(160) / 4
+    y = 10 * np.cos(2 * np.pi * year)
+    frame = pd.DataFrame({"year": year})
+    model = fitted(GPRegressor(RBF(0.02), random_state=0), frame, y)
+    found = line(model, frame, "year")
+    signs = np.sign(found.mean - found.mean.mean())
+    assert len(found.x) == 160 and np.count_nonzero(np.diff(signs)) >= 70

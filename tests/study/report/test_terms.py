@@ -1,6 +1,7 @@
 """Curves of an additive model: the fewest pieces inside a band, and what the page says of them."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,9 @@ import pytest
 from scipy.optimize import linprog
 
 from credo import AdditiveClassifier, AdditiveRegressor, LinearRegression, ModelAverage, TransformedTarget
+from credo.study.report._curves import curve_sentence, terms
 from credo.study.report._inputs import inputs
 from credo.study.report._pieces import Piece, pieces, told
-from credo.study.report._terms import terms
 from credo.tables import Preparation, TableModel
 
 X = np.linspace(0.0, 1.0, 41)
@@ -147,3 +148,33 @@ def test_the_page_has_them_in_the_place_of_other_curves(farm):
     found = inputs("m", [], {"m": model}, frame, n_rows=len(y), spread=float(np.std(y)))
     assert not found.curves and not found.failures
     assert found.terms is not None and [curve.name for curve in found.terms.curves][:2] == ["warmth", "soil"]
+
+
+@pytest.fixture(scope="module")
+def of_pairs():
+    """Counts of two sites, between which the effect of the dose differs."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"dose": rng.uniform(-1, 1, 600), "site": rng.choice(["a", "b"], 600), "age": rng.uniform(size=600)}
+    )
+    rate = np.exp(2 * frame["age"] + 1.5 * frame["dose"] * np.where(frame["site"] == "a", 1, -1))
+    preparation = Preparation(standardize=True)
+    model = TableModel(preparation, AdditiveRegressor(family="poisson"), "k").fit(frame.assign(k=rng.poisson(rate)))
+    return terms("counts", [], {"counts": model})
+
+
+def test_an_input_that_is_needed_only_in_a_pair_is_not_called_needless(of_pairs):
+    caption = of_pairs.caption("counts", what="the mean k")
+    assert "What two inputs add together is not shown: dose × site" in caption
+    assert "Needed only in pairs: " in caption and "Not needed beside the others" not in caption
+
+
+def test_curves_of_inputs_in_pairs_say_on_what_they_depend(of_pairs):
+    (curve,) = of_pairs.curves
+    assert curve.name == "age" and curve_sentence(curve).startswith("Rises")
+    assert "depends" not in curve_sentence(curve)
+    assert curve_sentence(replace(curve, partners=("dose",))).endswith("; the effect depends on dose.")
+
+
+def test_curves_with_a_link_are_of_the_mean(of_pairs):
+    assert of_pairs.of_mean

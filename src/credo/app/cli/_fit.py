@@ -50,6 +50,19 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
     return time
 
 
+def support_ends(ctx: click.Context, param: click.Parameter, value: str) -> str | tuple[float, float]:
+    """The value of `--support`: a word, or two numbers."""
+    if value in ("auto", "real"):
+        return value
+    low, colon, high = value.partition(":")
+    try:
+        if colon and float(low) < float(high):
+            return float(low), float(high)
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{value!r} is neither 'auto' nor 'real' nor two numbers such as 1:7.")
+
+
 @click.command(short_help="Compare models on a table; save the selected one and a report.")
 @click.argument("data", type=data_file)
 @click.option("--target", metavar="NAME", help="The column to predict: numbers or classes.  [required]")
@@ -93,11 +106,12 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float | N
 @column_options
 @click.option(
     "--support",
-    type=click.Choice(["auto", "real"]),
+    metavar="auto|real|LOW:HIGH",
     default="auto",
+    callback=support_ends,
     show_default=True,
-    help="Possible values of a target of numbers: what its values show, such as whole numbers or none below 0, or "
-    "all real numbers.",
+    help="Possible values of a target of numbers: what its values show, such as whole numbers or none below 0; all "
+    "real numbers; or those between two ends, as 1:7 for ratings.",
 )
 @click.option(
     "--group",
@@ -174,7 +188,7 @@ def run_and_show(
     task: str | None = None,
     columns: dict[str, Any] | None = None,
     shuffle: bool = False,
-    support: str = "auto",
+    support: str | tuple[float, float] = "auto",
     group: str | None = None,
     no_group: bool = False,
     weight: str | None = None,

@@ -110,12 +110,14 @@ class Input:
 class Inputs:
     """All columns of a model; `ignored` are columns of its training table that it doesn't use.
 
-    `named` says whether the model takes a frame with names, or an array.
+    `named` says whether the model takes a frame with names, or an array. `optional` columns, such as that of known
+    units, may be left out of a request.
     """
 
     columns: tuple[Input, ...]
     ignored: frozenset[str] = frozenset()
     named: bool = True
+    optional: tuple[Input, ...] = ()
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,15 +132,17 @@ class Inputs:
         """The table of rows that are objects by column name."""
         problems = Problems()
         expected = set(self.names)
+        known = expected | {column.name for column in self.optional}
         for i, row in enumerate(rows):
             if not isinstance(row, dict):
                 problems.add(i, None, f"a row must be an object by column name; this is {_kind_name(row)}")
-            elif row.keys() != expected:
+            elif not expected <= row.keys() <= known:
                 self._check_names(list(row), problems, i)
             if problems.count > _MAX_COUNTED:
                 break
         problems.refuse()
-        return self._table({name: [row[name] for row in rows] for name in self.names})
+        cells = {name: [row[name] for row in rows] for name in self.names}
+        return self._table(cells | {column.name: [row.get(column.name) for row in rows] for column in self.optional})
 
     def from_lists(self, names: list[Any], rows: list[Any]) -> Any:
         """The table of rows that are lists, with the names of their columns."""
@@ -152,17 +156,17 @@ class Inputs:
                 problems.add(i, None, f"the row has {plural(len(row), 'cell')}, but there are {len(names)} columns")
         problems.refuse()
         place = {name: j for j, name in enumerate(names)}
-        return self._table({name: [row[place[name]] for row in rows] for name in self.names})
+        return self._table({name: [row[j] for row in rows] for name, j in place.items()})
 
     def from_columns(self, columns: dict[str, list[Any]]) -> Any:
         """The table of columns of equal length by name."""
         problems = Problems()
         self._check_names(list(columns), problems)
         problems.refuse()
-        return self._table({name: columns[name] for name in self.names})
+        return self._table(columns)
 
     def _check_names(self, names: list[Any], problems: Problems, row: int | None = None) -> None:
-        known, seen = {*self.names, *self.ignored}, set[Any]()
+        known, seen = {*self.names, *self.ignored, *(column.name for column in self.optional)}, set[Any]()
         for name in names:
             if not isinstance(name, str):
                 problems.add(row, None, f"the name of a column must be a text; this is {_kind_name(name)}")
@@ -184,8 +188,10 @@ class Inputs:
 
     def _table(self, cells: dict[str, list[Any]]) -> Any:
         """The frame or array that the model takes."""
-        problems = Problems()
+        problems, n_rows = Problems(), len(next(iter(cells.values())))
         values = {column.name: checked(column, cells[column.name], problems) for column in self.columns}
+        for column in self.optional:
+            values[column.name] = checked(column, cells.get(column.name, [None] * n_rows), problems)
         problems.refuse()
         return pandas().DataFrame(values) if self.named else np.column_stack(list(values.values()))
 
@@ -297,9 +303,11 @@ def inputs_of(model: Any) -> Inputs:
     if preparation is not None:
         columns = tuple(_input(encoder) for encoder in preparation.encoders_)
         target = model.target if isinstance(model, TableModel) else None
+        groups = model.groups if isinstance(model, TableModel) else None
+        optional = () if groups is None else (Input(groups.column, "category", nullable=True, example=None),)
         known = {str(name) for name in preparation.feature_names_in_} | {target}
-        ignored = frozenset(name for name in known - {column.name for column in columns} if name is not None)
-        return Inputs(columns, ignored)
+        used = {column.name for column in (*columns, *optional)}
+        return Inputs(columns, frozenset(name for name in known - used if name is not None), optional=optional)
     if not (is_classifier(model) or is_regressor(model)):
         raise ModelFileError(f"a {type(model).__name__} can't be served: it predicts nothing from the rows of a table")
     named, names = has_column_names(model), column_names(model)

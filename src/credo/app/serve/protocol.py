@@ -96,6 +96,10 @@ def predict_body(model: ServedModel, max_rows: int) -> tuple[Schema, Any]:
     """The body of /predict, and an example."""
     columns = {column.name: cell(column) for column in model.inputs.columns}
     ignored: Schema = {name: {"description": "Not used by the model."} for name in sorted(model.inputs.ignored)}
+    ignored |= {
+        column.name: cell(column) | {"description": "Optional. A known one is predicted from its other rows as well."}
+        for column in model.inputs.optional
+    }
     closed: Schema = {"additionalProperties": False}
     rows = _list(_object(columns, ignored, **closed), minItems=1, maxItems=max_rows)
     lists = _list({"type": "array"}, minItems=1, maxItems=max_rows)
@@ -120,6 +124,7 @@ def predict_answer(model: ServedModel) -> Schema:
     else:
         probabilities = _object({str(label): {"type": "number"} for label in model.classes})
         parts = {"predicted": {"description": "The most probable class."}, "probabilities": probabilities}
+    parts |= {f"known {column.name}": {"type": "boolean"} for column in model.inputs.optional}
     parts |= {"outside": outside} if model.has_range else {}
     whole: Schema = {"model": _TEXT, "predictions": _list(_object(parts)), "notes": _list(_TEXT)}
     return _object(whole, {"level": _LEVEL} if model.classes is None else {})
@@ -159,8 +164,13 @@ MATRIX = "input"
 
 def model_metadata(model: ServedModel) -> dict[str, Any]:
     """The answer to GET /v2/models/NAME."""
-    types = {column.name: "FP64" if column.kind == "number" else "BYTES" for column in model.inputs.columns}
-    tensors = [{"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in types.items()]
+    columns = (*model.inputs.columns, *model.inputs.optional)
+    types = {column.name: "FP64" if column.kind == "number" else "BYTES" for column in columns}
+    tensors: list[dict[str, Any]] = [
+        {"name": name, "datatype": datatype, "shape": [-1]} for name, datatype in types.items()
+    ]
+    for tensor in tensors[len(model.inputs.columns) :]:
+        tensor["parameters"] = {"optional": True}
     if model.inputs.numeric and not model.inputs.named:
         tensors = [{"name": MATRIX, "datatype": "FP64", "shape": [-1, len(model.inputs.columns)]}]
     metadata = {
@@ -182,6 +192,7 @@ def outputs_of(model: ServedModel) -> dict[str, tuple[str, list[int]]]:
         found |= {name: ("FP64", [-1]) for name in ("mean", "std", "lower", "upper")}
     else:
         found |= {"label": ("BYTES", [-1]), "probabilities": ("FP64", [-1, len(model.classes)])}
+    found |= {f"known {column.name}": ("BOOL", [-1]) for column in model.inputs.optional}
     return found | ({"outside": ("BYTES", [-1])} if model.has_range else {})
 
 
@@ -241,7 +252,7 @@ class InferenceRequest(BaseModel, strict=True):
 
     def columns(self, model: ServedModel, max_rows: int) -> dict[str, list[Any]]:
         """The cells of each column."""
-        limit = len(model.inputs.names) + len(model.inputs.ignored)
+        limit = len(model.inputs.names) + len(model.inputs.ignored) + len(model.inputs.optional)
         _require(len(self.inputs) <= limit, f"there are {len(self.inputs)} tensors, but the model has {limit} columns")
         lengths = {tensor.shape[0] for tensor in self.inputs}
         _require(len(lengths) == 1, f"the tensors have different numbers of rows: {sorted(lengths)}")

@@ -8,9 +8,10 @@ in any thread; a part that fails is replaced by a note; the file is written comp
 
 Members: `write` and `render` (the page as text). Inside, each subject has its numbers, sentences and figures together:
 `_held_out` predictions of numbers, `_classes`, `_inputs` (coefficients, and influences on the predictions),
-`_inclusions` (which inputs matter), `_curves` (along one input), `_leaderboard`, `_surprises` (rows with large
-errors). `_results` makes the parts of the page, and `_page` fills the template. What the page says about a model it
-reads from `model.describe()`. Drawing belongs to `plots`, scores to `metrics`, folds to `selection`.
+`_inclusions` (which inputs matter), `_curves` (along one input, or terms of an additive model, which `_pieces` tells in
+words), `_leaderboard`, `_surprises` (rows with large errors). `_figure` has the picture with its question. `_results`
+makes the parts of the page, and `_page` fills the template. What the page says about a model it reads from
+`model.describe()`. Drawing belongs to `plots`, scores to `metrics`, folds to `selection`.
 """
 
 from importlib.util import find_spec

@@ -19,7 +19,7 @@ from credo.plots import shorten
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
 from credo.study.facts import Facts, reliability_sentence
-from credo.study.report._numbers import MAX_POINTS, Figure, figure
+from credo.study.report._figure import MAX_POINTS, Figure, figure
 from credo.tables import TableModel
 from credo.tables.errors import pandas
 

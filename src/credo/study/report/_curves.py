@@ -1,6 +1,6 @@
-"""What a model predicts along one column, on average over rows, which keep their other values.
+"""Curves along one column: what a model predicts, on average over rows, or a term of an additive model.
 
-Curves along one column in sentences and figures.
+In sentences and in figures.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from credo import plots
 from credo.core.estimator import Description, describe, is_sparse
-from credo.core.wording import capital, datum, day, listing, number, percent
+from credo.core.wording import capital, datum, day, listing, number, percent, whole_percent
 from credo.distributions import Distribution
 from credo.plots import shorten
 from credo.plots.class_rows import color, dash, shape
 from credo.plots.styling import canvas, distinct, name_axis
-from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
-from credo.study.report._pieces import Piece, told
+from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
+from credo.study.report._pieces import Piece, pieces, told
 from credo.tables.encoders import Days, Levels
 from credo.tables.errors import pandas
 
@@ -34,6 +34,8 @@ MAX_CELLS = 10**7
 # A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
 _FEW = 8
 _POINTS = 25
+# The curve of a single column is evaluated at so many points as it has values, so that no cycle is missed, but at most
+_MOST_POINTS = 500
 # A curve takes about so many predictions, and averages at most so many rows.
 _PREDICTIONS, _MAX_ROWS = 1500, 100
 # The quantiles of a column between which curves are drawn, so that a few outliers don't squeeze the rest.
@@ -57,6 +59,7 @@ class Curve:
     together : correlated inputs that are varied along with the column, as they do on average
     n_rows : how many rows are averaged
     pieces : the straight pieces of a term of an additive model, which describe it
+    partners : other inputs with which it has a joint effect besides
     outer : the ends of its simultaneous band
     predictive, data : of a model with a single input: the distribution with noise, and the input in each row
     """
@@ -74,6 +77,7 @@ class Curve:
     classes: tuple[str, ...] = ()
     n_rows: int = 1
     pieces: tuple[Piece, ...] = ()
+    partners: tuple[str, ...] = ()
     outer: tuple[Vector, ...] = ()
     predictive: Distribution | None = None
     data: Vector | None = None
@@ -106,12 +110,13 @@ def curves(model: Any, frame: Any, rows: Rows, inputs: Sequence[Sequence[str]]) 
 
 def line(model: Any, frame: Any, column: str) -> Curve | None:
     """The curve of a model of a single column, with its noise; None if the column isn't numeric."""
+    n_points = int(np.clip(frame[column].nunique(), _POINTS, _MOST_POINTS))
     try:
-        curve = _curve(model, describe(model), frame, [0], [column])
+        curve = _curve(model, describe(model), frame, [0], [column], n_points)
         if curve is None or curve.ticks is not None or not (curve.upper > curve.lower).any():
             return None
         dist = model.predict_dist(
-            _around(frame, np.zeros(1, dtype=np.intp), {column: _points(model, frame, column)[1]})
+            _around(frame, np.zeros(1, dtype=np.intp), {column: _points(model, frame, column, n_points)[1]})
         )
     except (TypeError, ValueError):
         return None
@@ -119,11 +124,13 @@ def line(model: Any, frame: Any, column: str) -> Curve | None:
     return replace(curve, predictive=dist, data=data) if np.isfinite(dist.interval(0.95)).all() else None
 
 
-def _curve(model: Any, found: Description, frame: Any, rows: Rows, columns: Sequence[str]) -> Curve | None:
+def _curve(
+    model: Any, found: Description, frame: Any, rows: Rows, columns: Sequence[str], n_points: int = _POINTS
+) -> Curve | None:
     column, *together = columns
     if frame[column].nunique() < 2:
         return None
-    curve, values = _points(model, frame, column)
+    curve, values = _points(model, frame, column, n_points)
     cells = {column: values}
     for other in together:
         cells[other] = _along(frame[column], frame[other], np.asarray(values, dtype=np.float64))
@@ -166,7 +173,7 @@ def _around(frame: Any, rows: Rows, cells: Mapping[str, Any]) -> Any:
     return table
 
 
-def _points(model: Any, frame: Any, column: str) -> tuple[Curve, Any]:
+def _points(model: Any, frame: Any, column: str, n_points: int = _POINTS) -> tuple[Curve, Any]:
     """Where a column is evaluated: a curve without values, and the cells of the table."""
     values = frame[column].dropna()
     counts = values.value_counts()
@@ -179,14 +186,14 @@ def _points(model: Any, frame: Any, column: str) -> tuple[Curve, Any]:
         return Curve(column, column, np.arange(len(levels), dtype=np.float64), *_UNKNOWN, ticks), cells
     if pandas().api.types.is_numeric_dtype(values):
         low, high = np.quantile(values.to_numpy(dtype=np.float64), _RANGE).tolist()
-        x = np.linspace(low, high, _POINTS)
+        x = np.linspace(low, high, n_points)
         return Curve(column, column, x, *_UNKNOWN), x
     # Dates and numbers with a unit: rows that are evenly spread over the values.
     label, x, dates = _axis(model, frame, column)
     known = np.flatnonzero(frame[column].notna().to_numpy())
     order = known[np.argsort(x[known], kind="stable")]
     order = order[np.unique(x[order], return_index=True)[1]]
-    picked = order[np.unique(np.linspace(0, len(order) - 1, _POINTS).round().astype(int))]
+    picked = order[np.unique(np.linspace(0, len(order) - 1, n_points).round().astype(int))]
     return Curve(column, label, x[picked], *_UNKNOWN, dates=dates), frame[column].iloc[picked].reset_index(drop=True)
 
 
@@ -237,7 +244,11 @@ def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], s
     the band. `write` formats the values.
     """
     suffix = f" (y-axis zoomed {zoom:.0f}×)" if zoom > 1 else ""
-    return f"{_classes(fact) if fact.classes else _shape(fact, write)}{suffix}."
+    said = _classes(fact) if fact.classes else _shape(fact, write)
+    if not fact.partners:
+        return f"{said}{suffix}."
+    said = said.replace("No clear effect", "No clear effect on average", 1)
+    return f"{said}{suffix}; the effect depends on {listing(fact.partners, at_most=3)}."
 
 
 def _classes(fact: Curve) -> str:
@@ -392,3 +403,120 @@ def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], classes: 
             ax.set_xticklabels(curve.ticks, parse_math=False, **turn)
         ax.set(ylim=limits)
         name_axis(ax.yaxis, "")
+
+
+MAX_TERMS = 2 * MAX_CURVES
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The curves of an additive model, and which model it is.
+
+    `weight` is its weight if it has the largest in the selected average, otherwise 0. `pairs` are the needed pairs of
+    columns with their shares of the explained variance, `idle` the terms that aren't needed, `paired` those of them
+    whose columns are needed in a pair. The curves are those of the mean of the target if `of_mean`, else its median.
+    """
+
+    model: str
+    weight: float
+    curves: list[Curve]
+    pairs: list[str]
+    idle: list[str]
+    n_left: int = 0
+    paired: tuple[str, ...] = ()
+    of_mean: bool = False
+
+    def caption(self, best: str, *, what: str) -> str:
+        """What the figures show, and of which model."""
+        whose = ""
+        if self.weight:
+            whose = f", which has the largest weight ({percent(round(self.weight, 2))}) in {best}"
+        elif self.model != best:
+            whose = f", which is statistically tied with {best}"
+        said = [
+            f"The curves of {self.model} (fitted to all rows){whose}: {what} along one input, with its other terms at "
+            "their average. Dark band: 95 % interval at each point. Light band: 95 % interval of the whole curve; the "
+            "sentences tell the fewest rises and falls that fit into it. All figures share one y-axis unless stated "
+            "otherwise; the largest share of the explained variance comes first."
+        ]
+        if self.n_left:
+            said.append(f"{self.n_left} with smaller shares are not shown.")
+        if self.pairs:
+            said.append(f"What two inputs add together is not shown: {listing(self.pairs, at_most=6)}.")
+        if self.paired:
+            said.append(f"Needed only in pairs: {listing(self.paired, at_most=8)}.")
+        if self.idle:
+            said.append(f"Not needed beside the others, by the evidence: {listing(self.idle, at_most=8)}.")
+        return " ".join([*said, "Associations, not causes."])
+
+
+def terms(best: str, tied: Sequence[str], models: Mapping[str, Any]) -> Terms | None:
+    """Those of the selected model, of the model with the largest weight in it, or of one that is tied with it.
+
+    None if none of these is an additive model of a single function with curves that are needed.
+    """
+    members = dict(describe(models[best]).members) if best in models else {}
+    largest = max(members, key=lambda name: members[name], default="")
+    for name in dict.fromkeys([best, largest, *tied]):
+        found = describe(models[name]).terms if name in models else ()
+        ordered = sorted((term for term in found if term.response is not None), key=lambda term: -term.share)
+        needed = [term for term in ordered if term.is_needed]
+        alone = [term for term in needed if len(term.points) == 1]
+        together = [term for term in needed if len(term.points) > 1]
+        if alone:
+            partners = _partners(models[name], together)
+            idle = [term for term in ordered if not term.is_needed]
+            paired = [len(term.points) == 1 and next(iter(term.points)) in partners for term in idle]
+            return Terms(
+                name,
+                members[name] if name == largest else 0.0,
+                [
+                    replace(_term_curve(models[name], term), partners=partners.get(next(iter(term.points)), ()))
+                    for term in alone[:MAX_TERMS]
+                ],
+                [f"{shorten(term.words)} ({whole_percent(max(term.share, 0.0))})" for term in together],
+                [shorten(term.words) for term, is_paired in zip(idle, paired, strict=True) if not is_paired],
+                max(0, len(alone) - MAX_TERMS),
+                tuple(shorten(term.words) for term, is_paired in zip(idle, paired, strict=True) if is_paired),
+                of_mean="of the mean" in alone[0].unit,
+            )
+    return None
+
+
+def _partners(model: Any, pairs: Sequence[Any]) -> dict[str, tuple[str, ...]]:
+    """The columns of the table with which each prepared column, or group of them, is in a pair."""
+    origins, found = model.preparation_.origins(), dict[str, tuple[str, ...]]()
+    for pair in pairs:
+        for name in pair.points:
+            others = [shorten(origins[other]) for other in pair.points if other != name]
+            found[name] = tuple(dict.fromkeys([*found.get(name, ()), *others]))
+    return found
+
+
+def _term_curve(model: Any, term: Any) -> Curve:
+    """A term in units of the target."""
+    ((name, values),) = term.points.items()
+    ends, band = term.interval(), term.band()
+    mean, lower, upper = (term.response(part) for part in (term.mean, *ends))
+    outer = tuple(term.response(part) for part in band)
+    if term.is_of_levels:
+        ticks = [datum(value) if isinstance(value, float) else shorten(value, width=12) for value in values.tolist()]
+        flat = _levels_agree(term, band)
+        return Curve(name, name, np.arange(len(mean), dtype=np.float64), mean, lower, upper, ticks, flat)
+    days = {one.names()[0]: one for one in model.preparation_.encoders_ if isinstance(one, Days) and one.value}
+    x, encoder = np.asarray(values, dtype=np.float64), days.get(name)
+    if encoder is not None:
+        x = (encoder.dates(x) - _EPOCH) / np.timedelta64(1, "D")
+    own = pieces(x, term.mean, *band)
+    label = name if encoder is None else encoder.name
+    title = f"{label} (cycle)" if term.kind == "cycle" else label
+    return Curve(title, title, x, mean, lower, upper, dates=encoder is not None, pieces=tuple(own), outer=outer)
+
+
+def _levels_agree(term: Any, band: Any) -> bool:
+    """Whether the levels may all have the same effect: by the difference of two, or the band of more."""
+    if len(term.mean) != 2:
+        return bool(band[0].max() <= band[1].min())
+    way = np.array([-1.0, 1.0])
+    z = float((term.interval()[1] - term.mean).max() / max(term.std.max(), 1e-300))
+    return bool(abs(way @ term.mean) <= z * np.sqrt(max(way @ term.covariance @ way, 0.0)))

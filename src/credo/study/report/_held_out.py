@@ -11,13 +11,14 @@ from scipy.stats import spearmanr
 
 from credo import plots
 from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
-from credo.metrics.calibration import ALARM, MIN_CALIBRATION_ROWS, Coverage, Uniformity
+from credo.metrics.calibration import ALARM, Coverage, Uniformity
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.styling import MUTED
 from credo.study.ahead import Ahead
+from credo.study.checks import FEW_ROWS
 from credo.study.facts import Folds, Numbers, Predicted, bias_words, calibration_sentence
-from credo.study.report._numbers import MAX_POINTS, Figure, figure, name_x
+from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
 from credo.tables import time_column
 
 Vector = NDArray[np.float64]
@@ -132,7 +133,7 @@ def worst_sentence(found: Numbers) -> str:
     """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
     held, shape = found.held, found.held.uniformity
     said = bias_words(shape)
-    if not said and shape.n >= MIN_CALIBRATION_ROWS and not (shape.is_flat or shape.too_wide or shape.too_narrow):
+    if not said and shape.n >= FEW_ROWS and not (shape.is_flat or shape.too_wide or shape.too_narrow):
         points = number(100 * shape.distance, digits=2)
         said = f"predicted and observed probabilities differ by up to {points} percentage points"
     if not said:

@@ -20,7 +20,7 @@ from credo.core.estimator import describe
 from credo.core.wording import about, listing, number, percent, spelled, whole_percent
 from credo.plots import shorten
 from credo.sparse import ModelPrior
-from credo.study.report._numbers import MAX_BARS, Figure, figure
+from credo.study.report._figure import MAX_BARS, Figure, figure
 
 Vector = NDArray[np.float64]
 

@@ -18,10 +18,9 @@ from credo.metrics import Influence
 from credo.metrics import influence as influence_of
 from credo.plots import shorten
 from credo.study.report._classes import class_name
-from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, curves, line, sampled
+from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, Terms, curves, line, sampled, terms
+from credo.study.report._figure import MAX_BARS, SIZE, Figure, bar_figure, figure
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
-from credo.study.report._numbers import MAX_BARS, SIZE, Figure, bar_figure, figure
-from credo.study.report._terms import Terms, terms
 from credo.tables import TableModel
 from credo.tables.encoders import Days
 

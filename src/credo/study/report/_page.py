@@ -1,7 +1,4 @@
-"""The table of columns, with a small histogram of each.
-
-From the results to one page of HTML.
-"""
+"""From the results to one page of HTML, with the table of columns and a small histogram of each."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
 from credo.core.wording import count, datum, fixed, percent, plural, whole_percent
+from credo.distributions import Limited
 from credo.plots import shorten
 from credo.selection import Comparison
 from credo.study.ahead import Ahead
@@ -100,7 +98,7 @@ def _line(column: Any, frame: Any) -> Line:
         path, text = _dates(values)
     elif column.kind == "categorical":
         text = _levels(values)
-    elif column.kind in ("text", "identifier"):
+    elif column.kind in ("text", "identifier", "unit"):
         text = f"{count(int(column.n_distinct))} different"
     share = column.n_missing / max(1, len(frame))
     missing = f"{count(column.n_missing)} ({percent(share)})" if column.n_missing else "0"
@@ -223,7 +221,12 @@ def render(
     classes = comparison.task == "classification"
     values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
     frame = as_frame(frame)
-    columns = list(preparation.columns_)
+    columns = [
+        replace(column, kind="unit", detail="its rows are held out together")
+        if column.name == comparison.groups
+        else column
+        for column in preparation.columns_
+    ]
     if facts is None and comparison.held_out:
         facts = Facts.of(comparison, target=target, n_rows=len(values), seed=seed)
     if facts is not None:
@@ -232,7 +235,7 @@ def render(
     varies = len(np.unique(values)) > 1
     with collected():
         found = _results(comparison, facts, models, frame, values, ahead)
-    of_table = [*sheet_notes, *column_notes(preparation, len(values))]
+    of_table = [*sheet_notes, *column_notes(preparation, len(values), comparison.groups or None)]
     of_run = [*(notes or comparison.notes)]
     every = _unique([*of_run, *of_table])
     alerts = [note for note in every if getattr(note, "important", False)]
@@ -248,6 +251,9 @@ def render(
         head=leaderboard.head(comparison),
         board=board,
         board_words=leaderboard.words(comparison, None if facts is None else facts.name) if varies else [],
+        of_whole_numbers=any(
+            isinstance(held.dist, Limited) and held.dist.support.step > 0 for held in comparison.held_out.values()
+        ),
         has_flags=any(cell.flag for row in board for cell in row.cells),
         has_evidence=leaderboard.has_evidence(comparison),
         lines=[target_line(target, values, classes=classes), *lines(columns, frame)],

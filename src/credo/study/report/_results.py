@@ -23,6 +23,7 @@ from credo.study.report._classes import (
     regions_figure,
 )
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
+from credo.study.report._figure import Figure
 from credo.study.report._held_out import (
     ahead_figure,
     coverage_sentence,
@@ -42,7 +43,6 @@ from credo.study.report._inputs import (
     inputs,
     nonlinearity_figure,
 )
-from credo.study.report._numbers import Figure
 from credo.study.report._surprises import largest_errors, least_probable
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
@@ -106,11 +106,17 @@ def regression(
         "curves": curve_figures(found.curves) if found.curves else [],
         "coefficients": found.tabled and found.tabled.table(target),
         **_curve_facts(found),
-        **_terms(found, best, what=f"the predicted {target} (median)"),
+        **_terms(found, best, what=_predicted(found, target)),
         "has_process": bool(found.nonlinearity),
         "surprises": largest_errors(held, frame),
         "failures": found.failures,
     }
+
+
+def _predicted(found: Inputs, target: str) -> str:
+    """What the curves of an additive model are of: with a link, that of the mean."""
+    is_mean = found.terms is not None and found.terms.of_mean
+    return f"the mean {target} (posterior median)" if is_mean else f"the predicted {target} (median)"
 
 
 def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, str]]:

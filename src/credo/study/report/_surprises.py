@@ -13,12 +13,13 @@ from credo.core.wording import datum, fixed, listing, number, percent
 from credo.metrics import forecast
 from credo.plots import shorten
 from credo.selection import HeldOut
+from credo.study.checks import FEW_ROWS
 from credo.study.facts import Predicted
 from credo.study.report._classes import Unlikely
 from credo.tables.errors import pandas
 
-# From this many rows on, a few are listed; a smaller table can be read as a whole.
-_ENOUGH, _LISTED = 20, 5
+# How many rows are listed; a table of fewer than `FEW_ROWS` can be read as a whole.
+_LISTED = 5
 # A value is unusual if it is farther from the middle 99 % of the other rows than this share of their range.
 _MIDDLE, _FAR = (0.005, 0.995), 0.5
 # A value doesn't fit the other columns if it is this many times farther than usual from what they predict.
@@ -40,7 +41,7 @@ class Listing:
 
 def largest_errors(held: Predicted, frame: Any) -> Listing:
     """The rows with the largest absolute errors, the largest first."""
-    if len(held.y) < _ENOUGH:
+    if len(held.y) < FEW_ROWS:
         return Listing()
     error, (lower, upper) = held.y - held.mean, held.interval
     size = np.where(np.isfinite(error), np.abs(error), np.inf)
@@ -58,7 +59,7 @@ def largest_errors(held: Predicted, frame: Any) -> Listing:
 
 def least_probable(held: HeldOut, frame: Any) -> Listing:
     """The misclassified rows whose actual class had the lowest probability, the lowest first."""
-    if len(held.y) < _ENOUGH:
+    if len(held.y) < FEW_ROWS:
         return Listing()
     found = forecast(held.y, held.dist)
     picked = np.argsort(found.actual, kind="stable")[:_LISTED]
@@ -96,7 +97,7 @@ def _listing(
 def unusual(frame: Any, rows: NDArray[np.intp]) -> list[str]:
     """For each row, numbers far from the other rows or from what other columns predict, and rare levels."""
     names = [name for name in frame.columns if pandas().api.types.is_numeric_dtype(frame[name])]
-    names = [name for name in names if frame[name].notna().sum() >= _ENOUGH][:_MAX_COLUMNS]
+    names = [name for name in names if frame[name].notna().sum() >= FEW_ROWS][:_MAX_COLUMNS]
     said = _rare(frame[[name for name in frame.columns if name not in names][:_MAX_COLUMNS]], rows)
     if names:
         said = [[*numbers, *levels] for numbers, levels in zip(_far_off(frame[names], rows), said, strict=True)]
@@ -155,7 +156,7 @@ def _expected(table: NDArray[np.float64], rows: NDArray[np.intp]) -> tuple[NDArr
     left = z @ precision / np.diag(precision)
     usual = 1.4826 * np.median(np.abs(left), axis=0)
     off = (usual > 1e-3) & (np.abs(left[rows]) > _ODD * usual) & ~np.isnan(table[rows]) & (spread > 0)
-    # Of columns that disagree, only the one that is farthest off is named.
+    # If columns disagree, only the one that is farthest off is named.
     furthest = np.abs(left[rows]) / np.maximum(usual, 1e-12)
     off &= furthest == np.where(off, furthest, -1.0).max(axis=1, keepdims=True)
     return filled[rows] - left[rows] * scale, off
