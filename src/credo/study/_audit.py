@@ -217,7 +217,7 @@ def audit(model: Any, data: Any) -> Audit:
         notes.append(f"Audited: {plural(len(single), 'row')}, {of}.")
         y, rows = y[single.index], single.reset_index(drop=True)
     dist = model.predict_dist(rows)
-    measured = _Classes.of(y, dist) if classes else _Numbers.of(y, dist)
+    measured = _Classes(y, dist) if classes else _Numbers(Predicted(HeldOut(y, dist)))
     levels = [measured.level(title, places) for title, places in _levels(model, rows)]
     # Holm's method.
     order = sorted(range(len(levels)), key=lambda i: levels[i].p)
@@ -251,10 +251,6 @@ class _Numbers:
 
     held: Predicted
 
-    @classmethod
-    def of(cls, y: Vector, dist: Any) -> _Numbers:
-        return cls(Predicted(HeldOut(y, dist)))
-
     @property
     def score(self) -> float:
         return self.held.rmse
@@ -282,8 +278,6 @@ class _Classes:
 
     y: NDArray[Any]
     dist: Any
-
-    of = classmethod(lambda cls, y, dist: cls(y, dist))
 
     @property
     def score(self) -> float:

@@ -24,6 +24,7 @@ from credo.metrics.calibration import (
     uniformity,
 )
 from credo.selection import BASELINE, NAIVE, Comparison, Gap, HeldOut, gap
+from credo.study.checks import FEW_ROWS
 
 Vector = NDArray[np.float64]
 
@@ -346,7 +347,7 @@ class Facts:
 
 def bias_words(fact: Uniformity) -> str:
     """On which side of their predictions too many observations are; empty if chance explains it."""
-    if fact.n < MIN_CALIBRATION_ROWS or abs(fact.bias) <= ALARM_Z:
+    if fact.n < FEW_ROWS or abs(fact.bias) <= ALARM_Z:
         return ""
     side, verdict = ("above", "low") if fact.bias > 0 else ("below", "high")
     share = fact.above if fact.bias > 0 else 1 - fact.above
@@ -358,7 +359,7 @@ def bias_words(fact: Uniformity) -> str:
 
 def calibration_sentence(fact: Uniformity) -> str:
     """What the PIT histogram shows."""
-    if fact.n < MIN_CALIBRATION_ROWS:
+    if fact.n < FEW_ROWS:
         return f"{plural(fact.n, 'row')} are too few to judge calibration."
     test = f"chi-square test, {p_value(fact.bars.p)}"
     signs = [_width(fact)] if fact.too_wide or fact.too_narrow else []
