@@ -144,7 +144,14 @@ def chance(new: NDArray[np.intp], n_new: int, trained: NDArray[np.intp], n_train
 
 @dataclass(frozen=True)
 class Difference:
-    """One division of the rows that the new rows differ in: its shares, and the corrected p-value."""
+    """One division of the rows that the new rows differ in: its shares, and the corrected p-value.
+
+    Examples
+    --------
+    >>> from credo.tables import Difference
+    >>> str(Difference("dose", "dose above 2.4", share=1.0, trained=0.5, p=1e-6))
+    'dose above 2.4: 100 %, training 50 %'
+    """
 
     column: str
     words: str
