@@ -306,6 +306,19 @@ SYSTEMS: dict[str, Fit] = {
 _PACKAGES = {"AutoGluon": "autogluon.tabular", "histogram boosting": "scikit-learn"}
 
 
+def possible(table: Table, dist: Any) -> Any:
+    """A predicted number, limited to the possible values of the target, so that all log scores are on one scale.
+
+    Credo's predictions are limited already, to what its training rows show; those of the others to what all rows show.
+    """
+    from credo.distributions import Limited
+    from credo.tables import target_support
+
+    if table.task == CLASSIFICATION or isinstance(dist, Limited):
+        return dist
+    return target_support(table.frame[table.target].to_numpy()).limit(dist)
+
+
 def scores(task: str, y: np.ndarray, dist: Any) -> Row:
     """Means over the test rows: log score and CRPS in the units of y, RMSE, coverage of the 95 % intervals."""
     from sklearn.metrics import roc_auc_score
@@ -343,7 +356,8 @@ def measured(table: Table, system: str, seconds: float) -> Row:
     predict, detail = SYSTEMS[system](job)
     row: Row = {"cpu": _cpu() - start, "detail": detail}
     inputs = test.drop(columns=table.target)
-    row |= scores(table.task, test[table.target].to_numpy(), predict(inputs)) | {"n_test": len(test)}
+    y = test[table.target].to_numpy()
+    row |= scores(table.task, y, possible(table, predict(inputs))) | {"n_test": len(test)}
     many = inputs.sample(_PREDICTED, replace=True, random_state=0, ignore_index=True)
     start = _cpu()
     predict(many)
@@ -474,7 +488,8 @@ seconds of CPU time on one core, and predicts the same held-out rows: a quarter,
 - **Ranks** are means over the tables, 1 for the best; ties share a rank, and a system that fails is last.
 - **Log score and CRPS** need a distribution. AutoGluon, LightGBM and histogram boosting predict numbers only; they get
   a normal distribution with the RMSE of their validation rows. So does CatBoost, unless its loss RMSEWithUncertainty
-  learns a spread under which the validation rows have a higher log score.
+  learns a spread under which the validation rows have a higher log score. All of them are limited to the possible
+  values of the target, as Credo's are: of counts and other whole numbers, every system's score is a probability.
 - **Coverage** is the share of all held-out numbers inside the 95 % intervals.
 - **Settings.** AutoGluon: preset medium_quality. LightGBM (learning rate 0.05), CatBoost and scikit-learn's histogram
   boosting: default settings, with the number of rounds found on a fifth of the training rows, then fitted to all.

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.portfolio import Board, judged, order
-from benchmarks.rivals import append, behind, page, ranks, read, scores
+from benchmarks.rivals import append, behind, page, possible, ranks, read, scores
 from benchmarks.seconds import SIZES, law, measured
 from benchmarks.tables import CLASSIFICATION, HALVES, tables
 
@@ -116,3 +116,14 @@ def test_the_order_begins_with_the_largest_gain_per_second(tmp_path: Path) -> No
     assert [gain for _, gain, _ in found] == pytest.approx([0.5, 0.2, 0.0], abs=1e-6)
     last = judged([board], ["linear", "boosting"])[-1]
     assert SimpleNamespace(seconds=last[1], gap=last[2]) == SimpleNamespace(seconds=1.1, gap=pytest.approx(0, abs=1e-6))
+
+
+def test_predictions_of_counts_are_scored_as_probabilities() -> None:
+    table = replace(tables(names=["sim-friedman1"])[0], name="counts", make=lambda: pd.DataFrame({"y": [0, 3, 1]}))
+    table = replace(table, target="y")
+    normal = Normal([0.2, 4.0], 1.5)
+    limited = possible(table, normal)
+    assert limited.log_prob([0, 4]) == pytest.approx(
+        np.log([normal.cdf(0.5)[0], normal.cdf(4.5)[1] - normal.cdf(3.5)[1]]), rel=1e-9
+    )
+    assert possible(table, limited) is limited
