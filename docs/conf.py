@@ -46,8 +46,8 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 SECTIONS = [
-    "linear", "bayesian", "evidence", "additive", "classification", "kernels", "gaussian_processes", "sparse",
-    "ensembles", "scale",
+    "gaussians", "linear", "bayesian", "evidence", "additive", "classification", "kernels", "gaussian_processes",
+    "sparse", "ensembles", "scale",
 ]  # fmt: skip
 
 sphinx_gallery_conf = {

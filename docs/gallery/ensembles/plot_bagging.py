@@ -53,5 +53,5 @@ for ax, (name, learner) in zip(axes, learners.items(), strict=True):
 # %%
 # **What to see.** Trees differ from one bootstrap sample to the next, and their average is better than a single one.
 # Straight lines hardly differ, and the error stays the same. Some of the polynomials leave the data at the ends, where
-# a bootstrap sample has few rows, and take the average with them. Titles: median RMSE on new rows over eight data
+# a bootstrap sample has few rows, and take the average with them. Titles: median RMSE on new rows over five data
 # sets.

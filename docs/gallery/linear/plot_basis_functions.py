@@ -48,3 +48,31 @@ right.set(xlabel="x₁", ylabel="x₂", aspect="equal", xlim=(-3, 3), ylim=(-3, 
 # %%
 # **What to see.** Left: a straight line plus a cosine, fitted by linear regression in φ(x) = (x, cos x). Right: the
 # boundary where a logistic regression in (x₁², x₁x₂, x₂²) has probability 1/2 is an ellipse.
+
+# %%
+# The same two models in the space of their features, where both are flat:
+
+figure, axes = plt.subplots(1, 2, figsize=(11, 5), subplot_kw={"projection": "3d"}, layout="constrained")
+left, right = axes
+corners = np.stack(np.meshgrid([-8.0, 8.0], [-1.0, 1.0]), axis=-1)
+heights = curve[-1].predict(corners.reshape(-1, 2)).reshape(2, 2)
+left.plot_surface(corners[..., 0], corners[..., 1], heights, alpha=0.3, color="C0")
+path = line_and_wave.transform(grid[40:-40])
+left.plot(*path.T, curve[-1].predict(path), color="C0")
+left.scatter(*line_and_wave.transform(x).T, y, color="k", s=8)
+left.set(xlabel="x", ylabel="cos x", yticks=[-1, 0, 1], zlabel="y", title="the curve lies in a plane")
+left.view_init(20, -65)
+w, b = classes[-1].coef_[0], classes[-1].intercept_[0]
+lifted = squares.transform(Z)
+shown = np.all(np.abs(lifted) < 2.5, axis=1)
+right.scatter(*lifted[shown].T, c=np.where(inside[shown], "tab:red", "tab:blue"), s=10)
+first, product = np.meshgrid(np.linspace(0, 2.5, 60), np.linspace(-2, 2, 60))
+cut = -(b + w[0] * first + w[1] * product) / w[2]
+right.plot_surface(first, product, np.where((cut >= 0) & (cut <= 2.5), cut, np.nan), alpha=0.3, color="k")
+right.set(xlabel="x₁²", ylabel="x₁x₂", yticks=[-2, 0, 2], zlabel="x₂²", title="a plane separates the classes")
+right.view_init(12, -52)
+
+# %%
+# **What to see.** Left: over the features x and cos x the fitted curve lies in a plane. Right: the feature (x₁², x₁x₂,
+# x₂²) lifts the points of the plane onto a cone, where a plane (grey) cuts off the inner class. Seen from the inputs,
+# the cut is the ellipse above.

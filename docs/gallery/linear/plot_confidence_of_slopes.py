@@ -30,7 +30,18 @@ print(f"standard error ∝ n^{rate:.2f}")
 assert abs(rate + 0.5) < 0.1 and covered.min() > 0.9
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, (line, left, right) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
+x = rng.uniform(-1, 1, size=(20, 1))
+y = 1.0 + slope * x[:, 0] + rng.normal(size=20)
+model, grid = credo.LinearRegression().fit(x, y), np.linspace(-1, 1, 100)[:, None]
+line.fill_between(grid[:, 0], *model.predict_dist(grid, latent=True).interval(0.95), alpha=0.2, label="95 % band of f")
+for limit in model.confint(0.95)["x0"]:
+    line.plot(grid, y.mean() + limit * (grid - x.mean()), "--", color="C3")
+line.plot([], [], "--", color="C3", label="95 % limits of the slope")
+line.plot(grid, model.predict(grid), color="C0", label="least squares")
+line.plot(x, y, "o", color="k", markersize=3)
+line.set(xlabel="x", ylabel="y", title="one data set of 20 rows", ylim=(-3, 5))
+line.legend(fontsize="small", loc="upper left")
 first = np.arange(40)
 wrong = (lower[2, :40] > slope) | (upper[2, :40] < slope)
 left.vlines(first, lower[2, :40], upper[2, :40], color=np.where(wrong, "C3", "C0"))
@@ -43,5 +54,7 @@ right.legend()
 print(f"limits that miss the slope, of 40: {wrong.sum()}")
 
 # %%
-# **What to see.** Left: limits differ from one data set to the next, and about one in twenty misses the true slope
-# (red). Right: on logarithmic axes the standard error is a straight line of slope −1/2.
+# **What to see.** Left: lines with the lowest and the highest slope that the data allow (dashed) cross where the means
+# of x and y are; the band of f contains the uncertainty of the level as well. Middle: limits differ from one data set
+# to the next, and about one in twenty misses the true slope (red). Right: on logarithmic axes the standard error is a
+# straight line of slope −1/2.

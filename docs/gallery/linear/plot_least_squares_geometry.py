@@ -43,3 +43,31 @@ assert leverage.argmax() == 29 and leverage[-1] > 4 * leverage.mean()
 # **What to see.** Each fitted value is a weighted sum of the targets; its weights are a row of the hat matrix. The
 # last row of the data lies far from the others: it has the largest leverage, more than four times the average of 2/30,
 # and pulls the line towards itself.
+
+# %%
+# With three rows and two columns the geometry can be drawn: a table's columns and its targets are vectors in a space
+# with one axis for each row.
+
+columns, target = np.array([[1.0, 0.2], [0.3, 1.0], [0.2, 0.3]]), np.array([0.8, 0.9, 1.4])
+small = credo.LinearRegression(fit_intercept=False).fit(columns, target)
+fitted = small.predict(columns)
+print("residual · columns:", (columns.T @ (target - fitted)).round(12))
+assert np.allclose(columns.T @ (target - fitted), 0)
+figure = plt.figure(figsize=(6, 5), layout="constrained")
+ax = figure.add_subplot(projection="3d")
+origin, corner = np.zeros(3), 1.3 * columns
+sheet = np.array([[origin, corner[:, 0]], [corner[:, 1], corner.sum(axis=1)]])
+ax.plot_surface(*np.moveaxis(sheet, 2, 0), alpha=0.2, color="C0")
+for vector, color, label in (
+    (columns[:, 0], "C0", "x₁"), (columns[:, 1], "C0", "x₂"), (target, "k", "y"), (fitted, "C3", "ŷ")
+):  # fmt: skip
+    ax.quiver(*origin, *vector, color=color, arrow_length_ratio=0.08)
+    ax.text(*(1.06 * vector), label, color=color, size=13)
+ax.plot(*np.column_stack([fitted, target]), "--", color="0.4")
+ax.set(xlabel="row 1", ylabel="row 2", zlabel="row 3", box_aspect=(1, 1, 1))
+ax.set(xlim=(0, 1.6), ylim=(0, 1.6), zlim=(0, 1.6))
+ax.view_init(18, -55)
+
+# %%
+# **What to see.** Whatever the coefficients, predictions are in the plane that the columns span. The fitted ŷ is the
+# foot of the perpendicular from y: the residual (dashed) is orthogonal to both columns.
