@@ -64,7 +64,7 @@ def test_bandwidth_multiplies_every_free_length_scale(table):
 def test_leave_one_out_by_brute_force(table):
     X, y = table
     model = NadarayaWatson(kernels.Matern52()).fit(X, y)
-    for h, error in list(zip(model.bandwidths_, model.loo_errors_, strict=True))[::6]:
+    for h, error in list(zip(model.bandwidths_, model.loo_losses_, strict=True))[::6]:
         left_out = [
             y[i]
             - NadarayaWatson(kernels.Matern52(), bandwidth=h)
@@ -73,9 +73,9 @@ def test_leave_one_out_by_brute_force(table):
             for i in range(len(y))
         ]
         assert error == pytest.approx(np.mean(np.square(left_out)), rel=1e-9)
-    assert model.bandwidth_ == model.bandwidths_[np.argmin(model.loo_errors_)]
+    assert model.bandwidth_ == model.bandwidths_[np.argmin(model.loo_losses_)]
     assert model.result_.message == "bandwidth chosen by exact leave-one-out"
-    assert model.result_.n_iter == len(model.bandwidths_) == len(model.loo_errors_)
+    assert model.result_.n_iter == len(model.bandwidths_) == len(model.loo_losses_)
 
 
 def test_no_finer_search_finds_a_clearly_better_bandwidth(table):
@@ -85,7 +85,7 @@ def test_no_finer_search_finds_a_clearly_better_bandwidth(table):
     for h in np.geomspace(1e-3, 1e3, 600):
         means = model.neighbours_.averages(kernels.RBF(h), X, y[:, None], own=every)[0]
         errors.append(np.mean((y - means[:, 0]) ** 2))
-    assert model.loo_errors_.min() < min(errors) * (1 + 1e-3)
+    assert model.loo_losses_.min() < min(errors) * (1 + 1e-3)
 
 
 def test_wide_kernels_give_the_mean_and_its_error(table):
@@ -226,7 +226,7 @@ def test_the_ends_of_the_range_are_reported():
     assert "largest bandwidth tried was best" in NadarayaWatson().fit(x, np.resize([1.0, -1.0], 40)).result_.message
     pairs = np.repeat(rng.normal(size=(20, 3)) * 10, 2, axis=0) + 1e-9 * rng.normal(size=(40, 3))
     model = NadarayaWatson().fit(pairs, np.repeat(rng.normal(size=20), 2))
-    assert model.loo_errors_.min() < 1e-12
+    assert model.loo_losses_.min() < 1e-12
 
 
 def test_large_tables_leave_out_a_sample(monkeypatch):
@@ -245,13 +245,13 @@ def test_small_blocks_give_the_same_answer(table, monkeypatch):
     parts = NadarayaWatson().fit(X, y)
     np.testing.assert_allclose(parts.predict_dist(X).std, whole.predict_dist(X).std, rtol=1e-12)
     np.testing.assert_allclose(parts.predict(X), whole.predict(X), rtol=1e-12)
-    np.testing.assert_allclose(parts.loo_errors_, whole.loo_errors_, rtol=1e-10)
+    np.testing.assert_allclose(parts.loo_losses_, whole.loo_losses_, rtol=1e-10)
 
 
 def test_refitting_forgets_the_path(table):
     X, y = table
     model = NadarayaWatson().fit(X, y).set_params(bandwidth=1.0).fit(X, y)
-    assert not hasattr(model, "loo_errors_") and model.result_.message == "bandwidth fixed"
+    assert not hasattr(model, "loo_losses_") and model.result_.message == "bandwidth fixed"
 
 
 def test_summary_names_the_columns(table):

@@ -28,6 +28,7 @@ from credo.core.estimator import (
 from credo.core.fields import Where
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
+from credo.core.linalg import weighted_quantiles
 from credo.core.notices import collected
 from credo.core.seeds import generator
 from credo.distributions import (
@@ -222,9 +223,7 @@ def _gap(first: Array, second: Array, weight: Array) -> Gap:
     """
     with np.errstate(invalid="ignore"):
         difference = np.where(first == second, 0.0, first - second)
-        order = np.argsort(difference)
-        share = np.cumsum(weight[order]) / weight.sum()
-        difference = np.clip(difference, *difference[order][np.searchsorted(share, [0.01, 0.99])])
+        difference = np.clip(difference, *weighted_quantiles(difference, weight, [0.01, 0.99]))
         mean = float(np.average(difference, weights=weight))
         square = float(np.average((difference - mean) ** 2, weights=weight))
     return Gap(mean, float(np.sqrt(square / max(weight.sum() - 1, 1.0))))

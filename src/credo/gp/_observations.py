@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_consistent_length
 from credo.core.estimator import merge_equal_rows, missing_to_nan
 from credo.core.fields import Axes, Indices, NonNegative, Positive, Where, each
 from credo.core.inference import Gradient, HasInformation, ObservedPosterior, Representation, representation
-from credo.core.linalg import mean_and_std
+from credo.core.linalg import mean_and_std, weighted_quantiles
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -135,9 +135,7 @@ def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
     centers, scales = center_and_scale(Y, weight)
     for j, column in enumerate(Y.T):
         seen = np.flatnonzero(~np.isnan(column))
-        order = seen[np.argsort(column[seen], kind="stable")]
-        share = np.cumsum(weight[order]) / weight[order].sum()
-        low, middle, high = column[order[np.searchsorted(share, [0.25, 0.5, 0.75])]]
+        low, middle, high = weighted_quantiles(column[seen], weight[seen], [0.25, 0.5, 0.75])
         if high - low > 1e-12 * abs(middle):
             centers[j], scales[j] = middle, (high - low) / 1.349
     return centers, scales

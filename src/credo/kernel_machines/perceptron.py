@@ -93,24 +93,23 @@ class KernelPerceptron(Classifier):
         # f of each class at all rows, its coefficients, and their sum over visits.
         F, dual, total = (np.zeros((len(rows), len(self.classes_))) for _ in range(3))
         self.mistakes_ = np.zeros(len(rows), dtype=np.int64)
-        n_visits, epochs, wrong = 0, 0, True
+        epochs, wrong, signs = 0, True, np.array([1.0, -1.0])
         while wrong and epochs < n_epochs:
-            epochs, wrong = epochs + 1, False
-            for i in rng.permutation(len(rows)):
+            wrong = False
+            for visit, i in enumerate(rng.permutation(len(rows)), epochs * len(rows)):
                 scores, code = F[i].copy(), codes[i]
                 own, scores[code] = scores[code], -np.inf
                 rival = scores.argmax()
                 if own <= scores[rival]:
-                    for k, sign in ((code, 1.0), (rival, -1.0)):
-                        F[:, k] += sign * K[i]
-                        dual[i, k] += sign
-                        # Weighted by the visits before it: the mean over all visits is dual − total/n_visits.
-                        total[i, k] += sign * n_visits
+                    F[:, [code, rival]] += np.outer(K[i], signs)
+                    dual[i, [code, rival]] += signs
+                    # Weighted by the visits before it: the mean over all visits is dual − total / visits.
+                    total[i, [code, rival]] += visit * signs
                     self.mistakes_[i] += 1
                     wrong = True
-                n_visits += 1
+            epochs += 1
         if wrong:
-            dual = dual - total / n_visits
+            dual -= total / (epochs * len(rows))
         self.support_ = np.flatnonzero((dual != 0).any(axis=1))
         self.support_vectors_ = rows[self.support_]
         self.dual_coef_ = dual[self.support_, 1] if dual.shape[1] == 2 else dual[self.support_]

@@ -127,30 +127,35 @@ class LMSRegression(Regressor):
 
     def _start(self, rows: Array, target: Array) -> None:
         """The units of the columns, and the weights before the first row."""
-        automatic, p = isinstance(self.step, str), rows.shape[1]
-        if automatic:
+        automatic, p = self.step == "auto", rows.shape[1]
+        if isinstance(self.step, str):
             choice("step", self.step, ("auto",))
         else:
             positive("step", self.step)
         choice("fit_intercept", self.fit_intercept, (True, False))
         self.centered_ = bool(self.fit_intercept)
-        mean, scale = center_and_scale(rows) if automatic else (np.zeros(p), np.ones(p))
-        if automatic and not self.centered_:
-            mean, scale = np.zeros(p), column_norms(rows) / np.sqrt(len(rows))
-        self.x_mean_, self.x_scale_ = mean, np.where(scale > 0, scale, 1.0)
-        level = float(target.mean()) if automatic and self.centered_ else 0.0
+        mean, scale, level = np.zeros(p), np.ones(p), 0.0
+        if automatic and self.centered_:
+            (mean, scale), level = center_and_scale(rows), float(target.mean())
+        elif automatic:
+            norms = column_norms(rows) / np.sqrt(len(rows))
+            scale = np.where(norms > 0, norms, 1.0)
+        self.x_mean_, self.x_scale_ = mean, scale
         self.last_ = self.average_ = np.append(np.zeros(p), level)
         self.n_seen_, self.noise_std_ = 0, np.nan
 
     def _learn(self, rows: Array, target: Array) -> None:
         """One pass over the rows in their order; the state changes only if it succeeds."""
-        automatic, t = isinstance(self.step, str), self.n_seen_
-        bias = float(self.centered_)
-        phi = np.column_stack([(rows - self.x_mean_) / self.x_scale_, np.full(len(rows), bias)])
+        phi = np.column_stack([(rows - self.x_mean_) / self.x_scale_, np.full(len(rows), float(self.centered_))])
         largest = 1.0 / np.maximum(np.square(phi).sum(axis=1), 1e-300)
-        q = phi.shape[1]
+        q, t = phi.shape[1], self.n_seen_ + np.arange(len(rows))
+        if isinstance(self.step, str):
+            steps, limit = np.minimum((1 + t / (10 * q)) ** (-2 / 3) / q, largest), np.inf
+        else:
+            steps, limit = np.full(len(rows), self.step), 1e6 * np.nanmax([np.abs(target).max(), self.noise_std_])
+        # Weights that grow as t² reduce the influence of the start.
+        rates = 3.0 / (t + 3.0)
         w, average, square = self.last_.copy(), self.average_.copy(), self.noise_std_**2
-        limit = np.inf if automatic else 1e6 * np.nanmax([np.abs(target).max(), self.noise_std_])
         for i, y in enumerate(target):
             error = y - w @ phi[i]
             if not abs(error) <= limit:
@@ -158,19 +163,16 @@ class LMSRegression(Regressor):
                     f"step={self.step!r} is too large for these rows: the errors diverge. Use a step below "
                     f"{2 * largest.min():.2g}, or step='auto'"
                 )
-            step = min((1 + t / (10 * q)) ** (-2 / 3) / q, largest[i]) if automatic else self.step
-            # Weights that grow as t² reduce the influence of the start.
-            rate = 3.0 / (t + 3.0)
-            if t:
-                square = error**2 if np.isnan(square) else square + rate * (error**2 - square)
-            w += step * error * phi[i]
-            average += rate * (w - average)
-            t += 1
-        chosen = average if automatic else w
+            if t[i]:
+                square = error**2 if np.isnan(square) else square + rates[i] * (error**2 - square)
+            w += steps[i] * error * phi[i]
+            average += rates[i] * (w - average)
+        chosen = average if self.step == "auto" else w
         coef = chosen[:-1] / self.x_scale_
         if not np.isfinite([*w, *average, *coef]).all():
             raise ValueError("the coefficients overflow double precision: rescale the columns or the target")
-        self.last_, self.average_, self.n_seen_, self.noise_std_ = w, average, t, float(np.sqrt(square))
+        self.last_, self.average_, self.noise_std_ = w, average, float(np.sqrt(square))
+        self.n_seen_ += len(rows)
         self.coef_, self.intercept_ = coef, float(chosen[-1] - self.x_mean_ @ coef)
 
     def _mean(self, X: Array) -> Array:

@@ -53,7 +53,7 @@ from credo.core.estimator import (
 from credo.core.fields import Axes, Inner, Positive, Probabilities
 from credo.core.frames import Table
 from credo.core.learning.em import Ascent, best_ascent, distant_rows, smallest_bic, squared_distances
-from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize
+from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize, weighted_quantiles
 from credo.core.notices import warn
 from credo.core.seeds import generator
 
@@ -601,13 +601,7 @@ def _center_and_scale(rows: Array, weight: Array) -> tuple[Array, Array, NDArray
     The spread is the interquartile range over that of a standard normal, so that the tails of a Cauchy distribution
     don't scale the prior; at least a thousandth of the standard deviation.
     """
-    order = np.argsort(rows, axis=0, kind="stable")
-    share = np.cumsum(weight[order], axis=0) / weight.sum()
-    sorted_rows = np.take_along_axis(rows, order, axis=0)
-    lower, center, upper = (
-        np.take_along_axis(sorted_rows, (share < level - 1e-12).sum(axis=0)[None], axis=0)[0]
-        for level in (0.25, 0.5, 0.75)
-    )
+    lower, center, upper = np.transpose([weighted_quantiles(column, weight, [0.25, 0.5, 0.75]) for column in rows.T])
     std = center_and_scale(rows, weight)[1]
     constant = np.ptp(rows, axis=0) <= 8 * EPS * np.abs(center)
     return center, np.maximum((upper - lower) / 1.349, 1e-3 * std), constant

@@ -19,7 +19,7 @@ from credo.core.linalg.columns import EPS as EPS
 from credo.core.linalg.columns import column_norms as column_norms
 from credo.core.linalg.columns import constant_columns as constant_columns
 from credo.core.linalg.columns import graded_svd as graded_svd
-from credo.core.linalg.columns import mean_and_std
+from credo.core.linalg.columns import mean_and_std, weighted_quantiles
 from credo.core.linalg.diagnosis import NotPositiveDefiniteError
 from credo.core.linalg.factor import Factor, factorize
 from credo.core.linalg.threads import n_threads, one_blas_thread, one_openmp_thread, parallel_map, parallel_rows
@@ -28,4 +28,5 @@ from credo.core.linalg.workspace import Workspace, pivoted_factor, random_pivots
 __all__ = [
     "Factor", "NotPositiveDefiniteError", "Workspace", "factorize", "mean_and_std", "n_threads", "one_blas_thread",
     "one_openmp_thread", "parallel_map", "parallel_rows", "pivoted_factor", "random_pivots",
+    "weighted_quantiles",
 ]  # fmt: skip

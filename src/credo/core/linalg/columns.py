@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg as sla
 from scipy.linalg import lapack
 
@@ -47,6 +47,23 @@ def mean_and_std(X: Array, weight: Array | None = None) -> tuple[Array, Array]:
         mean, rest = mean + shift, rest - shift
     std = np.sqrt(np.average(np.square(rest), axis=0, weights=weight))
     return unit * mean, np.where(std > 8 * EPS * np.abs(mean), unit * std, 0.0)
+
+
+def weighted_quantiles(values: Array, weight: Array, levels: ArrayLike) -> Array:
+    """The smallest value whose cumulative weight reaches each share of the total.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.core.linalg import weighted_quantiles
+    >>> weighted_quantiles(np.array([5.0, 1.0, 3.0]), np.array([1.0, 1.0, 2.0]), [0.25, 0.5, 1.0])
+    array([1., 3., 5.])
+    """
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    # Less by rounding errors of the sum, so that equal weights reach a level exactly where they should.
+    goal = (np.asarray(levels) - 1e-12) * reached[-1]
+    return np.asarray(values[order][np.searchsorted(reached, goal)])
 
 
 def graded_svd(A: Array, *, order: int = 0) -> tuple[Array, Array, Array]:
