@@ -141,6 +141,9 @@ def repeated_units(frame: Any) -> tuple[str, list[str]] | None:
             if 1 < counts[other] < counts[name] and _depends(codes[other], own, counts[name])
         ]
         is_named, are_many = bool(name_words(str(name)) & _NAMES), counts[name] <= len(own) / _ROWS_EACH
+        if not is_named and len(equal) == 1 and frame[name].dtype.kind in "iuf":
+            # A number that determines one other column may be a quantity: months 1 to 35, and monthly totals.
+            continue
         if (equal and is_named) or (are_many and (equal or is_named)):
             found.append((counts[name], name, equal))
     # If units are nested, as patients in hospitals, the smallest.

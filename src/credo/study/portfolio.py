@@ -62,12 +62,12 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
 ORDER: Mapping[str, tuple[str, ...]] = {
     "regression": (
         "baseline", "naive", "naive-season", "linear", "bayes", "lasso", "ridge", "polynomial", "additive", "counts",
-        "hurdle", "boosting", "gp-time", "kernel-ridge", "forest", "nadaraya-watson", "gp", "experts", "spike-slab",
+        "hurdle", "boosting", "gp-time", "kernel-ridge", "forest", "gp", "experts", "spike-slab",
         "gp-heteroscedastic",
     ),
     "classification": (
         "baseline", "logistic", "discriminant", "bayes-logistic", "additive", "ordinal", "boosting", "polynomial",
-        "adaboost", "forest", "gp", "sparse-logistic", "neighbours", "spike-slab", "experts",
+        "adaboost", "forest", "gp", "sparse-logistic", "neighbours", "spike-slab",
     ),
 }  # fmt: skip
 
