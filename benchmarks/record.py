@@ -24,7 +24,7 @@ LIBRARIES = (
 _HEAD = """# Benchmarks
 
 Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process, after
-a round that doesn't count. Exceptions, which favour Credo: whole fits of Gaussian processes by scikit-learn, GPy and
+a warm-up round. Exceptions, which favour Credo: whole fits of Gaussian processes by scikit-learn, GPy and
 GPyTorch, scikit-learn's AdaBoost, R's BMS and mgcv, and whole fits of explainable boosting machines run once, because
 they take long; Credo's fit beside them is its second. A ratio below 1 means that Credo is faster. The last column says
 what each reached, because speed that changes the answer doesn't count. [Accuracy and calibration on real

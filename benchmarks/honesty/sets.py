@@ -82,7 +82,7 @@ def _regression(target: str, *without: str, shipped: Callable[[], pd.DataFrame] 
 
 
 def _published(target: str, n_splits: int) -> Source:
-    """All rows, and the first so many of the splits in NAME_splits.csv: what the processor allows."""
+    """All rows, and the first few splits of NAME_splits.csv, as many as the processor allows."""
     return Source("regression", target, n_splits=n_splits)
 
 

@@ -2,7 +2,7 @@ r"""
 Marginal and conditional of a 2-D Gaussian
 ==========================================
 
-Of two jointly Gaussian numbers, each by itself is Gaussian (marginal), and so is one given the other (conditional). The
+If two numbers are jointly Gaussian, each by itself is Gaussian (marginal), and so is one given the other (conditional). The
 marginal drops the other number's row and column of the covariance; the conditional has the mean :math:`\mu_a +
 \Sigma_{ab}\Sigma_{bb}^{-1}(x_b - \mu_b)`.
 """
