@@ -52,7 +52,7 @@ right.set(title=f"{busiest}, with 90 % intervals", xlabel="temperature (°C)", y
 right.legend(loc="upper left")
 
 # %%
-# **What to see.** Left: the rate of an hour for two streets. For a new street only the distribution of streets is known,
-# so its interval is far wider; none reaches below zero. Right: counts of 2, 8 and 24 hours come from the same rate, and
-# their intervals end at whole numbers. The negative binomial distribution was chosen, because the counts vary more than
-# Poisson counts would.
+# **What to see.** Left: the rate of an hour for two streets. For a new street only the distribution of streets is
+# known, so its interval is far wider; none reaches below zero. Right: counts of 2, 8 and 24 hours come from the same
+# rate, and their intervals end at whole numbers. The negative binomial distribution was chosen, because the counts
+# vary more than Poisson counts would.

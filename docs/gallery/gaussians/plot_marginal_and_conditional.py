@@ -2,8 +2,8 @@ r"""
 Marginal and conditional of a 2-D Gaussian
 ==========================================
 
-If two numbers are jointly Gaussian, each by itself is Gaussian (marginal), and so is one given the other (conditional). The
-marginal drops the other number's row and column of the covariance; the conditional has the mean :math:`\mu_a +
+If two numbers are jointly Gaussian, each by itself is Gaussian (marginal), and so is one given the other (conditional).
+The marginal drops the other number's row and column of the covariance; the conditional has the mean :math:`\mu_a +
 \Sigma_{ab}\Sigma_{bb}^{-1}(x_b - \mu_b)`.
 """
 
