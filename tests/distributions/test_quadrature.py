@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.distributions import oracles
 
 from credo.distributions import Empirical, Mixture, Normal, StudentT
-from credo.distributions._numeric import mesh
+from credo.distributions.numeric import mesh
 
 HARD = {
     "alike": Mixture([StudentT(df, 0.1 * df, 1.0) for df in (3.0, 4.0, 5.0)], [0.2, 0.3, 0.5]),

@@ -28,7 +28,10 @@ def estimators(models, size, transformation="identity"):
 
 @pytest.mark.parametrize(
     ("classes", "every"),
-    [(0, set(REGRESSORS) - {*IN_TIME, *ON_REQUEST, "average"}), (2, set(CLASSIFIERS) - {"ordinal", "experts", "average"})],
+    [
+        (0, set(REGRESSORS) - {*IN_TIME, *ON_REQUEST, "average"}),
+        (2, set(CLASSIFIERS) - {"ordinal", "experts", "average"}),
+    ],
 )
 def test_all_models_suit_a_small_table(classes, every):
     chosen, notes = estimators(None, Size(442, 10, classes=classes, counts=True, zeros=50))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from credo.core.linalg import EPS
-from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
+from credo.distributions import numeric as _quadrature
 from credo.distributions.distribution import Array, Distribution
 
 # A tail probability beyond which nothing is summed.

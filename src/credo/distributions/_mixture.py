@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erf
 
 from credo.distributions import _discrete as _steps
-from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
+from credo.distributions import numeric as _quadrature
 from credo.distributions._normal import Normal
-from credo.distributions._numeric import InverseCdf
 from credo.distributions.distribution import Array, Distribution, LocationScale
+from credo.distributions.numeric import InverseCdf
 
 # Components of one kind are evaluated together up to this many numbers; with more, that saves no time.
 _MAX_JOINT_VALUES = 2**15

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, betaln, ndtr, ndtri
 
 from credo.core.linalg import EPS
-from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
-from credo.distributions._numeric import InverseCdf
+from credo.distributions import numeric as _quadrature
 from credo.distributions.distribution import Array, Distribution
+from credo.distributions.numeric import InverseCdf
 
 # No probability of the base is taken to be smaller: a map with a or b below 1 has an infinite density there.
 _MIN_PROBABILITY = 1e-300

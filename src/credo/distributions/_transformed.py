@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expm1, log_ndtr, ndtr
 
-from credo.distributions import _numeric as _quadrature
 from credo.distributions import distribution as valid
+from credo.distributions import numeric as _quadrature
 from credo.distributions._mixture import Mixture
 from credo.distributions._normal import Normal
-from credo.distributions._numeric import InverseCdf
 from credo.distributions._transform import Identity, Log, Transform
 from credo.distributions.distribution import Array, Distribution, standardize
+from credo.distributions.numeric import InverseCdf
 
 # Knots around each of the base's, in units of its width.
 _OFFSETS = np.arange(-8.0, 9.0, 2.0)[:, None, None]

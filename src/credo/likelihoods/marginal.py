@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import distribution as valid
 from credo.distributions.distribution import Array, Distribution
+from credo.distributions.numeric import InverseCdf
 
 # Gauss–Hermite nodes: the integrand is smooth in f on the scale of the posterior's standard deviation.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
@@ -20,6 +22,8 @@ _LEVELS = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.9999, 1 -
 _PANEL_NODES, _PANEL_WEIGHTS = np.polynomial.legendre.leggauss(12)
 # Counts up to this many are tabulated, so many entries at once.
 _TABULATED_COUNTS, _BLOCK_ENTRIES = 5000, 2_000_000
+# Amounts are at least this, and at most its inverse.
+_LEAST = 1e-300
 # The sum over counts of a CRPS is a sum up to this many, and an integral beyond.
 _SUMMED_COUNTS = 2000
 
@@ -136,7 +140,7 @@ class Marginal(Distribution):
 
     def _quantile(self, q: Array) -> Array:
         if not self._discrete or not len(self):
-            return self._searched(q)
+            return self._solved(q)
         found, inner = np.empty((len(self), q.size)), q[(q > 0) & (q < 1)]
         found[:, q <= 0], found[:, q >= 1] = 0.0, self.likelihood.support[1]
         rest, top = np.arange(len(self)), 64
@@ -152,34 +156,39 @@ class Marginal(Distribution):
         return found
 
     def _searched(self, q: Array) -> Array:
-        """Quantiles by bisection."""
-        level, n = q[:, None], len(self)
-        low, high = self.likelihood.support
-        start = np.zeros((len(q), n)) - (1.0 if self._discrete else 0.0)
-        if np.isfinite(high):
-            end = np.full_like(start, high)
-        else:
-            end = np.broadcast_to(self._mean + self._std + 1e-12, start.shape).copy()
-            inner = np.broadcast_to(level < 1, start.shape)
-            for _ in range(1000):
-                short = inner & (self._cdf(end) < level)
-                if not short.any():
-                    break
-                end[short] *= 2.0
-        for _ in range(1100 if self._discrete else 70):
-            if self._discrete:
-                middle = np.floor(0.5 * (start + end))
-                end = np.floor(end + 1e-9) if (end != np.floor(end)).any() else end
-                if (end - start <= 1).all():
-                    break
-            else:
-                # Geometric means find quantiles that are many orders of magnitude below the mean.
-                far = (start < 1e-3 * end) & (end > 1e-290)
-                middle = np.where(far, np.sqrt(np.maximum(start, 1e-12 * end) * end), 0.5 * (start + end))
+        """Quantiles of large counts, by bisection."""
+        level, shape = q[:, None], (len(q), len(self))
+        inner = np.broadcast_to((level > 0) & (level < 1), shape)
+        start, end = np.full(shape, -1.0), np.floor(np.broadcast_to(self._mean + self._std + 1.0, shape))
+        while (short := inner & (self._cdf(end) < level)).any():
+            end = np.where(short, 2.0 * end, end)
+        while (end - start > 1).any():
+            middle = np.floor(0.5 * (start + end))
             reached = self._cdf(middle) >= level
             start, end = np.where(reached, start, middle), np.where(reached, middle, end)
-        ends = np.where(level >= 1, high, np.where(level <= 0, np.where(self._zero > 0, 0.0, low), end))
-        return np.where(level <= self._zero, np.minimum(ends, np.where(self._zero > 0, 0.0, ends)), ends).T.copy()
+        return np.where(level >= 1, self.likelihood.support[1], np.where(level <= 0, 0.0, end)).T.copy()
+
+    def _solved(self, q: Array) -> Array:
+        """Quantiles of a density beside a probability of zero; those of amounts on the log scale."""
+        part, last = type(self)(self.likelihood, self._loc, self._scale), self.likelihood.support[1]
+        # The levels of the density, and what is above them.
+        level, complement = (q[:, None] - self._zero) / (1.0 - self._zero), (1.0 - q[:, None]) / (1.0 - self._zero)
+        inner = (level > 0) & (complement > 0)
+        level, complement = np.where(inner, level, 0.5), np.where(inner, complement, 0.5)
+        smooth = np.ones(len(self), dtype=bool)
+        if np.isfinite(last):
+            inverse = InverseCdf(part._exact_tail, level, complement, smooth=smooth)
+            found = inverse.between(np.full(level.shape, _LEAST), np.full(level.shape, last))
+        else:
+
+            def tail(t: Array, upper: NDArray[np.bool_]) -> Array:
+                return part._exact_tail(np.exp(t), upper)
+
+            start = np.broadcast_to(np.clip(np.log(part._mean), np.log(_LEAST), -np.log(_LEAST)), level.shape)
+            low = _reached(lambda t: tail(t, np.zeros(t.shape, dtype=bool)) < level, start, -1.0)
+            high = _reached(lambda t: tail(t, np.ones(t.shape, dtype=bool)) <= complement, start, 1.0)
+            found = np.exp(InverseCdf(tail, level, complement, smooth=smooth).between(low, high))
+        return np.where(inner, found, np.where(q[:, None] >= 1, last, 0.0)).T.copy()
 
     def _crps(self, y: Array) -> Array:
         y = np.asarray(y, dtype=np.float64)
@@ -227,3 +236,11 @@ class Marginal(Distribution):
         knots = self._knots()
         width = np.zeros(knots.shape) if self._discrete else np.broadcast_to(0.25 * self._std, knots.shape)
         return width, np.zeros(knots.shape)
+
+
+def _reached(holds: Callable[[Array], Any], start: Array, step: float) -> Array:
+    """The first t = start, start + step, start + 3 step, … at which a condition holds, or the log of the last float."""
+    t, limit = start, -np.log(_LEAST)
+    while (far := ~holds(t) & (np.abs(t) < limit)).any():
+        t, step = np.where(far, np.clip(t + step, -limit, limit), t), 2.0 * step
+    return t
