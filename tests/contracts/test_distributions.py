@@ -17,6 +17,7 @@ from credo.distributions import (
     GivenGroup,
     Identity,
     Limited,
+    LinearTails,
     Log,
     Mixture,
     Normal,
@@ -86,6 +87,7 @@ EXAMPLES: dict[str, list[Distribution]] = {
         Transformed(Mixture([Normal([0.0, 1.0, 2.0], 0.5), Normal(2.0, [0.5, 1.0, 0.1])], [0.3, 0.7]), Log()),
         Transformed(Mixture([Normal(1.0, 0.0), Normal([0.0, 1.0, 2.0], 1.0)], [0.4, 0.6]), BoxCox(0.4)),
         Transformed(Empirical(DRAWS), Log()),
+        Transformed(Normal(1.0, [0.5, 0.8, 0.1]), LinearTails(Log(), upper=np.e)),
         Transformed(StudentT(5.0, [1.0, 2.0, 3.0], [1.0, 0.5, 0.0]), Identity()),
     ],
 }  # fmt: skip

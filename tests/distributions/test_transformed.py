@@ -8,6 +8,7 @@ from credo.distributions import (
     Bernoulli,
     BoxCox,
     Identity,
+    LinearTails,
     Log,
     Mixture,
     Normal,
@@ -23,6 +24,9 @@ TRANSFORMS = [
     Log(),
     *(BoxCox(power, unit) for power in (-1.5, -0.4, 0.0, 0.3, 1.0, 1.7) for unit in (1.0, 250.0)),
     *(YeoJohnson(power, unit) for power in (-0.5, 0.0, 0.4, 1.0, 1.6, 2.0, 2.5) for unit in (1.0, 250.0)),
+    LinearTails(Log(), upper=2.0),
+    LinearTails(BoxCox(0.3, 250.0), upper=35.0),
+    LinearTails(YeoJohnson(1.6), lower=-0.5, upper=7.0),
 ]
 each = pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
 Y = np.array([1e-3, 0.2, 1.0, 3.0, 40.0, 1e4])
@@ -198,3 +202,25 @@ def test_a_power_of_one_is_the_base_in_other_units(power):
     assert dist.mean[0] == pytest.approx(17 * (1 - 0.22), rel=1e-3)
     assert dist.std[0] == pytest.approx(17 * 0.0628, rel=1e-2)
     assert dist.crps([10.0])[0] == pytest.approx(Normal([17 * 0.78], [17 * 0.0628]).crps([10.0])[0], rel=1e-3)
+
+
+def test_linear_tails_give_the_log_of_students_t_a_mean() -> None:
+    base, most = StudentT([4.0, 30.0], [0.0, 2.0], [0.5, 2.0]), 5.0
+    dist = Transformed(base, LinearTails(Log(), upper=most))
+    z = np.linspace(-200.0, 200.0, 4_000_001)
+    for row in range(2):
+        y = np.where(z < np.log(most), np.exp(np.minimum(z, 5.0)), most * (1.0 + z - np.log(most)))
+        density = np.exp(stats.t(*(getattr(base, name)[row] for name in ("df", "loc", "scale"))).logpdf(z))
+        assert dist.mean[row] == pytest.approx(np.trapezoid(y * density, z), rel=1e-6)
+    assert not np.isfinite(Transformed(base, Log()).mean).any()
+    np.testing.assert_allclose(dist.quantile(0.3), Transformed(base, Log()).quantile(0.3))
+
+
+def test_tangents_continue_where_the_inverse_gets_steeper() -> None:
+    y = np.array([-3.0, 1.0, 8.0])
+    assert LinearTails.beyond(y, YeoJohnson(0.4)) == LinearTails(YeoJohnson(0.4), upper=8.0)
+    assert LinearTails.beyond(y, YeoJohnson(1.6)) == LinearTails(YeoJohnson(1.6), lower=-3.0)
+    assert LinearTails.beyond(y, Identity()) == Identity()
+    assert LinearTails.beyond(y[1:], BoxCox(1.7)) == LinearTails(BoxCox(1.7), lower=1.0)
+    with pytest.raises(ValueError, match="upper must be between 0 and inf; got -1"):
+        LinearTails(Log(), upper=-1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import t as student_t
 
 from credo.linear import BayesianLinearRegression
 from credo.study import dataset, run
@@ -50,15 +50,18 @@ def test_a_model_of_the_log_is_selected_and_its_intervals_are_positive(study, pr
 
 
 def test_log_scores_have_the_jacobian(study, prices):
-    X, log = prices.drop(columns="price"), np.log(prices["price"].to_numpy())
-    scores = np.empty(len(log))
+    X, price = prices.drop(columns="price"), prices["price"].to_numpy()
+    log, scores = np.log(price), np.empty(len(price))
     rows = Preparation(standardize=True).fit_transform(X)
     for train, test in study.data.splits(3, 0)[0]:
         found = BayesianLinearRegression().fit(rows[train], log[train]).predict_dist(rows[test])
-        # The components count as normal, so that y has a mean, and p(y) = p(ln y) / y.
-        parts = [norm.pdf(log[test], part.mean, part.std) for part in found.components]
+        # p(y) = p(z) dz/dy, where z = ln y up to the largest training price and is its tangent beyond.
+        most = price[train].max()
+        below = np.minimum(price[test], most)
+        z = np.log(below) + (price[test] - below) / most
+        parts = [student_t.pdf(z, part.df, part.loc, part.scale) for part in found.components]
         shares = np.reshape(found.weights, (-1, len(parts))).T
-        scores[test] = np.log((shares * parts).sum(axis=0)) - log[test]
+        scores[test] = np.log((shares * parts).sum(axis=0)) - np.log(below)
     board = {score.name: score.held_out["log_score"] for score in study.comparison.scores}
     assert board["bayes-log"] == pytest.approx(scores.mean(), rel=1e-6)
     assert board["bayes-log"] > board["bayes"] + 0.1

@@ -9,10 +9,10 @@ validates its arguments, and is accurate in the tails. A scale of exactly zero i
 Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Categorical`, `Mixture`, `Empirical`,
 `TabulatedScale` (one `Tabulated` distribution, shifted and scaled for each row), `PoissonLogNormal` (counts whose log
 rate is normal); `t_variance`, the variance of Student's t; `Transformed`, the distribution of y if a `Transform` of y
-(`Log`, `BoxCox`, `YeoJohnson`, `Identity`) has a given one; `Limited`, the distribution of the possible value nearest
-to a number, for the `Support` of counts, amounts and shares; `Recalibrated`, whose cdf is corrected by a monotone map;
-`GivenGroup`, given other outcomes of the same group; and `MultivariateNormal`, a joint distribution with marginals,
-conditionals, affine maps and sums.
+(`Log`, `BoxCox`, `YeoJohnson`, `Identity`, `LinearTails`) has a given one; `Limited`, that of the possible value
+nearest to a number, for the `Support` of counts, amounts and shares; `Recalibrated`, whose cdf is corrected by a
+monotone map; `GivenGroup`, given other outcomes of the same group; and `MultivariateNormal`, a joint distribution with
+marginals, conditionals, affine maps and sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods (`credo.likelihoods`), priors
 (`credo.core.params`).
@@ -26,14 +26,14 @@ from credo.distributions._multivariate_normal import MultivariateNormal
 from credo.distributions._normal import Normal
 from credo.distributions._poisson_log_normal import PoissonLogNormal
 from credo.distributions._recalibrated import GivenGroup, Recalibrated
-from credo.distributions._transform import BoxCox, Identity, Log, Transform, YeoJohnson
+from credo.distributions._transform import BoxCox, Identity, LinearTails, Log, Transform, YeoJohnson
 from credo.distributions._transformed import Transformed
 from credo.distributions.distribution import Distribution
 from credo.distributions.student_t import StudentT, t_variance
 from credo.distributions.tabulated import Tabulated, TabulatedScale
 
 __all__ = [
-    "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited", "Log",
-    "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "StudentT", "Support", "Tabulated",
-    "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
+    "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited",
+    "LinearTails", "Log", "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "StudentT",
+    "Support", "Tabulated", "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Strictly increasing transformations of a target: log, Box–Cox and Yeo–Johnson."""
+"""Strictly increasing transformations of a target: log, Box–Cox and Yeo–Johnson, and their linear continuation."""
 
 from __future__ import annotations
 
@@ -267,6 +267,109 @@ class YeoJohnson(_Power):
 
     def _kinks(self) -> tuple[float, ...]:
         return (0.0,)
+
+
+@dataclass(frozen=True)
+class LinearTails(Transform):
+    """Another transformation from `lower` to `upper`, which its tangents continue beyond these ends.
+
+    The inverse of a log multiplies an error far above all targets; that of its tangent adds to it. With the log of a
+    normal or a Student-t distribution (of more than one degree of freedom), y has a mean.
+
+    Parameters
+    ----------
+    transform : Transform
+    lower, upper : float, default −inf and inf
+        Values of y inside the domain of `transform`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credo.distributions import LinearTails, Log
+    >>> g = LinearTails(Log(), upper=10.0)
+    >>> g.inverse(np.log([1.0, 10.0, 1000.0])).round(2)
+    array([ 1.  , 10.  , 56.05])
+    """
+
+    transform: Transform
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def __post_init__(self) -> None:
+        low, high = self.transform.domain
+        if not (self.lower < self.upper and (np.isinf(self.lower) or low < self.lower) and self.lower < high):
+            raise ValueError(f"lower must be inside the domain, and below upper; got {self.lower:g} and {self.upper:g}")
+        if not (np.isinf(self.upper) or low < self.upper < high):
+            raise ValueError(f"upper must be between {low:g} and {high:g}; got {self.upper:g}")
+
+    @classmethod
+    def beyond(cls, y: ArrayLike, transform: Transform) -> Transform:
+        """The transformation with tangents beyond the range of y, at the ends where its inverse gets steeper outwards.
+
+        Examples
+        --------
+        >>> from credo.distributions import LinearTails, Log
+        >>> LinearTails.beyond([1.0, 10.0], Log())
+        LinearTails(transform=Log(), lower=-inf, upper=10.0)
+        """
+        low, middle, high = np.min(y), (np.min(y) + np.max(y)) / 2, np.max(y)
+        first, inside, last = transform.log_derivative([low, middle, high])
+        lower, upper = float(low) if first < inside else -np.inf, float(high) if last < inside else np.inf
+        return transform if np.isinf([lower, upper]).all() else cls(transform, lower, upper)
+
+    @property
+    def name(self) -> str:
+        return self.transform.name
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return self._opened(*self.transform.domain)
+
+    @property
+    def image(self) -> tuple[float, float]:
+        return self._opened(*self.transform.image)
+
+    def forward(self, y: ArrayLike) -> Array:
+        values = np.asarray(y, dtype=np.float64)
+        near = np.clip(values, self.lower, self.upper)
+        with np.errstate(over="ignore", invalid="ignore"):
+            beyond = np.where(near == values, 0.0, (values - near) * np.exp(self.transform.log_derivative(near)))
+        return self.transform.forward(near) + beyond
+
+    def inverse(self, z: ArrayLike) -> Array:
+        values = np.asarray(z, dtype=np.float64)
+        near = np.clip(values, *self._ends)
+        y = self.transform.inverse(near)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return y + np.where(near == values, 0.0, (values - near) * self._slope(near, y))
+
+    def log_derivative(self, y: ArrayLike) -> Array:
+        return self.transform.log_derivative(np.clip(y, self.lower, self.upper))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """z at the ends."""
+        return (
+            float(self.transform.forward(self.lower)) if np.isfinite(self.lower) else -np.inf,
+            float(self.transform.forward(self.upper)) if np.isfinite(self.upper) else np.inf,
+        )
+
+    def _opened(self, low: float, high: float) -> tuple[float, float]:
+        return -np.inf if np.isfinite(self.lower) else low, np.inf if np.isfinite(self.upper) else high
+
+    def _slope(self, z: Array, y: Array) -> Array:
+        return self.transform._slope(np.clip(z, *self._ends), np.clip(y, self.lower, self.upper))
+
+    def _tail_index(self, index: Array) -> tuple[Array, Array]:
+        lower, upper = self.transform._tail_index(index)
+        return index if np.isfinite(self.lower) else lower, index if np.isfinite(self.upper) else upper
+
+    def _panel(self, z: Array) -> Array:
+        low, high = self._ends
+        return np.where((z >= low) & (z < high), self.transform._panel(np.clip(z, low, high)), np.inf)
+
+    def _kinks(self) -> tuple[float, ...]:
+        return (*self.transform._kinks(), *(end for end in self._ends if np.isfinite(end)))
 
 
 def _bound(power: float) -> float:

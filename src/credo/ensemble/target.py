@@ -19,10 +19,10 @@ from credo.core.estimator import (
     Description,
     Regressor,
     Result,
+    choice,
     describe,
     in_words,
     merge_equal_rows,
-    nonnegative,
     require_no_missing,
 )
 from credo.core.fields import Where
@@ -35,6 +35,7 @@ from credo.distributions import (
     BoxCox,
     Distribution,
     Identity,
+    LinearTails,
     Log,
     Mixture,
     Normal,
@@ -255,17 +256,16 @@ class TransformedTarget(MetaEstimator, Regressor):
         g. "log" and "box-cox" need positive targets. The λ of Box–Cox and Yeo–Johnson is the maximum likelihood
         estimate in [0, 2] for a linear model of g(y). "auto" selects the simplest transformation that predicts held-out
         targets as well as any: see `choose_transform`.
-    margin : float, optional
-        Limits the predicted mean of g(y) to the range of the training targets, widened on both sides by this share of
-        its width; by default there is no limit. An inverse such as exp amplifies extrapolation: 0.1 prevents a
-        prediction a hundred times larger than any target for one unusual row.
+    extrapolation : {"continue", "linear"}, default "continue"
+        Beyond the training targets g continues as it is, or as its tangent where its inverse gets steeper outwards
+        (`credo.distributions.LinearTails`). An inverse such as exp amplifies extrapolation: "linear" prevents a
+        prediction a thousand times larger than any target for one unusual row.
     random_state : int, Generator or None, default None
         Shuffles the folds of "auto".
 
     Attributes
     ----------
     transformation_ : Transform
-    limits_ : lowest and highest predicted mean of g(y)
     estimator_ : the fitted estimator of g(y)
     log_evidence_, evidence_method_, evidence_base_ : those of the estimator, if it has them; the log evidence is that
         of y, including Σ ln g'(y), and a learned transformation counts as maximised
@@ -273,10 +273,10 @@ class TransformedTarget(MetaEstimator, Regressor):
 
     Notes
     -----
-    `predict` returns the mean of y, not g⁻¹ of the mean of g(y): for the log of a normal that is exp(μ + σ²/2). A
-    Student-t distribution of g(y) is replaced by the normal one with the same mean and variance, because exp of a
-    Student-t has no mean. With fewer than three degrees of freedom it is kept, and `predict` returns the median. With
-    `latent=True`, `predict_dist` is the distribution of g⁻¹(f(x)), the median of y given f.
+    `predict` returns the mean of y, not g⁻¹ of the mean of g(y): for the log of a normal that is exp(μ + σ²/2). The
+    exp of a Student-t distribution has no mean: unless the extrapolation is linear, one of g(y) with three degrees of
+    freedom or more is replaced by the normal one with the same mean and variance, and otherwise `predict` returns the
+    median. With `latent=True`, `predict_dist` is the distribution of g⁻¹(f(x)), the median of y given f.
 
     The image of a Box–Cox transformation is bounded. The predictive distributions are truncated to it; the log evidence
     ignores this.
@@ -300,19 +300,18 @@ class TransformedTarget(MetaEstimator, Regressor):
     evidence_base_: str
     estimator_: Annotated[Any, Where(lambda model: hasattr(model, "predict"), "an estimator that predicts")]
     transformation_: Transform
-    limits_: tuple[float, float]
 
     def __init__(
         self,
         estimator: Any = None,
         *,
         transformation: Transform | Literal["auto", "log", "box-cox", "yeo-johnson", "identity"] = "auto",
-        margin: float | None = None,
+        extrapolation: Literal["continue", "linear"] = "continue",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.transformation = transformation
-        self.margin = margin
+        self.extrapolation = extrapolation
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
@@ -343,13 +342,14 @@ class TransformedTarget(MetaEstimator, Regressor):
         self._reset()
         rows, target, weight = target_rows(self, X, y, sample_weight)
         counts = np.ones(len(target)) if weight is None else weight
+        choice("extrapolation", self.extrapolation, ("continue", "linear"))
         transform = self._transform(rows, target, counts)
+        if self.extrapolation == "linear":
+            transform = LinearTails.beyond(target, transform)
         estimator = clone(self._estimators()[0])
         z = transform.forward(target)
         self.estimator_ = estimator.fit(rows, z, **fit_arguments(estimator, weight, column_groups))
         self.transformation_ = transform
-        margin = np.inf if self.margin is None else nonnegative("margin", self.margin) * float(np.ptp(z))
-        self.limits_ = float(z.min()) - margin, float(z.max()) + margin
         take_columns(self, estimator)
         self._take_evidence(float(counts @ transform.log_derivative(target)))
         return self
@@ -386,8 +386,8 @@ class TransformedTarget(MetaEstimator, Regressor):
 
     def _response(self, inner: Callable[[Array], Array] | None) -> Callable[[Array], Array] | None:
         """From a term of an additive model of g(y) to y."""
-        transform, limits = self.transformation_, self.limits_
-        return None if inner is None else lambda f: transform.inverse(np.clip(inner(f), *limits))
+        transform = self.transformation_
+        return None if inner is None else lambda f: transform.inverse(inner(f))
 
     def _words(self) -> str:
         what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"
@@ -434,17 +434,16 @@ class TransformedTarget(MetaEstimator, Regressor):
         base = latent_dist(self.estimator_, rows) if latent else predictive(self.estimator_, rows)
         if isinstance(self.transformation_, Identity):
             return base
-        return Transformed(_limited_normal(base, self.limits_), self.transformation_)
+        if self.extrapolation == "continue":
+            base = _with_mean(base)
+        return Transformed(base, self.transformation_)
 
 
-def _limited_normal(dist: Distribution, limits: tuple[float, float]) -> Distribution:
-    """Normal distributions with means inside the limits; Student-t ones become normal, of the same mean and variance.
-
-    The inverse of a transformation such as exp makes the mean of any Student-t infinite.
-    """
+def _with_mean(dist: Distribution) -> Distribution:
+    """Student-t distributions become normal, of the same mean and variance: exp of any Student-t has no mean."""
     if isinstance(dist, Mixture):
-        return Mixture([_limited_normal(part, limits) for part in dist.components], dist.weights)
+        return Mixture([_with_mean(part) for part in dist.components], dist.weights)
     # With fewer degrees of freedom, the variance is infinite or very uncertain.
-    if isinstance(dist, Normal) or (isinstance(dist, StudentT) and (dist.df >= 3.0).all()):
-        return Normal(np.clip(dist.mean, *limits), dist.std)
+    if isinstance(dist, StudentT) and (dist.df >= 3.0).all():
+        return Normal(dist.mean, dist.std)
     return dist

@@ -102,8 +102,8 @@ class ModelSpec:
         if self.transformation == "identity":
             return self.build(size)
         # A forecast may leave the range of the targets.
-        margin = 0.1 if size.times is None else 2.0
-        return credo.TransformedTarget(self.build(size), transformation=self.transformation, margin=margin)
+        tails: Any = "linear" if size.times is None else "continue"
+        return credo.TransformedTarget(self.build(size), transformation=self.transformation, extrapolation=tails)
 
     def transformed(self, kind: str) -> ModelSpec:
         """The same model of a transformed target, as in "linear-log"."""
