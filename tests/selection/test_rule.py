@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from credo.distributions import Bernoulli, Categorical, Normal, StudentT
+from credo.selection import HeldOut
 from credo.selection.rule import BASELINE, Candidate, select
 
 
 def normal(name, y, mean, std=1.0):
-    return Candidate.of(name, y, Normal(np.broadcast_to(mean, y.shape), np.broadcast_to(std, y.shape)))
+    held = HeldOut(y, Normal(np.broadcast_to(mean, y.shape), np.broadcast_to(std, y.shape)))
+    return Candidate(name, held.log_score, held.squared_error)
 
 
 def scored(name, log_score, error=None):
@@ -123,17 +125,17 @@ def test_a_single_model_and_a_single_row():
 def test_errors_of_classes_are_brier_scores_of_rows():
     y = np.array(["a", "b", "c", "a"])
     probs = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.2, 0.5, 0.3]])
-    found = Candidate.of("x", y, Categorical(probs, classes=["a", "b", "c"]))
+    found = HeldOut(y, Categorical(probs, classes=["a", "b", "c"]))
     actual = np.eye(3)[[0, 1, 2, 0]]
-    np.testing.assert_allclose(found.error, ((probs - actual) ** 2).sum(axis=1))
+    np.testing.assert_allclose(found.squared_error, ((probs - actual) ** 2).sum(axis=1))
     np.testing.assert_allclose(found.log_score, np.log((probs * actual).sum(axis=1)))
-    two = Candidate.of("x", np.array([0, 1]), Bernoulli([0.2, 0.6]))
-    np.testing.assert_allclose(two.error, [2 * 0.2**2, 2 * 0.4**2])
+    two = HeldOut(np.array([0, 1]), Bernoulli([0.2, 0.6]))
+    np.testing.assert_allclose(two.squared_error, [2 * 0.2**2, 2 * 0.4**2])
 
 
 def test_the_error_of_a_distribution_without_mean_is_that_of_its_median():
-    found = Candidate.of("t", np.array([1.0, 5.0]), StudentT([1.0, 1.0], [0.0, 2.0], 1.0))
-    np.testing.assert_allclose(found.error, [1.0, 9.0])
+    found = HeldOut(np.array([1.0, 5.0]), StudentT([1.0, 1.0], [0.0, 2.0], 1.0))
+    np.testing.assert_allclose(found.squared_error, [1.0, 9.0])
 
 
 def test_five_tied_models_are_counted_and_the_best_is_named():

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from credo.core.frames import Table
-from credo.distributions import Distribution
+from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.metrics import forecast, point
 from credo.selection.measures import CLASSIFICATION, MEASURES, REGRESSION
 from credo.selection.rule import BASELINE, Candidate, Gap, Selection, gap, select
 
@@ -63,7 +64,8 @@ class HeldOut:
     """Predictions of held-out rows, in the order of the rows.
 
     `rows` are their positions in the table: all of them, unless the folds leave some out, such as the earliest
-    rows in time order.
+    rows in time order. `known` has what was computed when the folds were scored, so that it isn't computed again:
+    "log_density" and "point".
 
     Examples
     --------
@@ -77,6 +79,7 @@ class HeldOut:
     y: NDArray[Any]
     dist: Distribution
     rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    known: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.rows) != len(self.y):
@@ -85,7 +88,22 @@ class HeldOut:
     @cached_property
     def log_score(self) -> NDArray[np.float64]:
         """The log predictive density (or probability) of each outcome."""
-        return self.dist.log_prob(self.y)
+        return self.known["log_density"] if "log_density" in self.known else self.dist.log_prob(self.y)
+
+    @cached_property
+    def point(self) -> NDArray[np.float64]:
+        """The point prediction of each number."""
+        return self.known["point"] if "point" in self.known else point(self.dist)
+
+    @property
+    def squared_error(self) -> NDArray[np.float64]:
+        """The squared error of each row; of classes its Brier score."""
+        if isinstance(self.dist, Bernoulli | Categorical):
+            found = forecast(self.y, self.dist)
+            return np.square(found.table).sum(axis=1) + 1 - 2 * found.actual
+        # The mean of a transformed target may be so large that its square overflows.
+        with np.errstate(over="ignore"):
+            return np.square(self.y - self.point)
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +159,7 @@ class Comparison:
         if not self.held_out:
             first = self.scores[0].name
             return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
-        return select([Candidate.of(name, held.y, held.dist) for name, held in self.held_out.items()])
+        return select([Candidate(name, held.log_score, held.squared_error) for name, held in self.held_out.items()])
 
     @property
     def selected(self) -> str:

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, listing, spelled
-from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.metrics import forecast, point
 
 Array = NDArray[np.float64]
 
@@ -75,22 +73,11 @@ def gap(first: Array, second: Array) -> Gap:
 
 
 class Candidate(NamedTuple):
-    """A model's held-out log scores and squared errors, row by row."""
+    """A model's held-out log scores and squared errors (of classes, Brier scores), row by row."""
 
     name: str
     log_score: Array
     error: Array
-
-    @classmethod
-    def of(cls, name: str, y: NDArray[Any], dist: Distribution) -> Candidate:
-        """The scores of predictive distributions at the outcomes."""
-        if isinstance(dist, Bernoulli | Categorical):
-            found = forecast(y, dist)
-            error = np.square(found.table).sum(axis=1) + 1 - 2 * found.actual
-            return cls(name, dist.log_prob(y), error)
-        # The mean of a transformed target may be so large that its square overflows.
-        with np.errstate(over="ignore"):
-            return cls(name, dist.log_prob(y), np.square(y - point(dist)))
 
     def ties(self, best: Candidate) -> bool:
         """Whether it is worse by at most one standard error in both scores."""

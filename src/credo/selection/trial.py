@@ -283,7 +283,7 @@ class Trial:
             return None
         rows = np.sort(np.concatenate([rows for rows, _ in self.parts]))
         parts = [(np.searchsorted(rows, own), dist) for own, dist in self.parts]
-        return HeldOut(self.y[rows], self.support.limit(stacked(parts, len(rows))), rows)
+        return HeldOut(self.y[rows], self.support.limit(stacked(parts, len(rows))), rows, self._rows())
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard, without the model probability, which needs all models."""

@@ -275,7 +275,7 @@ def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -
     inside = float(np.mean((low <= held.y) & (held.y <= high)))
     width = float(np.mean(high - low) / np.mean(new_high - new_low))
     return (
-        f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, point(held.dist)))}). A known one is predicted "
+        f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, held.point))}). A known one is predicted "
         f"from its other rows as well: RMSE {number(rmse(held.y, point(dist)))}, 95 % intervals {percent(width)} as "
         f"wide, of which {percent(inside)} contain the value. Intervals of coefficients, effects and inclusion "
         "probabilities take rows to be independent: for inputs that are equal within a unit they are too optimistic."

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, number, p_value, percent, plural, whole_percent
-from credo.metrics import forecast, pit, point
+from credo.metrics import forecast, pit
 from credo.metrics.calibration import (
     ALARM_Z,
     MIN_CALIBRATION_ROWS,
@@ -96,7 +96,7 @@ class Predicted:
 
     @cached_property
     def mean(self) -> Vector:
-        return point(self.held.dist)
+        return self.held.point
 
     @cached_property
     def std(self) -> Vector:
