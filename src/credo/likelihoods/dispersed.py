@@ -27,6 +27,15 @@ def _exp(f: Array) -> Array:
     return np.exp(np.clip(f, -_MAX_LOG_MEAN, _MAX_LOG_MEAN))
 
 
+def _tail(upper: Any, above: np.ufunc, below: np.ufunc, *arguments: Any) -> Array:
+    """`above` where `upper`, and `below` elsewhere; only what is needed is evaluated."""
+    upper, *given = np.broadcast_arrays(np.asarray(upper, dtype=bool), *arguments)
+    found = np.empty(upper.shape)
+    above(*given, out=found, where=upper)
+    below(*given, out=found, where=~upper)
+    return found
+
+
 @dataclass(frozen=True)
 class NegativeBinomial(Likelihood):
     """Counts with mean μ = e^f and variance μ + μ²/shape ("NB2"); a Poisson distribution for an infinite shape.
@@ -84,9 +93,10 @@ class NegativeBinomial(Likelihood):
         q, _ = self._shares(f)
         k = np.floor(y) + 1.0
         count = np.clip(k, 0.5, _LARGE_COUNT)
-        inside = np.where(upper, betainc(count, self.shape, q), betaincc(count, self.shape, q))
-        x = self.shape * k * _exp(-f)
-        inside = np.where(k > _LARGE_COUNT, np.where(upper, gammaincc(self.shape, x), gammainc(self.shape, x)), inside)
+        inside = _tail(upper, betainc, betaincc, count, self.shape, q)
+        if (k > _LARGE_COUNT).any():
+            x = self.shape * k * _exp(-f)
+            inside = np.where(k > _LARGE_COUNT, _tail(upper, gammaincc, gammainc, self.shape, x), inside)
         return np.where(k >= 1, inside, np.where(upper, 1.0, 0.0))
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
@@ -147,7 +157,7 @@ class Gamma(Likelihood):
     def tail(self, y: Array, f: Array, upper: Any) -> Array:
         """P(Y > y) where `upper`, else P(Y ≤ y)."""
         x = self.shape * np.maximum(y, 0.0) * _exp(-f)
-        return np.where(upper, gammaincc(self.shape, x), gammainc(self.shape, x))
+        return _tail(upper, gammaincc, gammainc, self.shape, x)
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
         """One draw for each latent value."""
@@ -229,7 +239,7 @@ class Beta(Likelihood):
         """P(Y > y) where `upper`, else P(Y ≤ y)."""
         a, b = self._counts(f)
         x = np.clip(y, 0.0, 1.0)
-        return np.where(upper, betaincc(a, b, x), betainc(a, b, x))
+        return _tail(upper, betaincc, betainc, a, b, x)
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
         """One draw for each latent value."""
@@ -355,7 +365,7 @@ class _PoissonMoments:
 
     def tail(self, y: Array, f: Array, upper: Any) -> Array:
         k = np.floor(y) + 1.0
-        inside = np.where(upper, gammainc(np.maximum(k, 0.5), _exp(f)), gammaincc(np.maximum(k, 0.5), _exp(f)))
+        inside = _tail(upper, gammainc, gammaincc, np.maximum(k, 0.5), _exp(f))
         return np.where(k >= 1, inside, np.where(upper, 1.0, 0.0))
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
