@@ -178,7 +178,7 @@ class Engine:
         n_fits = len(self.splits) + 1
         if not rows:
             needed = _duration(self._expected(spec, self.data.size.rows, n_fits))
-            late = f"needs about {needed}; {_duration(left)} were left"
+            late = f"needs about {needed}; {_duration(left, down=True)} were left"
             self.not_run[spec.name] = late if left > 0 else "no time was left"
             return
         model, splits, refit = spec.make(self.data.size), self.splits, rows == self.data.size.rows
@@ -317,9 +317,12 @@ def needs_compiling(module: str) -> bool:
     )
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.0f} hours" if seconds < 72 * 3600 else f"{seconds / 86400:.0f} days"
+def _duration(seconds: float, *, down: bool = False) -> str:
+    """In words, rounded up, or down: a model that needs more than what was left never seems to need as much."""
+    rounded = np.floor if down else np.ceil
+    if seconds < 10:
+        return f"{rounded(10 * seconds) / 10:g} s"
+    for most, unit, words in ((90, 1, "s"), (5400, 60, "minutes"), (72 * 3600, 3600, "hours")):
+        if seconds < most:
+            return f"{rounded(seconds / unit):.0f} {words}"
+    return f"{rounded(seconds / 86400):.0f} days"
