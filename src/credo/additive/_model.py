@@ -19,7 +19,6 @@ from credo.additive.terms import (
     Block,
     Column,
     Indicators,
-    SideBySide,
     Term,
     TrainingColumns,
     blocks_of,
@@ -38,7 +37,7 @@ from credo.core.estimator import (
     choice,
     evidence_base,
 )
-from credo.core.fields import Axes, Finite
+from credo.core.fields import Axes, Finite, Indices
 from credo.core.frames import Table, frame
 
 Array = NDArray[np.float64]
@@ -59,8 +58,8 @@ class AdditiveModel(Estimator):
     pairs: Any
     hyperparameters: Any
     reml: Any
-    posterior_: AdditivePosterior
-    fitted_terms_: tuple[Term, ...]
+    posterior_: Annotated[AdditivePosterior, Indices("d", "columns"), Indices("T", "terms")]
+    fitted_terms_: Annotated[tuple[Term, ...], Axes("T")]
     # Of each block with a learned variance.
     variances_: Annotated[Array, Axes("B"), Finite]
     dof_: Annotated[Array, Axes("T"), Finite]
@@ -69,26 +68,12 @@ class AdditiveModel(Estimator):
     # The levels of columns of text, by name.
     levels_: dict[str, tuple[str, ...]]
     # Factors that are given as several columns of zeros and ones.
-    groups_: tuple[Indicators, ...]
+    groups_: Annotated[tuple[Indicators, ...], Indices("d", "columns")]
     # Quantiles of each column, from the least to the largest value.
     quantiles_: Annotated[Array, Axes("d 21"), Finite]
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        posterior = self.posterior_
-        columns = [basis.column for block in posterior.blocks for part in block.bases for basis in _simple(part)]
-        if any(not 0 <= column < self.n_features_in_ for column in columns):
-            raise ValueError(f"a term uses a column that is not one of the {self.n_features_in_}")
-        p = sum(posterior.widths())
-        if len(posterior.center) != p or len(posterior.mean) != posterior.n_latents * (p + posterior.has_intercept):
-            raise ValueError(f"the posterior has another size than its {p} basis functions")
-        if any(not 0 <= column < self.n_features_in_ for group in self.groups_ for column in group.columns):
-            raise ValueError(f"a factor uses a column that is not one of the {self.n_features_in_}")
-        if any(not 0 <= block.term < len(self.fitted_terms_) for block in posterior.blocks):
-            raise ValueError("a block belongs to a term that there isn't")
 
     # Columns of text become the positions of their levels; a level that the training rows don't have becomes −1.
 
@@ -527,11 +512,6 @@ def _categories(series: Any) -> list[str]:
     elif series.dtype == nw.Categorical and series.implementation.is_pandas_like():
         found = series.to_native().dtype.categories
     return [str(level) for level in found]
-
-
-def _simple(basis: Any) -> tuple[Any, ...]:
-    """The bases that a basis consists of."""
-    return basis.bases if isinstance(basis, SideBySide) else (basis,)
 
 
 def _keys(terms: Sequence[Term], blocks: Sequence[Block]) -> list[tuple[Term, int]]:

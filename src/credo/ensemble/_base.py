@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_array, column_or_1d, get_tags
@@ -28,7 +28,7 @@ from credo.core.estimator import (
     require_no_missing,
     unmasked,
 )
-from credo.core.fields import Axes, If
+from credo.core.fields import Axes, If, Several, Sorted
 from credo.core.notices import collected, on_one_line, warn
 from credo.core.wording import first_few
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
@@ -61,6 +61,27 @@ class MetaEstimator(Estimator):
             setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
         return tags
 
+    def _fitted(self) -> dict[str, Any]:
+        """The fitted members, by name."""
+        return {f"member {i}": model for i, model in enumerate(self.estimators_)}
+
+    @property
+    def _needs_distributions(self) -> bool:
+        """Whether each member has to predict a distribution."""
+        return False
+
+    def _check_state(self) -> None:
+        classes = getattr(self, "classes_", None)
+        for name, model in self._fitted().items():
+            if not isinstance(model, BaseEstimator) or not hasattr(model, "predict"):
+                raise ValueError(f"{name} must be a fitted estimator")
+            if is_classifier(model) != (classes is not None):
+                raise ValueError(f"{name} must have the task of the ensemble")
+            if classes is not None and not np.isin(model.classes_, classes).all():
+                raise ValueError(f"{name} knows classes that the ensemble doesn't have")
+            if self._needs_distributions:
+                require_distribution(name, model)
+
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return unmasked(X, name="X")
@@ -73,7 +94,7 @@ class Ensemble(MetaEstimator):
     `_probabilities` for classifiers.
     """
 
-    classes_: Annotated[NDArray[Any], Axes("c"), If("_predicts_classes")]
+    classes_: Annotated[NDArray[Any], Axes("c"), Sorted, Several, If("_predicts_classes")]
 
     @property
     def _predicts_classes(self) -> bool:
@@ -362,20 +383,6 @@ def require_distribution(name: str, model: Any) -> None:
             f"{name}: {type(last).__name__} predicts numbers without a distribution: use one of Credo's models, or "
             "wrap it in Conformal"
         )
-
-
-def check_members(models: Any, classes: NDArray[Any] | None) -> None:
-    """Raise a ValueError unless the members of a loaded ensemble are fitted to its task and its classes."""
-    if not isinstance(models, list) or not models or not all(hasattr(model, "predict") for model in models):
-        raise ValueError("estimators_ must be a list of estimators")
-    if any(is_classifier(model) != (classes is not None) for model in models):
-        raise ValueError("estimators_ must have the task of the ensemble")
-    if classes is None:
-        return
-    if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
-        raise ValueError("classes_ must be different labels in order")
-    if not all(np.isin(model.classes_, classes).all() for model in models):
-        raise ValueError("estimators_ know classes that the ensemble doesn't have")
 
 
 def _by_message(said: Any) -> list[tuple[str, list[str]]]:

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from credo.core.estimator import Description, Result, choice, encode_labels
-from credo.core.fields import Axes, Probabilities, Sometimes
+from credo.core.fields import Axes, Probabilities, Sometimes, Where
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
 from credo.core.seeds import generator
@@ -22,7 +22,6 @@ from credo.ensemble._base import (
     Attempt,
     Ensemble,
     Pairs,
-    check_members,
     class_probabilities,
     dist_of,
     mean_probabilities,
@@ -57,9 +56,9 @@ def _regresses(model: Any) -> bool:
 class WeightedModels(Ensemble, _BaseComposition):
     """Σ_k w_k p_k(y | x) of named models, with weights that a subclass chooses."""
 
-    estimators: Any
-    estimators_: list[Any]
-    names_: list[str]
+    estimators: Annotated[Any, Where(pairs_of, "pairs of a name and an estimator")]
+    estimators_: Annotated[list[Any], Axes("k")]
+    names_: Annotated[list[str], Axes("k")]
     weights_: Annotated[Array, Axes("k"), Probabilities]
 
     _equation = "p(y | x) = Σ wₖ pₖ(y | x)"
@@ -72,6 +71,13 @@ class WeightedModels(Ensemble, _BaseComposition):
         order = np.argsort(-self.weights_, kind="stable")
         shown = [f"{self.names_[k]} ({whole_percent(float(self.weights_[k]))})" for k in order[:_NAMED]]
         return f"Average of {listing([*shown, f'{len(order) - _NAMED} more'] if len(order) > _NAMED else shown)}"
+
+    @property
+    def _needs_distributions(self) -> bool:
+        return not self._predicts_classes
+
+    def _fitted(self) -> dict[str, Any]:
+        return dict(zip(self.names_, self.estimators_, strict=True))
 
     def _estimators(self) -> Sequence[Any]:
         return [estimator for _, estimator in pairs_of(self.estimators)]
@@ -87,16 +93,6 @@ class WeightedModels(Ensemble, _BaseComposition):
         if isinstance(self.estimators, list):
             return self._set_params("estimators", **parameters)
         return super().set_params(**parameters)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        pairs_of(self.estimators)
-        if len({len(self.weights_), len(self.names_), len(self.estimators_)}) > 1:
-            raise ValueError("weights_, names_ and estimators_ must be of equal length")
-        check_members(self.estimators_, self.classes_ if self._predicts_classes else None)
-        if not self._predicts_classes:
-            for name, model in zip(self.names_, self.estimators_, strict=True):
-                require_distribution(name, model)
 
     def fit(
         self,

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.core import deadlines
 from credo.core.estimator import Classifier, Description, Regressor, choice, has_weight, in_words, positive_integer
-from credo.core.fields import Axes, Finite, Inner, NonNegative
+from credo.core.fields import Axes, Finite, Inner, NonNegative, NotEmpty
 from credo.core.frames import Table
 from credo.core.learning.ascent import maximize
 from credo.core.linalg import one_blas_thread
@@ -23,12 +23,10 @@ from credo.core.seeds import generator
 from credo.distributions import Distribution, Normal
 from credo.ensemble._base import (
     MetaEstimator,
-    check_members,
     class_probabilities,
     dist_of,
     labelled_rows,
     mixture_of,
-    require_distribution,
     result_of,
     successful,
     take_columns,
@@ -156,7 +154,7 @@ OUT_OF_BAG = "rows out of bag"
 class Bagging(MetaEstimator):
     """Base of bagged regressors and classifiers."""
 
-    estimators_: list[Any]
+    estimators_: Annotated[list[Any], NotEmpty]
     oob_score_: float
     oob_log_score_: float
     diagnosis_: Diagnosis | None
@@ -183,10 +181,6 @@ class Bagging(MetaEstimator):
 
     def _estimators(self) -> list[Any]:
         return [self._inner()]
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_members(self.estimators_, self.classes_ if isinstance(self, Classifier) else None)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a clone of the estimator to each bootstrap sample.
@@ -383,14 +377,6 @@ class BaggingRegressor(Bagging, Regressor):
     spread_factors_: Annotated[Array | None, Axes("2"), NonNegative]
     noise_std_: Annotated[float | None, Finite, NonNegative]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        if (self.spread_factors_ is None) != (self.noise_std_ is None):
-            raise ValueError("spread_factors_ and noise_std_ must be given together")
-        if not self._is_plain:
-            for i, model in enumerate(self.estimators_):
-                require_distribution(f"member {i}", model)
-
     def variance_parts(self, X: Any) -> tuple[Array, Array]:
         """The variance of each row in two parts: the mean variance within members, and that between their means.
 
@@ -470,6 +456,10 @@ class BaggingRegressor(Bagging, Regressor):
         center = means.mean(axis=0)
         stds = np.hypot(within * stds, 0.0 if latent else self.noise_std_)
         return [Normal(*one) for one in zip(center + between * (means - center), stds, strict=True)]
+
+    @property
+    def _needs_distributions(self) -> bool:
+        return not self._is_plain
 
     @property
     def _is_plain(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import narwhals as nw
 import numpy as np
@@ -25,7 +25,6 @@ from credo.core.estimator import (
     nonnegative,
     require_no_missing,
 )
-from credo.core.fields import Where
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
 from credo.core.linalg import weighted_quantiles
@@ -298,7 +297,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-    estimator_: Annotated[Any, Where(lambda model: hasattr(model, "predict"), "an estimator that predicts")]
+    estimator_: Any
     transformation_: Transform
     limits_: tuple[float, float]
 
@@ -392,6 +391,9 @@ class TransformedTarget(MetaEstimator, Regressor):
     def _words(self) -> str:
         what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"
         return f"{in_words(self.estimator_)}{what}"
+
+    def _fitted(self) -> dict[str, Any]:
+        return {"estimator_": self.estimator_}
 
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln, softmax
 
-from credo.core.fields import Axes, Finite, NonNegative, Positive
+from credo.core.fields import Axes, Finite, Indices, NonNegative, Positive
 
 Array = NDArray[np.float64]
 Model = tuple[int, ...]
@@ -121,22 +121,16 @@ class ModelPosterior:
     """
 
     inclusion: Annotated[Array, Axes("d")]
-    models: tuple[Model, ...]
+    models: Annotated[tuple[Model, ...], Axes("m"), Indices("d")]
     probability: Annotated[Array, Axes("m")]
     log_evidence: Annotated[Array, Axes("m")]
     log_mass: float
     size_probability: Array = field(default_factory=lambda: np.empty(0))
-    best_by_size: tuple[Model, ...] = ()
+    best_by_size: Annotated[tuple[Model, ...], Indices("d")] = ()
     moments: Moments | None = None
-    sample: tuple[Model, ...] = ()
+    sample: Annotated[tuple[Model, ...], Axes("S"), Indices("d")] = ()
     sample_weight: Annotated[Array, Axes("S")] = field(default_factory=lambda: np.empty(0))
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
-
-    def _check_state(self) -> None:
-        named = (j for model in (*self.models, *self.sample, *self.best_by_size) for j in model)
-        each = (len(self.models), len(self.sample)) == (len(self.probability), len(self.sample_weight))
-        if not each or not all(0 <= j < len(self.inclusion) for j in named):
-            raise ValueError("models name columns that aren't there, or have no probability each")
 
     @property
     def averaged(self) -> tuple[tuple[Model, ...], Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ from credo.core.estimator import (
     positive_integer,
     training_rows,
 )
+from credo.core.fields import Axes, Finite
 from credo.core.frames import Table
 from credo.core.learning.coordinate import Rows, Solution, WorkingSet, elastic_net_path, polish, working_set
 from credo.core.notices import warn
@@ -120,8 +121,8 @@ class PenalizedRegression(SparseCoefficients, Regressor):
 
     _accepts_parts = True
 
-    coef_: Array
-    intercept_: float
+    coef_: Annotated[Array, Axes("d")]
+    intercept_: Annotated[float, Finite]
     noise_std_: float
     dof_: float
 

@@ -28,7 +28,7 @@ from credo.core.estimator import (
     linear_effects,
     positive_integer,
 )
-from credo.core.fields import Axes, Inner
+from credo.core.fields import Axes, Finite, Indices, Inner
 from credo.core.frames import Table
 from credo.core.linalg import column_norms, parallel_map
 from credo.core.notices import warn
@@ -176,21 +176,15 @@ class SubsetEstimator(Estimator):
     _fits: Average | None
     posterior_: Annotated[ModelPosterior, Inner(d="d")]
     inclusion_probabilities_: Annotated[Array, Axes("d")]
-    map_model_: tuple[int, ...]
-    median_model_: tuple[int, ...]
-    best_subsets_: tuple[tuple[int, ...], ...]
-    copies_: tuple[tuple[int, ...], ...]
+    map_model_: Annotated[Model, Indices("d")]
+    median_model_: Annotated[Model, Indices("d")]
+    best_subsets_: Annotated[tuple[Model, ...], Indices("d")]
+    copies_: Annotated[tuple[Model, ...], Indices("d")]
     prior_inclusion: float | str | tuple[float, float]
     search_: Literal["enumerate", "gibbs"]
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        subsets = (self.map_model_, self.median_model_, *self.best_subsets_, *self.copies_)
-        if not all(0 <= j < self.n_features_in_ for subset in subsets for j in subset):
-            raise ValueError("a subset names columns that aren't there")
 
     coef_: Array
     intercept_: Any
@@ -553,11 +547,10 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     slab_: Slab
     prior_: ModelPrior
     coef_: Annotated[Array, Axes("d")]
-    intercept_: float
+    intercept_: Annotated[float, Finite]
     coef_std_: Annotated[Array, Axes("d")]
 
     def _check_state(self) -> None:
-        super()._check_state()
         design, slab = self.design_, self.slab_
         # After sampling, the design has only the columns of some stored model.
         known = len(design.kept) <= self.prior_.d <= self.n_features_in_
