@@ -19,6 +19,7 @@ from credo.additive.terms import (
     Block,
     Column,
     Indicators,
+    Levels,
     Term,
     TrainingColumns,
     blocks_of,
@@ -239,10 +240,9 @@ class AdditiveModel(Estimator):
 
     def _starts(self, terms: Sequence[Term], blocks: Sequence[Block]) -> Array:
         """Where the search for the variances starts: where that of a smaller model ended, pairs at e⁻² of the noise."""
-        known: dict[Any, float] = getattr(self, "_log_variances", {})
         new = {"pair": -2.0}
         keys = _keys(terms, blocks)
-        return np.array([known.get(key, new.get(key[0].kind, 0.0)) for key in keys], dtype=np.float64)
+        return np.array([self._log_variances.get(key, new.get(key[0].kind, 0.0)) for key in keys], dtype=np.float64)
 
     # What was learned.
 
@@ -328,7 +328,7 @@ class AdditiveModel(Estimator):
             ):
                 return k
         labels = ", ".join(fitted.label for fitted in self.fitted_terms_)
-        raise ValueError(f"there is no term {getattr(term, 'label', term)!r}; the terms are {labels}")
+        raise ValueError(f"there is no term {term.label if isinstance(term, Term) else term!r}; the terms are {labels}")
 
     def _is(self, column: Column, j: int) -> bool:
         return (column == self._column_names()[j]) if isinstance(column, str) else column == j
@@ -395,7 +395,7 @@ class AdditiveModel(Estimator):
             return np.arange(float(len(self.levels_[name])))
         for block in self.posterior_.blocks:
             for basis in block.bases:
-                if getattr(basis, "column", None) == j and hasattr(basis, "levels"):
+                if isinstance(basis, Levels) and basis.column == j:
                     return np.asarray(basis.levels)
         low, high = self.quantiles_[j, [0, -1]].tolist()
         return np.linspace(low, high, n)
@@ -480,7 +480,7 @@ class AdditiveModel(Estimator):
 
     def _coefficient_names(self, block: Block, width: int) -> list[str]:
         name = str(self.fitted_terms_[block.term].columns[0])
-        if width == 1 and not hasattr(block.bases[0], "levels"):
+        if width == 1 and not isinstance(block.bases[0], Levels):
             return [name]
         values = block.bases[0].levels[1:]
         words = self.levels_.get(self._column_names()[block.bases[0].column])

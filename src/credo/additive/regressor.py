@@ -22,7 +22,16 @@ from credo.additive._model import AdditiveModel
 from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
 from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
-from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
+from credo.core.estimator import (
+    JEFFREYS,
+    MAXIMISED,
+    Regressor,
+    choice,
+    has_weight,
+    missing_to_nan,
+    take_columns,
+    training_rows,
+)
 from credo.core.fields import Inner
 from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
@@ -247,9 +256,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         scores, ends = {}, {}
         for name in names:
             model = clone(self).set_params(family=name, pairs=0)
-            model.n_features_in_, model.levels_, model.groups_ = self.n_features_in_, self.levels_, self.groups_
-            if hasattr(self, "feature_names_in_"):
-                model.feature_names_in_ = self.feature_names_in_
+            take_columns(model, self)
+            model.levels_, model.groups_ = self.levels_, self.groups_
             model.zero_part_ = None
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
             # The variances of one log link are near those of another.

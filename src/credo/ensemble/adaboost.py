@@ -14,7 +14,16 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import Classifier, FitWarning, Result, choice, encode_labels, interval_level, positive_integer
+from credo.core.estimator import (
+    Classifier,
+    FitWarning,
+    Result,
+    choice,
+    encode_labels,
+    interval_level,
+    is_predictor,
+    positive_integer,
+)
 from credo.core.fields import Axes, Indices, Inner, Where
 from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
@@ -31,7 +40,7 @@ Index = NDArray[np.intp]
 
 
 def _predict(learners: list[Any]) -> bool:
-    return all(hasattr(learner, "predict") for learner in learners)
+    return all(map(is_predictor, learners))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,17 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import Classifier, Description, Regressor, choice, has_weight, in_words, positive_integer
+from credo.core.estimator import (
+    Classifier,
+    Description,
+    Regressor,
+    choice,
+    class_probabilities,
+    has_weight,
+    in_words,
+    positive_integer,
+    take_columns,
+)
 from credo.core.fields import Axes, Finite, Inner, NonNegative, NotEmpty
 from credo.core.frames import Table
 from credo.core.learning.ascent import maximize
@@ -23,13 +33,11 @@ from credo.core.seeds import generator
 from credo.distributions import Distribution, Normal
 from credo.ensemble._base import (
     MetaEstimator,
-    class_probabilities,
     dist_of,
     labelled_rows,
     mixture_of,
     result_of,
     successful,
-    take_columns,
     target_rows,
     variance_parts,
 )
@@ -229,7 +237,7 @@ class Bagging(MetaEstimator):
         if X is None or y is None:
             return self.diagnosis_
         rows, target, weight = self._same_rows(X, y, sample_weight)
-        classes = getattr(self, "classes_", None)
+        classes = self._labels
         single = held_out_points(self._inner(), rows, target, weight, classes)
         used = has_weight(sample_weight, len(target))
         committee = self._errors(self._oob_points()[used], target)
@@ -270,7 +278,7 @@ class Bagging(MetaEstimator):
         return f"Bagging of {len(self.estimators_)} models: {in_words(self.estimators_[0])}"
 
     def _bags(self, X: Any, y: NDArray[Any], weight: Array | None, n_members: int) -> list[Bag]:
-        classes = getattr(self, "classes_", None)
+        classes = self._labels
         resampling, deadline = Resampling.of(len(y), weight), deadlines.current()
         generators, inner = generator(self.random_state).spawn(n_members), self._inner()
         jobs = (

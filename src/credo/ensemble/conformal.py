@@ -14,14 +14,24 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import Result, choice, has_weight, in_words, is_sparse, numeric
+from credo.core.estimator import (
+    Result,
+    choice,
+    class_probabilities,
+    has_weight,
+    in_words,
+    is_predictor,
+    is_sparse,
+    numeric,
+    take_columns,
+)
 from credo.core.fields import Axes, If, Indices, Inner, NotEmpty, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
 from credo.distributions import distribution as valid
 from credo.distributions.tabulated import quantiles
-from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
+from credo.ensemble._base import Ensemble, fit_arguments
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble.calibration import METHODS, Calibration, choose_calibration
 from credo.linear import BayesianLinearRegression, LinearRegression
@@ -247,7 +257,7 @@ class Conformal(Ensemble):
         """
         self._reset()
         choice("method", self.method, ("auto", *METHODS))
-        if not all(hasattr(self._estimators()[0], name) for name in ("fit", "predict", "get_params")):
+        if not is_predictor(self._estimators()[0]):
             raise ValueError(f"estimator must be a regressor or a classifier; got {self.estimator!r}")
         (X,) = indexable(X)
         rows, target, weight = self._training(X, y, sample_weight)

@@ -20,6 +20,8 @@ from credo.core.estimator import (
     center_and_scale,
     choice,
     encode_labels,
+    has_distribution,
+    is_predictor,
     merge_equal_rows,
     nonnegative_integer,
     positive,
@@ -95,7 +97,7 @@ class MixtureOfExperts(Estimator):
         if isinstance(experts, LinearExperts):
             if experts.mean.shape != (k, self.gate_.theta.shape[2]):
                 raise ValueError(f"experts_ have weights of shape {experts.mean.shape}")
-        elif not isinstance(experts, list) or len(experts) != k or not all(hasattr(e, "predict") for e in experts):
+        elif not isinstance(experts, list) or len(experts) != k or not all(map(is_predictor, experts)):
             raise ValueError(f"experts_ must be a list of {k} fitted estimators")
         elif isinstance(self, Classifier) and any(len(e.classes_) != len(self.classes_) for e in experts):
             raise ValueError("experts_ must have the same classes as the mixture")
@@ -165,7 +167,7 @@ class MixtureOfExperts(Estimator):
     def _fit_given(self, task: Task, linear: Fit, rows: Array, y: NDArray[Any]) -> None:
         """EM with clones of the given estimator, which starts from the responsibilities of linear experts."""
         last = final_step(self.expert)
-        if not has_fit_parameter(last, "sample_weight") or not hasattr(last, "predict_dist"):
+        if not has_fit_parameter(last, "sample_weight") or not has_distribution(last):
             raise TypeError(f"expert must have predict_dist and take sample_weight; {type(last).__name__} doesn't")
         own = replace(task, y=y)
         start = step(own, replace(linear, experts=GivenExperts(self.expert, rows)))

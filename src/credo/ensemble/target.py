@@ -20,10 +20,13 @@ from credo.core.estimator import (
     Regressor,
     Result,
     describe,
+    ending_of,
+    evidence_of,
     in_words,
     merge_equal_rows,
     nonnegative,
     require_no_missing,
+    take_columns,
 )
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
@@ -42,7 +45,7 @@ from credo.distributions import (
     Transformed,
     YeoJohnson,
 )
-from credo.ensemble._base import MetaEstimator, fit_arguments, latent_dist, take_columns, target_rows
+from credo.ensemble._base import MetaEstimator, fit_arguments, latent_dist, target_rows
 from credo.linear import BayesianLinearRegression
 from credo.metrics import final_step, point, predictive
 from credo.selection import Gap
@@ -360,7 +363,8 @@ class TransformedTarget(MetaEstimator, Regressor):
         table: Table = inner.summary(level=level)
         if isinstance(self.transformation_, Identity):
             return table
-        evidence = (f"log evidence of y {self.log_evidence_:.2f}",) if hasattr(self, "log_evidence_") else ()
+        own = evidence_of(self)
+        evidence = () if own is None else (f"log evidence of y {own.value:.2f}",)
         return replace(
             table,
             title=f"{table.title}, target transformed: {self.transformation_.name}",
@@ -416,14 +420,13 @@ class TransformedTarget(MetaEstimator, Regressor):
 
     def _take_evidence(self, jacobian: float) -> None:
         """Set the estimator's result, and its evidence as that of a model of y."""
-        inner = final_step(self.estimator_)
-        self.result_ = getattr(inner, "result_", Result(True, 1, "the estimator has no result_"))
-        if not hasattr(inner, "log_evidence_"):
+        self.result_ = ending_of(self.estimator_) or Result(True, 1, "the estimator has no result_")
+        evidence = evidence_of(self.estimator_)
+        if evidence is None:
             return
-        self.log_evidence_ = float(inner.log_evidence_) + jacobian
-        self.evidence_method_ = inner.evidence_method_
-        if hasattr(inner, "evidence_base_"):
-            self.evidence_base_ = inner.evidence_base_
+        self.log_evidence_, self.evidence_method_ = evidence.value + jacobian, evidence.method
+        if evidence.base is not None:
+            self.evidence_base_ = evidence.base
             if not isinstance(self.transformation_, Identity):
                 # A transformation learned from y counts as maximised, like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")

@@ -98,7 +98,7 @@ class GaussianProcess(Estimator):
     column_groups_: Annotated[list[str] | None, Axes("d")]
     # A frozen value with the training data, which predicts.
     posterior_: Any
-    _held_objective: EvidenceObjective | None
+    _held_objective: EvidenceObjective | None = None
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("integrate", "optimize", "fixed", "sample")
@@ -232,10 +232,9 @@ class GaussianProcess(Estimator):
 
     def _objective(self) -> Any:
         """The objective that was maximized; made again after the model was loaded or updated."""
-        held = getattr(self, "_held_objective", None)
-        if held is None:
-            held = self._held_objective = self._make_objective(self.posterior_.data, self.posterior_.kernels[0])
-        return held
+        if self._held_objective is None:
+            self._held_objective = self._make_objective(self.posterior_.data, self.posterior_.kernels[0])
+        return self._held_objective
 
     def _represented(self, data: TrainingData, rows_in_parts: int | None) -> tuple[TrainingData, str, str]:
         """The data with their representation, why the method was chosen, and a remark on its cost."""

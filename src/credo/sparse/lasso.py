@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from credo.core.estimator import (
@@ -100,7 +101,9 @@ class SparseCoefficients(Estimator):
 
     def _effects(self, level: float) -> tuple[Effect, ...]:
         intercept = self.intercept_ if self.fit_intercept else None
-        return linear_effects(self._feature_names(), self.coef_, intercept, classes=getattr(self, "classes_", ()))
+        return linear_effects(
+            self._feature_names(), self.coef_, intercept, classes=self.classes_ if is_classifier(self) else ()
+        )
 
     def _notes(self) -> tuple[str, ...]:
         nonzero = f"{len(self.selected_)} of {self.n_features_in_} columns have nonzero coefficients"

@@ -173,7 +173,7 @@ class Subsets(NamedTuple):
 class SubsetEstimator(Estimator):
     """Mixin of estimators with a posterior over models: tables, intervals and draws from it."""
 
-    _fits: Average | None
+    _fits: Average | None = None
     posterior_: Annotated[ModelPosterior, Inner(d="d")]
     inclusion_probabilities_: Annotated[Array, Axes("d")]
     map_model_: Annotated[Model, Indices("d")]
@@ -280,7 +280,7 @@ class SubsetEstimator(Estimator):
     @property
     def _average(self) -> Average:
         """The coefficients of the stored models; not in model files."""
-        if getattr(self, "_fits", None) is None:
+        if self._fits is None:
             self._fits = self._make_average()
         assert self._fits is not None
         return self._fits
