@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
-    Description,
     Estimator,
     Evidence,
     FitWarning,
@@ -71,7 +70,6 @@ _KERNEL_WORDS = {
     "Exponential": "exponential",
     "Linear": "linear",
 }
-_NOISE_WORDS = {"heteroscedastic": "noise that varies", "student": "Student-t noise", "poisson": "counts"}
 
 
 class GaussianProcess(Estimator):
@@ -124,16 +122,10 @@ class GaussianProcess(Estimator):
 
     _equation = "y = f(x) + noise, f a Gaussian process"
 
-    def describe(self, *, level: float = 0.95) -> Description:
-        found = super().describe(level=level)
-        noise = np.asarray(getattr(self, "noise_variance_", np.nan), dtype=np.float64)
-        return replace(found, noise=float(np.sqrt(noise.mean())) if np.isfinite(noise).all() else None)
-
     def _words(self) -> str:
-        kernel: Any = self.kernel_
-        terms = [_KERNEL_WORDS.get(type(term).__name__, "") for term in getattr(kernel, "terms", (kernel,))]
-        noise = _NOISE_WORDS.get(str(getattr(self, "noise", "")), "")
-        return ", ".join(filter(None, ("Gaussian process", f"{' + '.join(terms)} kernel" if all(terms) else "", noise)))
+        terms = self.kernel_.terms if isinstance(self.kernel_, Sum) else (self.kernel_,)
+        words = [_KERNEL_WORDS.get(type(term).__name__, "") for term in terms]
+        return f"Gaussian process, {' + '.join(words)} kernel" if all(words) else "Gaussian process"
 
     def _importances(self) -> tuple[Any, str]:
         try:

@@ -254,6 +254,7 @@ class Heteroscedastic(Noise):
     """
 
     name = "heteroscedastic"
+    words = "noise that varies"
     several_targets = True
 
     def objective(

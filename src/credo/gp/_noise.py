@@ -114,6 +114,8 @@ class Noise(ABC):
     several_targets: ClassVar[bool] = False
     methods: ClassVar[tuple[str, ...]] = ("exact", "state_space", "inducing")
     title: ClassVar[str] = "Gaussian process"
+    # What a description says about the noise.
+    words: ClassVar[str] = ""
 
     @property
     def known(self) -> float | Array | None:

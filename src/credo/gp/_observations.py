@@ -120,14 +120,9 @@ def check_contradictions(X: Array) -> None:
 
 def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of each column's observed entries; a constant column has its size as the scale."""
-    centers, scales = np.empty(Y.shape[1]), np.empty(Y.shape[1])
-    for j, column in enumerate(Y.T):
-        seen = ~np.isnan(column)
-        center = float(np.average(column[seen], weights=weight[seen]))
-        scale = math.sqrt(float(np.average((column[seen] - center) ** 2, weights=weight[seen])))
-        centers[j] = center
-        scales[j] = scale if scale > 1e-12 * abs(center) and scale > 0 else max(abs(center), 1.0)
-    return centers, scales
+    columns = [mean_and_std(column[~np.isnan(column)], weight[~np.isnan(column)]) for column in Y.T]
+    centers, scales = np.array(columns).T
+    return centers, np.where(scales > 1e-12 * np.abs(centers), scales, np.maximum(np.abs(centers), 1.0))
 
 
 def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:

@@ -169,6 +169,7 @@ class StudentT(Noise):
     """
 
     name = "student"
+    words = "Student-t noise"
 
     def center_and_scale(self, Y: Array, weight: Array) -> tuple[Array, Array]:
         """Outliers change neither."""

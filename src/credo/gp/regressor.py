@@ -20,6 +20,7 @@ from credo.core.estimator import (
     MAXIMISED,
     SCALED,
     ConvergenceWarning,
+    Description,
     Evidence,
     FitWarning,
     Regressor,
@@ -271,6 +272,15 @@ class GPRegressor(Regressor, GaussianProcess):
         if parts is not None and n_rows is not None:
             self._condition_on(parts)
         return self
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        noise = np.asarray(self.noise_variance_)
+        found = float(np.sqrt(noise.mean())) if np.isfinite(noise).all() else None
+        return replace(super().describe(level=level), noise=found)
+
+    def _words(self) -> str:
+        noise = self._noise().words
+        return f"{super()._words()}, {noise}" if noise else super()._words()
 
     @property
     def additional_noise_variance_(self) -> Any:
