@@ -281,11 +281,11 @@ class ModelAverage(WeightedModels):
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
         dist, found = super()._dist(rows, latent=latent), self.calibration_
-        return dist if latent or found is None else found(dist)
+        return found(dist) if isinstance(found, BetaMap) and not latent else dist
 
     def _probabilities(self, rows: Any) -> Array:
         table, found = super()._probabilities(rows), self.calibration_
-        return table if found is None else found(table)
+        return found(table) if isinstance(found, Calibration) else table
 
     def _check_arguments(self, names: Sequence[str]) -> None:
         choice("weights", self.weights, ("evidence", "stacking"))
@@ -328,7 +328,7 @@ class ModelAverage(WeightedModels):
         if not np.isfinite(self.log_evidence_):
             raise ValueError(f"the log evidences are not finite: {[part.value for part in parts]}")
         self.evidence_method_ = max((part.method for part in parts if part.method), key=_METHODS.index)
-        self.evidence_base_ = parts[0].base
+        self.evidence_base_ = parts[0].base or "not stated"
         self._take(kept, np.exp(joint - self.log_evidence_))
 
     def _stack(self, attempts: list[Attempt], X: Any, y: NDArray[Any], weight: Array | None) -> None:

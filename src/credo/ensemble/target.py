@@ -424,7 +424,7 @@ class TransformedTarget(MetaEstimator, Regressor):
         evidence = evidence_of(self.estimator_)
         if evidence is None:
             return
-        self.log_evidence_, self.evidence_method_ = evidence.value + jacobian, evidence.method
+        self.log_evidence_, self.evidence_method_ = evidence.value + jacobian, evidence.method or "not stated"
         if evidence.base is not None:
             self.evidence_base_ = evidence.base
             if not isinstance(self.transformation_, Identity):

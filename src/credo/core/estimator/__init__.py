@@ -15,8 +15,10 @@ inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` a
 tables; `require_no_missing`, `missing_to_nan`, `check_labels` and `encode_labels`, validation of targets;
 `merge_equal_rows`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
 validation for functions; `named`, `named_by` and `names_for`, feature names for arrays; `evidence_base`, what an
-evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks
-of arguments and of fitted state.
+evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections;
+`predictive`, `point`, `class_probabilities`, `is_predictor`, `has_distribution`, `final_step` and `ending_of`, what a
+model of any library predicts and how its fit ended, with `NoDistribution` and `take_columns`; and checks of arguments
+and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -56,6 +58,7 @@ from credo.core.estimator.description import (
     describe,
     effects_of,
     evidence_of,
+    final_step,
     in_words,
     linear_effects,
 )
@@ -64,7 +67,6 @@ from credo.core.estimator.predictions import (
     NoDistribution,
     class_probabilities,
     ending_of,
-    final_step,
     has_distribution,
     is_predictor,
     point,

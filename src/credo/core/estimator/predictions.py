@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator.base import Result
+from credo.core.estimator.description import final_step
 from credo.distributions import Bernoulli, Categorical, Distribution, Normal
 
 
@@ -100,26 +101,6 @@ def point(dist: Distribution) -> NDArray[np.float64]:
     """
     mean = dist.mean
     return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, dist.quantile(0.5))
-
-
-def final_step(model: Any) -> Any:
-    """The final estimator inside Pipelines and fitted searches, which has the coefficients and the evidence.
-
-    Examples
-    --------
-    >>> from credo import LinearRegression
-    >>> from credo.metrics import final_step
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
-    >>> final_step(pipeline).coef_.round(2)
-    array([1.22])
-    """
-    if isinstance(model, Pipeline):
-        return final_step(model[-1])
-    if hasattr(model, "best_estimator_"):
-        return final_step(model.best_estimator_)
-    return model
 
 
 def is_predictor(model: Any) -> bool:
