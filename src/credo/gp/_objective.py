@@ -149,15 +149,20 @@ class EvidenceObjective(ABC):
     # Smaller relative changes of the log evidence are rounding errors.
     tolerance: ClassVar[float] = 1e-9
 
+    def _noise_parameters(self) -> tuple[Any, list[Array]]:
+        """The parameters of the noise, if there are any, and typical values of those that are free."""
+        return None, []
+
     @cached_property
     def tree(self) -> ParameterTree:
         """The parameters by name."""
-        return ParameterTree({"kernel": self.kernel.tree})
+        noise = self._noise_parameters()[0]
+        return ParameterTree({"kernel": self.kernel.tree} | ({} if noise is None else {"noise": noise}))
 
     @cached_property
     def hyperprior(self) -> Hyperprior:
         """Weak priors around data-driven values."""
-        return Hyperprior.of(self.tree, self._defaults(self.kernel))
+        return Hyperprior.of(self.tree, self._defaults(self.kernel), *self._noise_parameters()[1])
 
     def _defaults(self, kernel: Kernel) -> Array:
         return kernel_defaults(kernel, self.observations.X, self.observations.weight)

@@ -425,7 +425,7 @@ class GPRegressor(Regressor, GaussianProcess):
             raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
         data, self._held_objective = posterior.data.extended(rows, given), None
         if not noise.is_variational:
-            self.posterior_ = posterior.extended(data)
+            self.posterior_ = posterior.extended(data, self._evidence)
             self.theta_weights_ = self.posterior_.weights
             return self
         found = self._found_noise(self._make_objective(data, posterior.kernels[0]), data)

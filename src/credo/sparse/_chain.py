@@ -21,12 +21,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln
 
 from credo.core.deadlines import check
 from credo.core.estimator import ConvergenceWarning, positive_integer
@@ -466,13 +466,8 @@ def summarize_chains(
     known: dict[Model, float] = {}
     for trace in traces:
         known.update(zip(trace.models, trace.log_evidence.tolist(), strict=True))
-    heights = {model: value + float(log_prior[len(model)]) for model, value in known.items()}
-    # Smaller models first among equals, whichever chain visited them first.
-    visited = sorted(heights, key=lambda model: (-heights[model], len(model), model))
-    log_mass, models = float(logsumexp(list(heights.values()))), tuple(visited[:n_models])
-    best = {len(model): model for model in reversed(visited)}
     probability, error = inclusion(traces)
-    r_hat, ess = r_hat_and_ess(traces, heights)
+    r_hat, ess = r_hat_and_ess(traces, {model: value + log_prior[len(model)] for model, value in known.items()})
     looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
     error = np.maximum(error, min(1.0 / (looks + 2.0), 0.02))
     complaint, n_draws = _complaint(error, r_hat), len(traces[0].models)
@@ -485,19 +480,12 @@ def summarize_chains(
         sizes += np.bincount(trace.sizes, trace.weight, len(sizes))
         for model, weight in zip(trace.models, trace.weight.tolist(), strict=True):
             time[model] += weight
-    # The stored models represent the posterior only if the chains converged and were there nearly all of the time.
-    enough = not complaint and sum(time[model] for model in models) >= 0.9 * time.total()
-    sample, sample_weight = ((), np.empty(0)) if enough else draws(traces, n_models)
-    return ModelPosterior(
+    found = ModelPosterior.of_visited(
+        known,
+        log_prior,
+        n_models,
         inclusion=probability,
-        models=models,
-        probability=np.exp([heights[model] - log_mass for model in models]),
-        log_evidence=np.array([known[model] for model in models]),
-        log_mass=log_mass,
         size_probability=sizes / sizes.sum(),
-        best_by_size=tuple(best[size] for size in sorted(best)),
-        sample=sample,
-        sample_weight=sample_weight,
         diagnostics={
             "converged": not complaint,
             "message": message,
@@ -506,10 +494,15 @@ def summarize_chains(
             "r_hat": r_hat,
             "ess": ess,
             "inclusion_error": error,
-            "n_visited": len(visited),
+            "n_visited": len(known),
             "round_trips": looks,
         },
     )
+    # The stored models represent the posterior only if the chains converged and were there nearly all of the time.
+    if not complaint and sum(time[model] for model in found.models) >= 0.9 * time.total():
+        return found
+    sample, sample_weight = draws(traces, n_models)
+    return replace(found, sample=sample, sample_weight=sample_weight)
 
 
 def _remedy(log_prior: Array, trace: Trace) -> str:

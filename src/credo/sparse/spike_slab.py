@@ -272,7 +272,16 @@ class SubsetEstimator(Estimator):
         )
 
     def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of a coefficient, in units of its column: P(β = 0), and the distribution otherwise."""
+        """The posterior of a coefficient, in units of its column: P(β = 0), and the distribution otherwise.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from credo import SpikeSlabRegressor
+        >>> model = SpikeSlabRegressor().fit(np.arange(8.0)[:, None], [0.1, 1.0, 2.2, 2.9, 4.1, 5.0, 6.1, 6.9])
+        >>> bool(model.coefficient(0).spike < 1e-6)
+        True
+        """
         place = self._place(column)
         spike = 1.0 - float(self.inclusion_probabilities_[place])
         return Coefficient(self._feature_names()[place], spike, self._average.coefficient(place))
@@ -613,17 +622,6 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         message = "; ".join([diagnostics.get("message", visited), *size_messages(design, slab), *messages, *later])
         self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), message)
         return self
-
-    def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of one coefficient: the probability of zero, and the distribution otherwise.
-
-        >>> import numpy as np
-        >>> X = np.arange(8.0)[:, None]
-        >>> model = SpikeSlabRegressor().fit(X, [0.1, 1.0, 2.2, 2.9, 4.1, 5.0, 6.1, 6.9])
-        >>> bool(model.coefficient(0).spike < 1e-6)
-        True
-        """
-        return super().coefficient(column)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draw coefficients (n, n_features), some of them zero, and intercepts (n,) from the posterior.
