@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.fields import each
+from credo.core.fields import Finite, each
 from credo.core.inference.site_updates import AndersonAcceleration
 from credo.core.params import Parameter
 from credo.distributions.student_t import t_variance
@@ -129,7 +129,7 @@ class _Bound:
 class FittedStudentT(FittedNoise):
     """Student-t noise with this many degrees of freedom, whose normal sites are at the rows."""
 
-    df: Annotated[float, each(lambda df: df > 2, "more than 2")]
+    df: Annotated[float, Finite, each(lambda df: df > 2, "more than 2")]
 
     @property
     def mean_variance(self) -> float:

@@ -41,7 +41,7 @@ class Classifier(ClassifierMixin, Estimator):
     (True, array([[0.4, 0.6]]))
     """
 
-    classes_: Annotated[NDArray[Any], Axes("c"), Sorted]
+    classes_: Annotated[NDArray[Any], Axes("c"), Sorted, Several]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row; for a Dask array or frame, a Dask array."""
@@ -243,7 +243,6 @@ class LinearClassifier(Classifier):
     (['high', 'low'], array([ 18., -18.]))
     """
 
-    classes_: Annotated[NDArray[Any], Axes("c"), Sorted, Several]
     coef_: Annotated[Array, Axes("k d")]
     intercept_: Annotated[Array, Axes("k")]
     fit_intercept: bool
