@@ -391,7 +391,7 @@ class AdaBoostClassifier(Classifier):
             ("slope of the calibration", self.calibration_.slope),
             *((f"bias of {label}", float(b)) for label, b in zip(self.classes_, self.calibration_.bias, strict=True)),
         ]
-        if hasattr(self, "feature_importances_"):
+        if self.boosted_.stumps is not None:
             shares = zip(self._feature_names(), self.feature_importances_, strict=True)
             lines += [(f"importance of {name}", float(share)) for name, share in shares]
         return Table.of_estimates("AdaBoost", lines, notes=(self.result_.message,))

@@ -18,6 +18,7 @@ from credo.core.estimator import (
     Evidence,
     FitWarning,
     Result,
+    center_and_scale,
     choice,
     nonnegative_integer,
     positive_integer,
@@ -28,10 +29,11 @@ from credo.core.inference import REPRESENTATIONS, choose, cost_remark, default_p
 from credo.core.learning import integrate
 from credo.core.learning.ascent import curvature_at
 from credo.core.learning.integration import Integral
+from credo.core.linalg import mean_and_std
 from credo.core.notices import warn
 from credo.core.params import Parameter
 from credo.gp._objective import EvidenceObjective
-from credo.gp._observations import TrainingData, weighted_std
+from credo.gp._observations import TrainingData
 from credo.gp._search import Candidate, result, search_hyperparameters
 from credo.kernels import (
     RBF,
@@ -149,7 +151,7 @@ class GaussianProcess(Estimator):
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
         shared = self.kernel_.column_groups().get(path)
         scales = np.asarray(lengthscale) if shared is None else np.asarray(lengthscale)[..., shared.places]
-        return weighted_std(self.X_train_, self.weight_) / scales
+        return mean_and_std(self.X_train_, self.weight_)[1] / scales
 
     @property
     def relevance_(self) -> Array:
@@ -211,9 +213,8 @@ class GaussianProcess(Estimator):
         if self.kernel is not None or self.hyperparameters == "fixed":
             return [Candidate("", self._make_objective(data, self._first_kernel(data.method)))]
         names = ("matern52",) if data.method == "state_space" else _DEFAULT_KERNELS
-        spread = weighted_std(data.X, data.weight)
-        center = np.average(data.X, axis=0, weights=data.weight)
-        linear = Linear(center=center, scale=np.where(spread > 0, spread, 1.0))
+        center, scale = center_and_scale(data.X, data.weight)
+        linear = Linear(center=center, scale=scale)
         made, has_slopes = partial(self._make_objective, data), data.mean == "linear"
         kernels = {name: self._named_kernel(name) for name in names}
         return [Candidate(name, made(k), None if has_slopes else made(k + linear)) for name, k in kernels.items()]

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.estimator import center_and_scale
 from credo.core.inference import Representation
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.params import Parameter, ParameterTree, Positive
-from credo.gp._observations import Observations, weighted_std
+from credo.gp._observations import Observations
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -125,8 +126,7 @@ def _parameter(tree: ParameterTree, name: str) -> Parameter:
 
 def kernel_defaults(kernel: Kernel, X: Array, weight: Array) -> Array:
     """Typical values of a kernel's free parameters on this table."""
-    spread = weighted_std(X, weight)
-    return kernel.default_priors(np.where(spread > 0, spread, 1.0))
+    return kernel.default_priors(center_and_scale(X, weight)[1])
 
 
 def noise_defaults(n_entries: int = 1) -> Array:

@@ -57,7 +57,7 @@ class MeanBasis:
     @classmethod
     def of(cls, kind: str, X: Array, weight: Array) -> MeanBasis:
         """The basis for these training rows."""
-        center, spread = np.average(X, axis=0, weights=weight), weighted_std(X, weight)
+        center, spread = mean_and_std(X, weight)
         columns = _independent(X, center, spread) if kind == "linear" else np.empty(0, dtype=np.intp)
         if kind == "linear" and len(columns) + 1 >= len(X):
             raise ValueError(
@@ -134,11 +134,6 @@ def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
         if high - low > 1e-12 * abs(middle):
             centers[j], scales[j] = middle, (high - low) / 1.349
     return centers, scales
-
-
-def weighted_std(X: Array, weight: Array) -> Array:
-    """Standard deviation of each column, where a weight of k stands for k rows."""
-    return mean_and_std(X, weight)[1]
 
 
 def rounding_variance(Y: Array) -> float:

@@ -31,12 +31,12 @@ from scipy.special import betaln
 from credo.core.deadlines import check
 from credo.core.estimator import ConvergenceWarning, positive_integer
 from credo.core.learning.sampling import extra
-from credo.core.linalg import column_norms, one_blas_thread, parallel_map
+from credo.core.linalg import one_blas_thread, parallel_map
 from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.sparse import _chain_jit
 from credo.sparse._chain_jit import EMPTY, Labels, Ladder, Problem, Target
-from credo.sparse._design import DEPENDENT
+from credo.sparse._design import DEPENDENT, lengths
 from credo.sparse._factors_jit import Columns, Replicas
 from credo.sparse._laplace import LEVEL_PRECISION, Dataset
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, size_distribution
@@ -253,8 +253,7 @@ class Chain:
 def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
     """Columns of unit length, shared by all chains; the slab adds `ridge` to squared lengths."""
     d = X.shape[1]
-    scale = column_norms(X)
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = lengths(X)
     # By rows, qᵀX is twice as fast as by columns.
     U = np.ascontiguousarray(X / scale)
     kept = d * d <= _MAX_GRAM_ENTRIES

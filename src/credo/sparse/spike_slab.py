@@ -30,7 +30,7 @@ from credo.core.estimator import (
 )
 from credo.core.fields import Axes, Finite, Indices, Inner
 from credo.core.frames import Table
-from credo.core.linalg import column_norms, parallel_map
+from credo.core.linalg import parallel_map
 from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
@@ -38,7 +38,7 @@ from credo.distributions import Distribution, Mixture
 from credo.sparse import _enumerate_jit
 from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments
 from credo.sparse._chain import sample_models
-from credo.sparse._design import DEPENDENT, EXACT_FIT, Dependence, Design, dependence_of, median_model, named
+from credo.sparse._design import DEPENDENT, EXACT_FIT, Dependence, Design, dependence_of, lengths, median_model, named
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
 from credo.sparse._slabs import MIN_DF, Slab, bic, slab_of
@@ -376,8 +376,7 @@ def enumerate_models(
             f'search="enumerate" would visit 2^{d} models; it goes up to {_MAX_COLUMNS} columns. Use search="gibbs", '
             "or credo.sparse.forward_selection to thin the columns first"
         )
-    scale = column_norms(X)
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = lengths(X)
     floor = np.zeros(d) if slab.ridge > 0 else np.ones(d) * least
     problem = _problem(X / scale, y, slab, prior, scale, floor)
     scores = np.full(2**d if all_scores and d <= _MAX_SCORED_COLUMNS else 0, -np.inf)
