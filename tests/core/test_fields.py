@@ -17,8 +17,10 @@ from credo.core.fields import (
     NotEmpty,
     Positive,
     Probabilities,
+    Several,
     Size,
     Sometimes,
+    Sorted,
     check_fields,
 )
 
@@ -99,3 +101,61 @@ def test_only_what_the_options_leave_out_may_be_missing():
     # Without their number, no array can have a length for each column.
     with pytest.raises(ValueError, match="center_ has shape"):
         check_fields(Fitted(True, center_=np.zeros(2)))
+
+
+@dataclass(frozen=True)
+class Part:
+    coef: Annotated[Array, Axes("k")]
+    columns: tuple[int, ...] = ()
+
+    def _sizes(self):
+        return {"n": len(self.columns)}
+
+
+@dataclass(frozen=True)
+class Whole:
+    subsets: Annotated[tuple[tuple[int, ...], ...], Indices("d")]
+    flat: Annotated[tuple[int, ...], Indices("d")]
+    codes: Annotated[Array, Indices("d+1", least=-1)]
+    parts: Annotated[list[Part], Inner(k="k"), Indices("d", "columns")]
+    one: Annotated[Part, Inner(n="k"), Indices(4, "columns")]
+    some: Annotated[list[int], Axes("0 | k")]
+    names: Annotated[Array, Axes("c"), Sorted, Several]
+    n_columns: Annotated[int, Size("d")]
+
+
+WHOLE = Whole(
+    ((), (0, 2), (1,)), (2,), np.array([-1, 3]), [Part(np.zeros(2)), Part(np.ones(2), (0, 2))],
+    Part(np.zeros(5), (3, 0)), [], np.array(["a", "b"]), 3,
+)  # fmt: skip
+
+
+def test_indices_may_be_nested_or_those_of_an_attribute():
+    """Lengths are known before the indices below them, in any order of the fields."""
+    assert check_fields(WHOLE) == {"d": 3, "k": 2, "c": 2}
+    check_fields(replace(WHOLE, some=[1, 2], subsets=()))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("subsets", ((0,), (3,)), "subsets must contain whole numbers from 0 to 2"),
+        ("subsets", ((-1, 0),), "subsets must contain whole numbers from 0 to 2"),
+        ("subsets", ((2**70,),), "subsets must contain whole numbers"),
+        ("flat", (3,), "flat must contain"),
+        ("codes", np.array([4]), "codes must contain whole numbers from -1 to 3"),
+        ("codes", np.array([-2]), "codes must contain whole numbers from -1 to 3"),
+        ("codes", np.array([np.nan]), "codes must contain"),
+        ("parts", [Part(np.zeros(2)), Part(np.zeros(3))], "parts is of size 3, where 2 is needed"),
+        ("parts", [Part(np.zeros(2)), Part(np.zeros(2), (3,))], "columns of parts must contain whole numbers from 0"),
+        ("one", Part(np.zeros(5), (3, 0, 1)), "one is of size 3, where 2 is needed"),
+        ("one", Part(np.zeros(5), (4, 0)), "columns of one must contain whole numbers from 0 to 3"),
+        ("some", [1], r"where \(0\) or \(k\) is needed"),
+        ("names", np.array(["b", "a"]), "names must be different values in order"),
+        ("names", np.array(["a", "a"]), "names must be different values in order"),
+        ("names", np.array(["a"]), "names must be two or more"),
+    ],
+)
+def test_an_index_out_of_range_is_named(name, value, message):
+    with pytest.raises(ValueError, match=message):
+        check_fields(replace(WHOLE, **{name: value}))

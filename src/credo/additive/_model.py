@@ -19,7 +19,7 @@ from credo.additive.terms import (
     Block,
     Column,
     Indicators,
-    SideBySide,
+    Levels,
     Term,
     TrainingColumns,
     blocks_of,
@@ -38,7 +38,7 @@ from credo.core.estimator import (
     choice,
     evidence_base,
 )
-from credo.core.fields import Axes, Finite
+from credo.core.fields import Axes, Finite, Indices
 from credo.core.frames import Table, frame
 
 Array = NDArray[np.float64]
@@ -59,8 +59,8 @@ class AdditiveModel(Estimator):
     pairs: Any
     hyperparameters: Any
     reml: Any
-    posterior_: AdditivePosterior
-    fitted_terms_: tuple[Term, ...]
+    posterior_: Annotated[AdditivePosterior, Indices("d", "columns"), Indices("T", "terms")]
+    fitted_terms_: Annotated[tuple[Term, ...], Axes("T")]
     # Of each block with a learned variance.
     variances_: Annotated[Array, Axes("B"), Finite]
     dof_: Annotated[Array, Axes("T"), Finite]
@@ -69,26 +69,12 @@ class AdditiveModel(Estimator):
     # The levels of columns of text, by name.
     levels_: dict[str, tuple[str, ...]]
     # Factors that are given as several columns of zeros and ones.
-    groups_: tuple[Indicators, ...]
+    groups_: Annotated[tuple[Indicators, ...], Indices("d", "columns")]
     # Quantiles of each column, from the least to the largest value.
     quantiles_: Annotated[Array, Axes("d 21"), Finite]
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        posterior = self.posterior_
-        columns = [basis.column for block in posterior.blocks for part in block.bases for basis in _simple(part)]
-        if any(not 0 <= column < self.n_features_in_ for column in columns):
-            raise ValueError(f"a term uses a column that is not one of the {self.n_features_in_}")
-        p = sum(posterior.widths())
-        if len(posterior.center) != p or len(posterior.mean) != posterior.n_latents * (p + posterior.has_intercept):
-            raise ValueError(f"the posterior has another size than its {p} basis functions")
-        if any(not 0 <= column < self.n_features_in_ for group in self.groups_ for column in group.columns):
-            raise ValueError(f"a factor uses a column that is not one of the {self.n_features_in_}")
-        if any(not 0 <= block.term < len(self.fitted_terms_) for block in posterior.blocks):
-            raise ValueError("a block belongs to a term that there isn't")
 
     # Columns of text become the positions of their levels; a level that the training rows don't have becomes −1.
 
@@ -254,10 +240,9 @@ class AdditiveModel(Estimator):
 
     def _starts(self, terms: Sequence[Term], blocks: Sequence[Block]) -> Array:
         """Where the search for the variances starts: where that of a smaller model ended, pairs at e⁻² of the noise."""
-        known: dict[Any, float] = getattr(self, "_log_variances", {})
         new = {"pair": -2.0}
         keys = _keys(terms, blocks)
-        return np.array([known.get(key, new.get(key[0].kind, 0.0)) for key in keys], dtype=np.float64)
+        return np.array([self._log_variances.get(key, new.get(key[0].kind, 0.0)) for key in keys], dtype=np.float64)
 
     # What was learned.
 
@@ -343,7 +328,7 @@ class AdditiveModel(Estimator):
             ):
                 return k
         labels = ", ".join(fitted.label for fitted in self.fitted_terms_)
-        raise ValueError(f"there is no term {getattr(term, 'label', term)!r}; the terms are {labels}")
+        raise ValueError(f"there is no term {term.label if isinstance(term, Term) else term!r}; the terms are {labels}")
 
     def _is(self, column: Column, j: int) -> bool:
         return (column == self._column_names()[j]) if isinstance(column, str) else column == j
@@ -410,7 +395,7 @@ class AdditiveModel(Estimator):
             return np.arange(float(len(self.levels_[name])))
         for block in self.posterior_.blocks:
             for basis in block.bases:
-                if getattr(basis, "column", None) == j and hasattr(basis, "levels"):
+                if isinstance(basis, Levels) and basis.column == j:
                     return np.asarray(basis.levels)
         low, high = self.quantiles_[j, [0, -1]].tolist()
         return np.linspace(low, high, n)
@@ -495,7 +480,7 @@ class AdditiveModel(Estimator):
 
     def _coefficient_names(self, block: Block, width: int) -> list[str]:
         name = str(self.fitted_terms_[block.term].columns[0])
-        if width == 1 and not hasattr(block.bases[0], "levels"):
+        if width == 1 and not isinstance(block.bases[0], Levels):
             return [name]
         values = block.bases[0].levels[1:]
         words = self.levels_.get(self._column_names()[block.bases[0].column])
@@ -527,11 +512,6 @@ def _categories(series: Any) -> list[str]:
     elif series.dtype == nw.Categorical and series.implementation.is_pandas_like():
         found = series.to_native().dtype.categories
     return [str(level) for level in found]
-
-
-def _simple(basis: Any) -> tuple[Any, ...]:
-    """The bases that a basis consists of."""
-    return basis.bases if isinstance(basis, SideBySide) else (basis,)
 
 
 def _keys(terms: Sequence[Term], blocks: Sequence[Block]) -> list[tuple[Term, int]]:

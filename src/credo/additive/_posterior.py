@@ -39,6 +39,20 @@ class AdditivePosterior:
     has_intercept: bool
     df: Annotated[float, Positive]
 
+    def _sizes(self) -> dict[str, int]:
+        p = sum(self.widths())
+        return {"P": p, "q": self.n_latents * (p + self.has_intercept)}
+
+    @property
+    def terms(self) -> list[int]:
+        """The term of each block."""
+        return [block.term for block in self.blocks]
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns of the bases."""
+        return [column for block in self.blocks for column in block.columns]
+
     @property
     def n_latents(self) -> int:
         """Latent values of each row."""

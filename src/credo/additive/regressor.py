@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,17 @@ from credo.additive._model import AdditiveModel
 from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.classifier import AdditiveClassifier
 from credo.additive.terms import Block, Indicators, Term, TrainingColumns, coded
-from credo.core.estimator import JEFFREYS, MAXIMISED, Regressor, choice, has_weight, missing_to_nan, training_rows
+from credo.core.estimator import (
+    JEFFREYS,
+    MAXIMISED,
+    Regressor,
+    choice,
+    has_weight,
+    missing_to_nan,
+    take_columns,
+    training_rows,
+)
+from credo.core.fields import Inner
 from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
 from credo.likelihoods import Beta, Gamma, Gaussian, NegativeBinomial, Poisson, ZeroTruncated
@@ -99,7 +109,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
     dispersion_: dict[str, float]
     reml_criterion_: float
     likelihood_: Any
-    zero_part_: AdditiveClassifier | None
+    zero_part_: Annotated[AdditiveClassifier | None, Inner(d="d")]
 
     _accepts_parts = True
     _title = "Additive model"
@@ -123,7 +133,6 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.reml = reml
 
     def _check_state(self) -> None:
-        super()._check_state()
         zeros = self.zero_part_
         kinds: dict[str, Any] = {
             "gaussian": NoneType, "student": StudentNoise, "gamma": Gamma, "beta": Beta,
@@ -136,8 +145,6 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             raise ValueError("the parameters of likelihood_ must be positive and finite")
         if self.posterior_.n_latents != 1 or not self.posterior_.has_intercept:
             raise ValueError("the posterior must have one function and an intercept")
-        if zeros is not None and zeros.n_features_in_ != self.n_features_in_:
-            raise ValueError("zero_part_ is of other columns")
 
     def fit(
         self,
@@ -249,9 +256,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         scores, ends = {}, {}
         for name in names:
             model = clone(self).set_params(family=name, pairs=0)
-            model.n_features_in_, model.levels_, model.groups_ = self.n_features_in_, self.levels_, self.groups_
-            if hasattr(self, "feature_names_in_"):
-                model.feature_names_in_ = self.feature_names_in_
+            take_columns(model, self)
+            model.levels_, model.groups_ = self.levels_, self.groups_
             model.zero_part_ = None
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
             # The variances of one log link are near those of another.

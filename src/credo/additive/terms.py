@@ -327,6 +327,12 @@ class Block:
         return math.prod(basis.width for basis in self.bases)
 
     @property
+    def columns(self) -> list[int]:
+        """The columns of the bases."""
+        parts = (basis.bases if isinstance(basis, SideBySide) else (basis,) for basis in self.bases)
+        return [one.column for bases in parts for one in bases]
+
+    @property
     def has_levels(self) -> bool:
         """Whether the coefficients are effects of levels."""
         return any(isinstance(basis, Levels) for basis in self.bases)

@@ -7,9 +7,9 @@
 
 A file may hold any state, and compiled code doesn't check its indices. So each field says what it must be: `Axes` the
 shape of an array, whose letters stand for the same length in all fields; `Size` a number that is such a length; `Inner`
-the lengths that a value inside must share; `Indices` whole numbers below a length; `Where` any condition, and `Finite`,
-`Positive`, `NonNegative`, `Increasing`, `NotEmpty`, `Probabilities` the usual ones. `If` and `Sometimes` mark what some
-fits don't set.
+the lengths that values inside must share; `Indices` whole numbers below a length; `Where` any condition, and `Finite`,
+`Positive`, `NonNegative`, `Increasing`, `Sorted`, `NotEmpty`, `Several`, `Probabilities` the usual ones. `If` and
+`Sometimes` mark what some fits don't set.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 Sizes = dict[str, int]
@@ -46,13 +47,20 @@ class Axes:
         array = np.asarray(value) if options == [[]] else value
         if isinstance(value, list | tuple):
             array = np.empty(len(value), dtype=object)
-        axes = next((one for one in options if isinstance(array, np.ndarray) and len(one) == array.ndim), None)
-        if axes is None or not all(map(_agrees, axes, array.shape, [sizes] * len(axes))):
+        shape = array.shape if isinstance(array, np.ndarray) else None
+        if not any(
+            shape is not None and len(one) == len(shape) and all(map(_agrees, one, shape, [sizes] * len(one)))
+            for one in options
+        ):
             known = ", ".join(f"{letter} = {length}" for letter, length in sizes.items())
             wanted = " or ".join(f"({', '.join(option)})" for option in options)
             raise ValueError(f"{name} has shape {np.shape(array)}, where {wanted} is needed with {known}")
         if self.finite and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite")
+
+
+def _agree(axes: list[str], shape: tuple[int, ...], sizes: Sizes) -> bool:
+    return len(axes) == len(shape) and all(map(_agrees, axes, shape, [sizes] * len(axes)))
 
 
 def _agrees(axis: str, length: int, sizes: Sizes) -> bool:
@@ -78,30 +86,48 @@ class Size:
 
 @dataclass(frozen=True)
 class Indices:
-    """Whole numbers from 0 up to, and without, a number or the length which a letter stands for."""
+    """Whole numbers from 0 up to, and without, a number or a length such as "d" or "d+1".
+
+    They are those of an array, of nested tuples, or of the attribute `of` of a value or of each in a list. The smallest
+    is `least`.
+    """
 
     stop: str | int
+    of: str = ""
+    least: int = 0
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError for another number."""
-        stop = sizes[self.stop] if isinstance(self.stop, str) else self.stop
-        if value.size and not (value.min() >= 0 and value.max() < stop and (value == np.floor(value)).all()):
-            raise ValueError(f"{name} must contain whole numbers from 0 to {stop - 1}")
+        letter, _, more = str(self.stop).partition("+")
+        stop = (int(letter) if letter.isdecimal() else sizes[letter]) + int(more or 0)
+        if self.of:
+            value = [getattr(one, self.of) for one in (value if isinstance(value, list | tuple) else [value])]
+        found = _numbers(value)
+        if found.size and not (found.min() >= self.least and found.max() < stop and (found == np.floor(found)).all()):
+            what = f"{self.of} of {name}" if self.of else name
+            raise ValueError(f"{what} must contain whole numbers from {self.least} to {stop - 1}")
+
+
+def _numbers(value: Any) -> NDArray[Any]:
+    """The numbers of an array, or of all in nested lists and tuples."""
+    if isinstance(value, list | tuple) and any(isinstance(one, list | tuple | np.ndarray) for one in value):
+        return np.concatenate([_numbers(one) for one in value])
+    return np.ravel(value)
 
 
 class Inner:
-    """A value with annotated fields of its own, some of whose letters stand for lengths of this one: Inner(k="c")."""
+    """Annotated fields of a value or of each in a list, whose letters stand for lengths of this one: Inner(k="c")."""
 
     def __init__(self, **letters: str) -> None:
         self.letters = letters
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError if the lengths differ."""
-        inside = check_fields(value)
-        for inner, outer in self.letters.items():
-            # A field that may be None doesn't always have its letters.
-            if inner in inside and sizes.setdefault(outer, inside[inner]) != inside[inner]:
-                raise ValueError(f"{name} is of size {inside[inner]}, where {sizes[outer]} is needed")
+        for inside in map(check_fields, value if isinstance(value, list) else [value]):
+            for inner, outer in self.letters.items():
+                # A field that may be None doesn't always have its letters.
+                if inner in inside and sizes.setdefault(outer, inside[inner]) != inside[inner]:
+                    raise ValueError(f"{name} is of size {inside[inner]}, where {sizes[outer]} is needed")
 
 
 @dataclass(frozen=True)
@@ -141,6 +167,8 @@ Positive = each(lambda x: x > 0, "positive")
 NonNegative = each(lambda x: x >= 0, "at least 0")
 Increasing = each(lambda x: np.diff(x) > 0, "increasing")
 NotEmpty = Where(len, "one or more")
+Several = Where(lambda values: len(values) > 1, "two or more")
+Sorted = Where(lambda values: np.array_equal(np.unique(values), values), "different values in order")
 # A scale whose square is within the range of double precision, or NaN.
 Squarable = each(lambda x: np.isnan(x) | (x == 0) | ((x > 1e-150) & (x < 1e150)), "of a size that can be squared")
 Probabilities = Where(lambda p: np.min(p) >= 0 and abs(np.sum(p) - 1) <= 1e-6, "probabilities that sum to one")
@@ -175,24 +203,28 @@ def check_fields(value: Any) -> Sizes:
     """
     kind: Any = type(value)
     held, sizes = vars(value), dict(value._sizes()) if hasattr(value, "_sizes") else {}
+    present = []
     for name, marks in _marked(kind).items():
         if name in held:
-            for mark in marks if held[name] is not None else ():
-                mark.check(name, held[name], sizes)
+            present += [(name, mark) for mark in marks if held[name] is not None]
         elif isinstance(marks[0], Size):
             # No array has this length.
             sizes[marks[0].letter] = 0
         elif all(bool(getattr(value, mark.name, False)) is mark.value for mark in marks if isinstance(mark, If)):
             raise ValueError(f"{name} is missing")
+    # Lengths before the numbers that must be below them.
+    for order in (Size, Axes | Inner, If | Indices | Where):
+        for name, mark in present:
+            if isinstance(mark, order):
+                mark.check(name, held[name], sizes)
     return sizes
 
 
 @cache
 def _marked(kind: Any) -> dict[str, tuple[Any, ...]]:
-    """The conditions of each field that has some, lengths before shapes."""
+    """The conditions of each field that has some."""
     hints = get_type_hints(kind, include_extras=True).items()
-    found = {name: get_args(hint)[1:] for name, hint in hints if get_origin(hint) is Annotated}
-    return dict(sorted(found.items(), key=lambda item: not isinstance(item[1][0], Size)))
+    return {name: get_args(hint)[1:] for name, hint in hints if get_origin(hint) is Annotated}
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,10 +24,14 @@ from credo.core.estimator import (
     Result,
     check_labels,
     check_magnitude,
+    class_probabilities,
+    ending_of,
+    has_distribution,
+    is_predictor,
     require_no_missing,
     unmasked,
 )
-from credo.core.fields import Axes, If
+from credo.core.fields import Axes, If, Several, Sorted
 from credo.core.notices import collected, on_one_line, warn
 from credo.core.wording import first_few
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture, Normal
@@ -61,6 +64,32 @@ class MetaEstimator(Estimator):
             setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
         return tags
 
+    def _fitted(self) -> dict[str, Any]:
+        """The fitted members, by name."""
+        return {f"member {i}": model for i, model in enumerate(self.estimators_)}
+
+    @property
+    def _labels(self: Any) -> NDArray[Any] | None:
+        """The classes of classifiers."""
+        return self.classes_ if is_classifier(self) else None
+
+    @property
+    def _needs_distributions(self) -> bool:
+        """Whether each member has to predict a distribution."""
+        return False
+
+    def _check_state(self) -> None:
+        classes = self._labels
+        for name, model in self._fitted().items():
+            if not is_predictor(model):
+                raise ValueError(f"{name} must be a fitted estimator")
+            if is_classifier(model) != (classes is not None):
+                raise ValueError(f"{name} must have the task of the ensemble")
+            if classes is not None and not np.isin(model.classes_, classes).all():
+                raise ValueError(f"{name} knows classes that the ensemble doesn't have")
+            if self._needs_distributions:
+                require_distribution(name, model)
+
     def _predict_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return unmasked(X, name="X")
@@ -73,7 +102,7 @@ class Ensemble(MetaEstimator):
     `_probabilities` for classifiers.
     """
 
-    classes_: Annotated[NDArray[Any], Axes("c"), If("_predicts_classes")]
+    classes_: Annotated[NDArray[Any], Axes("c"), Sorted, Several, If("_predicts_classes")]
 
     @property
     def _predicts_classes(self) -> bool:
@@ -188,36 +217,12 @@ def fit_arguments(estimator: Any, weight: Array | None, column_groups: Sequence[
     return arguments
 
 
-def take_columns(owner: Any, fitted: Any) -> None:
-    """Copy the number and names of the columns from a fitted member."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(fitted, name):
-            setattr(owner, name, getattr(fitted, name))
-
-
 def latent_dist(model: Any, X: Any) -> Distribution:
     """The distribution of f(x) under a model, or the last step of a pipeline."""
     if isinstance(model, Pipeline):
         return latent_dist(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
     found: Distribution = final_step(model).predict_dist(X, latent=True)
     return found
-
-
-def class_probabilities(model: Any, X: Any, classes: NDArray[Any]) -> Array:
-    """The probabilities of these classes under a fitted classifier that may not have seen all of them.
-
-    The label that a classifier without probabilities predicts has probability one.
-    """
-    if not hasattr(model, "predict_proba"):
-        return (np.asarray(model.predict(X))[:, None] == classes).astype(np.float64)
-    table = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if np.isnan(table).any():
-        raise ValueError(f"{type(model).__name__} predicts probabilities that are not numbers (NaN)")
-    if len(model.classes_) == len(classes):
-        return table
-    full = np.zeros((len(table), len(classes)))
-    full[:, np.searchsorted(classes, model.classes_)] = table
-    return full
 
 
 def _require(owner: Any, y: Any) -> None:
@@ -260,7 +265,7 @@ def pairs_of(estimators: Any) -> Pairs:
     if not valid or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
         raise ValueError(f"estimators must be a list of (name, estimator) pairs with at least one; got {estimators!r}")
     for name, estimator in pairs:
-        if not isinstance(name, str) or not hasattr(estimator, "fit") or not hasattr(estimator, "predict"):
+        if not isinstance(name, str) or not is_predictor(estimator):
             raise ValueError(f"estimators must be pairs of a name and an estimator; got ({name!r}, {estimator!r})")
     twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if twice:
@@ -308,7 +313,7 @@ def result_of(attempts: Sequence[Attempt]) -> Result:
     """How the fits of all members ended."""
     kept = [one for one in attempts if one.error is None]
     errors = {one.name: one.error for one in attempts if one.error is not None}
-    ended = {one.name: getattr(final_step(one.model), "result_", None) for one in kept}
+    ended = {one.name: ending_of(one.model) for one in kept}
     open_ended = [name for name, result in ended.items() if result is not None and not result.converged]
     parts = [f"{len(kept)} member{'s' * (len(kept) != 1)} fitted"]
     if errors:
@@ -356,26 +361,11 @@ def variance_parts(parts: Sequence[Distribution], weights: Array) -> tuple[Array
 
 def require_distribution(name: str, model: Any) -> None:
     """Raise an error that names the member, if it is a regressor that predicts numbers only."""
-    last = final_step(model)
-    if not hasattr(last, "predict_dist") and "return_std" not in signature(last.predict).parameters:
+    if not has_distribution(model):
         raise ValueError(
-            f"{name}: {type(last).__name__} predicts numbers without a distribution: use one of Credo's models, or "
-            "wrap it in Conformal"
+            f"{name}: {type(final_step(model)).__name__} predicts numbers without a distribution: use one of Credo's "
+            "models, or wrap it in Conformal"
         )
-
-
-def check_members(models: Any, classes: NDArray[Any] | None) -> None:
-    """Raise a ValueError unless the members of a loaded ensemble are fitted to its task and its classes."""
-    if not isinstance(models, list) or not models or not all(hasattr(model, "predict") for model in models):
-        raise ValueError("estimators_ must be a list of estimators")
-    if any(is_classifier(model) != (classes is not None) for model in models):
-        raise ValueError("estimators_ must have the task of the ensemble")
-    if classes is None:
-        return
-    if classes.ndim != 1 or not np.array_equal(np.unique(classes), classes):
-        raise ValueError("classes_ must be different labels in order")
-    if not all(np.isin(model.classes_, classes).all() for model in models):
-        raise ValueError("estimators_ know classes that the ensemble doesn't have")
 
 
 def _by_message(said: Any) -> list[tuple[str, list[str]]]:

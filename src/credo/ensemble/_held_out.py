@@ -14,11 +14,11 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import has_fit_parameter
 
 from credo.core.deadlines import TimeUp, until
-from credo.core.estimator import FitWarning
+from credo.core.estimator import FitWarning, Regressor, class_probabilities
 from credo.core.folds import Split, equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.notices import warn
 from credo.core.seeds import reseeded
-from credo.ensemble._base import Attempt, Pairs, class_probabilities, try_fit
+from credo.ensemble._base import Attempt, Pairs, try_fit
 from credo.metrics import NoDistribution, point, predictive
 
 Array = NDArray[np.float64]
@@ -134,10 +134,15 @@ def leave_one_out(models: Sequence[Any], X: Any, y: Array, weight: Array | None)
 
     The hyperparameters are those that were learned from all rows.
     """
-    if not all(hasattr(model, "_left_out") for model in models):
+    if not all(isinstance(model, Regressor) for model in models):
         return None
-    found = [model._left_out(X, y, weight) for model in models]
-    return None if any(dist is None for dist in found) else np.column_stack([dist.log_prob(y) for dist in found])
+    columns = []
+    for model in models:
+        dist = model._left_out(X, y, weight)
+        if dist is None:
+            return None
+        columns.append(dist.log_prob(y))
+    return np.column_stack(columns)
 
 
 def by_folds(

@@ -14,8 +14,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.deadlines import check
-from credo.core.estimator import Classifier, FitWarning, Result, choice, encode_labels, interval_level, positive_integer
-from credo.core.fields import Axes, Inner
+from credo.core.estimator import (
+    Classifier,
+    FitWarning,
+    Result,
+    choice,
+    encode_labels,
+    interval_level,
+    is_predictor,
+    positive_integer,
+)
+from credo.core.fields import Axes, Indices, Inner, Where
 from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
 from credo.core.linalg import parallel_map
@@ -30,6 +39,10 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
+def _predict(learners: list[Any]) -> bool:
+    return all(map(is_predictor, learners))
+
+
 @dataclass(frozen=True)
 class Boosted:
     """Learners and the weights of their votes: `stumps` in arrays, or other learners in a list.
@@ -37,24 +50,24 @@ class Boosted:
     `stopped` says why boosting ended: "rounds" (all were run), "perfect" (a learner made no mistake) or "chance".
     """
 
-    classes: NDArray[Any]
+    classes: Annotated[NDArray[Any], Axes("C")]
     alpha: Annotated[Array, Axes("m")]
-    stumps: Stumps | None
-    learners: list[Any]
-    stopped: str
+    stumps: Annotated[Stumps | None, Inner(m="m")]
+    learners: Annotated[list[Any], Where(_predict, "estimators that predict")]
+    stopped: Literal["rounds", "perfect", "chance"]
 
-    def check(self, n_features: int, classes: NDArray[Any]) -> None:
-        """Raise a ValueError unless this can be the state of a model with these columns and classes."""
-        if not np.array_equal(self.classes, classes):
-            raise ValueError("boosted_ has other classes")
-        if len(self) != len(self.alpha) or self.stopped not in ("rounds", "perfect", "chance"):
-            raise ValueError("boosted_ must have a weight for each learner")
-        if self.stumps is not None and (
-            self.stumps.feature.max() >= n_features or self.stumps.label.max() >= len(classes)
-        ):
-            raise ValueError("boosted_ has stumps of columns or classes that aren't there")
-        if not all(hasattr(learner, "predict") for learner in self.learners):
-            raise ValueError("boosted_ must have learners that predict")
+    def _sizes(self) -> dict[str, int]:
+        return {"m": len(self)}
+
+    @property
+    def columns(self) -> Index:
+        """The columns that stumps split."""
+        return np.empty(0, dtype=np.intp) if self.stumps is None else self.stumps.feature
+
+    @property
+    def labels(self) -> Index:
+        """The places of the classes that stumps vote for."""
+        return np.empty(0, dtype=np.intp) if self.stumps is None else self.stumps.label
 
     def __len__(self) -> int:
         return len(self.learners) if self.stumps is None else len(self.stumps)
@@ -241,7 +254,7 @@ class AdaBoostClassifier(Classifier):
     array([False,  True])
     """
 
-    boosted_: Boosted
+    boosted_: Annotated[Boosted, Inner(C="c"), Indices("d", "columns"), Indices("c", "labels")]
     errors_: NDArray[np.float64]
     calibration_: Annotated[ScoreScaling, Inner(k="c")]
     log_losses_: NDArray[np.float64]
@@ -275,8 +288,8 @@ class AdaBoostClassifier(Classifier):
         return self.estimator is not None and bool(get_tags(self.estimator).input_tags.allow_nan)
 
     def _check_state(self) -> None:
-        super()._check_state()
-        self.boosted_.check(self.n_features_in_, self.classes_)
+        if not np.array_equal(self.boosted_.classes, self.classes_):
+            raise ValueError("boosted_ has other classes")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a table; a weight of k is equivalent to k copies of the row."""
@@ -378,7 +391,7 @@ class AdaBoostClassifier(Classifier):
             ("slope of the calibration", self.calibration_.slope),
             *((f"bias of {label}", float(b)) for label, b in zip(self.classes_, self.calibration_.bias, strict=True)),
         ]
-        if hasattr(self, "feature_importances_"):
+        if self.boosted_.stumps is not None:
             shares = zip(self._feature_names(), self.feature_importances_, strict=True)
             lines += [(f"importance of {name}", float(share)) for name, share in shares]
         return Table.of_estimates("AdaBoost", lines, notes=(self.result_.message,))

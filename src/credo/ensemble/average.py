@@ -11,8 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from credo.core.estimator import Description, Result, choice, encode_labels
-from credo.core.fields import Axes, Probabilities, Sometimes
+from credo.core.estimator import (
+    Description,
+    Evidence,
+    Result,
+    choice,
+    class_probabilities,
+    encode_labels,
+    evidence_of,
+    take_columns,
+)
+from credo.core.fields import Axes, Probabilities, Sometimes, Where
 from credo.core.frames import Table
 from credo.core.learning import stacking_weights
 from credo.core.seeds import generator
@@ -22,8 +31,6 @@ from credo.ensemble._base import (
     Attempt,
     Ensemble,
     Pairs,
-    check_members,
-    class_probabilities,
     dist_of,
     mean_probabilities,
     mixture_of,
@@ -31,7 +38,6 @@ from credo.ensemble._base import (
     require_distribution,
     result_of,
     successful,
-    take_columns,
     try_fit,
     variance_parts,
 )
@@ -57,9 +63,9 @@ def _regresses(model: Any) -> bool:
 class WeightedModels(Ensemble, _BaseComposition):
     """Σ_k w_k p_k(y | x) of named models, with weights that a subclass chooses."""
 
-    estimators: Any
-    estimators_: list[Any]
-    names_: list[str]
+    estimators: Annotated[Any, Where(pairs_of, "pairs of a name and an estimator")]
+    estimators_: Annotated[list[Any], Axes("k")]
+    names_: Annotated[list[str], Axes("k")]
     weights_: Annotated[Array, Axes("k"), Probabilities]
 
     _equation = "p(y | x) = Σ wₖ pₖ(y | x)"
@@ -72,6 +78,13 @@ class WeightedModels(Ensemble, _BaseComposition):
         order = np.argsort(-self.weights_, kind="stable")
         shown = [f"{self.names_[k]} ({whole_percent(float(self.weights_[k]))})" for k in order[:_NAMED]]
         return f"Average of {listing([*shown, f'{len(order) - _NAMED} more'] if len(order) > _NAMED else shown)}"
+
+    @property
+    def _needs_distributions(self) -> bool:
+        return not self._predicts_classes
+
+    def _fitted(self) -> dict[str, Any]:
+        return dict(zip(self.names_, self.estimators_, strict=True))
 
     def _estimators(self) -> Sequence[Any]:
         return [estimator for _, estimator in pairs_of(self.estimators)]
@@ -87,16 +100,6 @@ class WeightedModels(Ensemble, _BaseComposition):
         if isinstance(self.estimators, list):
             return self._set_params("estimators", **parameters)
         return super().set_params(**parameters)
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        pairs_of(self.estimators)
-        if len({len(self.weights_), len(self.names_), len(self.estimators_)}) > 1:
-            raise ValueError("weights_, names_ and estimators_ must be of equal length")
-        check_members(self.estimators_, self.classes_ if self._predicts_classes else None)
-        if not self._predicts_classes:
-            for name, model in zip(self.names_, self.estimators_, strict=True):
-                require_distribution(name, model)
 
     def fit(
         self,
@@ -216,7 +219,7 @@ class ModelAverage(WeightedModels):
     held_out_scores_: Array
     held_out_rows_: NDArray[np.intp]
     held_out_method_: str
-    calibration_: Annotated[BetaMap | Calibration | None, Sometimes]
+    calibration_: Annotated[BetaMap | Calibration | None, Sometimes] = None
 
     def __init__(
         self,
@@ -260,10 +263,9 @@ class ModelAverage(WeightedModels):
 
     def summary(self, *, level: float = 0.95) -> Table:
         """Each model with its weight and its log evidence or mean held-out log score."""
-        stacked = hasattr(self, "held_out_scores_")
-        values = (
-            self.held_out_scores_.mean(axis=0) if stacked else [_evidence(m).log_evidence_ for m in self.estimators_]
-        )
+        stacked = evidence_of(self) is None
+        evidences = filter(None, map(evidence_of, self.estimators_))
+        values = self.held_out_scores_.mean(axis=0) if stacked else [one.value for one in evidences]
         how = f"held-out log score ({self.held_out_method_})" if stacked else "log evidence"
         notes = () if stacked else (f"log evidence of the average {self.log_evidence_:.2f}; {self.evidence_base_}",)
         return Table(
@@ -278,12 +280,12 @@ class ModelAverage(WeightedModels):
         )
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
-        dist, found = super()._dist(rows, latent=latent), getattr(self, "calibration_", None)
-        return dist if latent or found is None else found(dist)
+        dist, found = super()._dist(rows, latent=latent), self.calibration_
+        return found(dist) if isinstance(found, BetaMap) and not latent else dist
 
     def _probabilities(self, rows: Any) -> Array:
-        table, found = super()._probabilities(rows), getattr(self, "calibration_", None)
-        return table if found is None else found(table)
+        table, found = super()._probabilities(rows), self.calibration_
+        return found(table) if isinstance(found, Calibration) else table
 
     def _check_arguments(self, names: Sequence[str]) -> None:
         choice("weights", self.weights, ("evidence", "stacking"))
@@ -316,18 +318,17 @@ class ModelAverage(WeightedModels):
 
     def _average(self, kept: Sequence[Attempt], prior: Mapping[str, float]) -> None:
         """Weights p(h | D) in the log domain."""
-        parts = [_evidence(one.model) for one in kept]
-        _require_one_base(kept, parts)
+        parts = _comparable(kept)
         p = np.array([prior[one.name] for one in kept])
         if not p.any():
             raise ValueError("the models that could be fitted have prior probability zero")
         with np.errstate(divide="ignore"):
-            joint = np.log(p / p.sum()) + [float(part.log_evidence_) for part in parts]
+            joint = np.log(p / p.sum()) + [part.value for part in parts]
         self.log_evidence_ = float(logsumexp(joint))
         if not np.isfinite(self.log_evidence_):
-            raise ValueError(f"the log evidences are not finite: {[float(part.log_evidence_) for part in parts]}")
-        self.evidence_method_ = max((part.evidence_method_ for part in parts), key=_METHODS.index)
-        self.evidence_base_ = parts[0].evidence_base_
+            raise ValueError(f"the log evidences are not finite: {[part.value for part in parts]}")
+        self.evidence_method_ = max((part.method for part in parts if part.method), key=_METHODS.index)
+        self.evidence_base_ = parts[0].base or "not stated"
         self._take(kept, np.exp(joint - self.log_evidence_))
 
     def _stack(self, attempts: list[Attempt], X: Any, y: NDArray[Any], weight: Array | None) -> None:
@@ -418,18 +419,16 @@ class Committee(WeightedModels):
         self._take(kept, np.ones(len(kept)))
 
 
-def _evidence(model: Any) -> Any:
-    """The model or the last step of the pipeline, whichever has the evidence."""
-    return next((part for part in (model, final_step(model)) if hasattr(part, "log_evidence_")), model)
-
-
-def _require_one_base(kept: Sequence[Attempt], parts: Sequence[Any]) -> None:
-    """Raise an error that names the exception, unless all evidences have the same base."""
-    advice = 'use weights="stacking", which compares held-out log scores'
-    for one, part in zip(kept, parts, strict=True):
-        if not hasattr(part, "log_evidence_"):
-            raise ValueError(f"{one.name} ({type(part).__name__}) has no evidence: leave it out, or {advice}")
-    bases = [str(getattr(part, "evidence_base_", "not stated")) for part in parts]
+def _comparable(kept: Sequence[Attempt]) -> list[Evidence]:
+    """The evidences of the models; raises an error that names the exception unless all have the same base."""
+    advice, found = 'use weights="stacking", which compares held-out log scores', []
+    for one in kept:
+        evidence = evidence_of(one.model)
+        if evidence is None:
+            name = type(final_step(one.model)).__name__
+            raise ValueError(f"{one.name} ({name}) has no evidence: leave it out, or {advice}")
+        found.append(evidence)
+    bases = [evidence.base or "not stated" for evidence in found]
     usual = max(bases, key=bases.count)
     odd = next((i for i, base in enumerate(bases) if base != usual), None)
     if odd is not None:
@@ -438,3 +437,4 @@ def _require_one_base(kept: Sequence[Attempt], parts: Sequence[Any]) -> None:
             f"the evidence of {kept[odd].name} is not comparable with that of {kept[other].name}: its base is "
             f"({bases[odd]}), and theirs ({usual}). Leave it out, or {advice}"
         )
+    return found

@@ -14,8 +14,18 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import Classifier, Description, Regressor, choice, has_weight, in_words, positive_integer
-from credo.core.fields import Axes, Finite, Inner, NonNegative
+from credo.core.estimator import (
+    Classifier,
+    Description,
+    Regressor,
+    choice,
+    class_probabilities,
+    has_weight,
+    in_words,
+    positive_integer,
+    take_columns,
+)
+from credo.core.fields import Axes, Finite, Inner, NonNegative, NotEmpty
 from credo.core.frames import Table
 from credo.core.learning.ascent import maximize
 from credo.core.linalg import one_blas_thread
@@ -23,15 +33,11 @@ from credo.core.seeds import generator
 from credo.distributions import Distribution, Normal
 from credo.ensemble._base import (
     MetaEstimator,
-    check_members,
-    class_probabilities,
     dist_of,
     labelled_rows,
     mixture_of,
-    require_distribution,
     result_of,
     successful,
-    take_columns,
     target_rows,
     variance_parts,
 )
@@ -156,7 +162,7 @@ OUT_OF_BAG = "rows out of bag"
 class Bagging(MetaEstimator):
     """Base of bagged regressors and classifiers."""
 
-    estimators_: list[Any]
+    estimators_: Annotated[list[Any], NotEmpty]
     oob_score_: float
     oob_log_score_: float
     diagnosis_: Diagnosis | None
@@ -183,10 +189,6 @@ class Bagging(MetaEstimator):
 
     def _estimators(self) -> list[Any]:
         return [self._inner()]
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_members(self.estimators_, self.classes_ if isinstance(self, Classifier) else None)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a clone of the estimator to each bootstrap sample.
@@ -235,7 +237,7 @@ class Bagging(MetaEstimator):
         if X is None or y is None:
             return self.diagnosis_
         rows, target, weight = self._same_rows(X, y, sample_weight)
-        classes = getattr(self, "classes_", None)
+        classes = self._labels
         single = held_out_points(self._inner(), rows, target, weight, classes)
         used = has_weight(sample_weight, len(target))
         committee = self._errors(self._oob_points()[used], target)
@@ -276,7 +278,7 @@ class Bagging(MetaEstimator):
         return f"Bagging of {len(self.estimators_)} models: {in_words(self.estimators_[0])}"
 
     def _bags(self, X: Any, y: NDArray[Any], weight: Array | None, n_members: int) -> list[Bag]:
-        classes = getattr(self, "classes_", None)
+        classes = self._labels
         resampling, deadline = Resampling.of(len(y), weight), deadlines.current()
         generators, inner = generator(self.random_state).spawn(n_members), self._inner()
         jobs = (
@@ -383,14 +385,6 @@ class BaggingRegressor(Bagging, Regressor):
     spread_factors_: Annotated[Array | None, Axes("2"), NonNegative]
     noise_std_: Annotated[float | None, Finite, NonNegative]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        if (self.spread_factors_ is None) != (self.noise_std_ is None):
-            raise ValueError("spread_factors_ and noise_std_ must be given together")
-        if not self._is_plain:
-            for i, model in enumerate(self.estimators_):
-                require_distribution(f"member {i}", model)
-
     def variance_parts(self, X: Any) -> tuple[Array, Array]:
         """The variance of each row in two parts: the mean variance within members, and that between their means.
 
@@ -470,6 +464,10 @@ class BaggingRegressor(Bagging, Regressor):
         center = means.mean(axis=0)
         stds = np.hypot(within * stds, 0.0 if latent else self.noise_std_)
         return [Normal(*one) for one in zip(center + between * (means - center), stds, strict=True)]
+
+    @property
+    def _needs_distributions(self) -> bool:
+        return not self._is_plain
 
     @property
     def _is_plain(self) -> bool:

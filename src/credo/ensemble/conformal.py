@@ -9,19 +9,29 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from credo.core import deadlines
-from credo.core.estimator import Result, choice, has_weight, in_words, is_sparse, numeric
+from credo.core.estimator import (
+    Result,
+    choice,
+    class_probabilities,
+    has_weight,
+    in_words,
+    is_predictor,
+    is_sparse,
+    numeric,
+    take_columns,
+)
 from credo.core.fields import Axes, If, Indices, Inner, NotEmpty, Positive, Where
 from credo.core.folds import equal_rows, group_folds, pairs_of_folds, splits
 from credo.core.frames import Table
 from credo.distributions import Distribution, Normal, Tabulated, TabulatedScale
 from credo.distributions import distribution as valid
 from credo.distributions.tabulated import quantiles
-from credo.ensemble._base import Ensemble, class_probabilities, fit_arguments, take_columns
+from credo.ensemble._base import Ensemble, fit_arguments
 from credo.ensemble._held_out import held_out_points
 from credo.ensemble.calibration import METHODS, Calibration, choose_calibration
 from credo.linear import BayesianLinearRegression, LinearRegression
@@ -63,10 +73,13 @@ class Residuals:
             parts.append((kept, np.full(count, k), np.full(count, weight[own].sum() / count)))
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
+    def _sizes(self) -> dict[str, int]:
+        return {"e": self.n_folds}
+
     @property
     def n_folds(self) -> int:
         """The number of folds."""
-        return int(self.fold.max()) + 1
+        return int(self.fold.max(initial=-1)) + 1
 
     def moments(self, center: Array, spread: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the points of each row; both arguments are of shape (n_folds, n_rows)."""
@@ -203,10 +216,10 @@ class Conformal(Ensemble):
     """
 
     estimators_: Annotated[list[Any], NotEmpty]
-    spreads_: list[Any]
+    spreads_: Annotated[list[Any], Axes("0 | e")]
     spread_limits_: Annotated[Array, Axes("e 2"), If("_predicts_classes", False)]
     spread_by_columns_: bool
-    residuals_: Residuals
+    residuals_: Annotated[Residuals, Inner(e="e"), If("_predicts_classes", False)]
     shape_: Tabulated
     calibration_: Annotated[Calibration, Inner(k="c"), If("_predicts_classes")]
     calibration_losses_: Array
@@ -232,17 +245,6 @@ class Conformal(Ensemble):
     def _sizes(self) -> dict[str, int]:
         return {"e": len(self.estimators_)}
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        # The labels of a classifier without probabilities count as certain.
-        if not all(isinstance(e, BaseEstimator) and hasattr(e, "predict") for e in self.estimators_):
-            raise ValueError("estimators_ must be fitted estimators")
-        if self._predicts_classes:
-            if len(self.classes_) < 2:
-                raise ValueError(f"classes_ has shape {self.classes_.shape}")
-        elif len(self.estimators_) != self.residuals_.n_folds or len(self.spreads_) not in (0, len(self.estimators_)):
-            raise ValueError("there must be an estimator for each fold, and a spread for each or none")
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the estimator without each fold, and keep the held-out residuals or probabilities.
 
@@ -255,7 +257,7 @@ class Conformal(Ensemble):
         """
         self._reset()
         choice("method", self.method, ("auto", *METHODS))
-        if not all(hasattr(self._estimators()[0], name) for name in ("fit", "predict", "get_params")):
+        if not is_predictor(self._estimators()[0]):
             raise ValueError(f"estimator must be a regressor or a classifier; got {self.estimator!r}")
         (X,) = indexable(X)
         rows, target, weight = self._training(X, y, sample_weight)

@@ -20,6 +20,8 @@ from credo.core.estimator import (
     center_and_scale,
     choice,
     encode_labels,
+    has_distribution,
+    is_predictor,
     merge_equal_rows,
     nonnegative_integer,
     positive,
@@ -90,6 +92,16 @@ class MixtureOfExperts(Estimator):
         self.tol = tol
         self.random_state = random_state
 
+    def _check_state(self) -> None:
+        experts, k = self.experts_, self.gate_.n_experts
+        if isinstance(experts, LinearExperts):
+            if experts.mean.shape != (k, self.gate_.theta.shape[2]):
+                raise ValueError(f"experts_ have weights of shape {experts.mean.shape}")
+        elif not isinstance(experts, list) or len(experts) != k or not all(map(is_predictor, experts)):
+            raise ValueError(f"experts_ must be a list of {k} fitted estimators")
+        elif isinstance(self, Classifier) and any(len(e.classes_) != len(self.classes_) for e in experts):
+            raise ValueError("experts_ must have the same classes as the mixture")
+
     def _sizes(self) -> dict[str, int]:
         return {"q": 1 + (self.n_features_in_ if self.rotation_ is None else self.rotation_.shape[1])}
 
@@ -155,7 +167,7 @@ class MixtureOfExperts(Estimator):
     def _fit_given(self, task: Task, linear: Fit, rows: Array, y: NDArray[Any]) -> None:
         """EM with clones of the given estimator, which starts from the responsibilities of linear experts."""
         last = final_step(self.expert)
-        if not has_fit_parameter(last, "sample_weight") or not hasattr(last, "predict_dist"):
+        if not has_fit_parameter(last, "sample_weight") or not has_distribution(last):
             raise TypeError(f"expert must have predict_dist and take sample_weight; {type(last).__name__} doesn't")
         own = replace(task, y=y)
         start = step(own, replace(linear, experts=GivenExperts(self.expert, rows)))
@@ -208,11 +220,6 @@ def rounding_variance(y: Array, weight: Array) -> float:
     """
     gaps = np.diff(np.unique(y))
     return float(np.median(gaps)) ** 2 / 12 if len(gaps) and 2 * len(gaps) < weight.sum() else 0.0
-
-
-def check_members(members: Any, n_experts: int) -> None:
-    if not isinstance(members, list) or len(members) != n_experts or not all(hasattr(m, "predict") for m in members):
-        raise ValueError(f"experts_ must be a list of {n_experts} fitted estimators")
 
 
 # Values of `expert_precision` that aren't numbers.
@@ -280,14 +287,6 @@ class MixtureOfExpertsRegressor(MixtureOfExperts, Regressor):
 
     y_center_: Annotated[float, Finite]
     y_scale_: Annotated[float, Finite, Positive]
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        if isinstance(self.experts_, LinearExperts):
-            if self.experts_.mean.shape != (self.gate_.n_experts, self.gate_.theta.shape[2]):
-                raise ValueError(f"experts_ have weights of shape {self.experts_.mean.shape}")
-        else:
-            check_members(self.experts_, self.gate_.n_experts)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate; a weight of k is equivalent to k copies of the row."""
@@ -422,12 +421,6 @@ class MixtureOfExpertsClassifier(MixtureOfExperts, Classifier):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        check_members(self.experts_, self.gate_.n_experts)
-        if any(len(member.classes_) != len(self.classes_) for member in self.experts_):
-            raise ValueError("experts_ must have the same classes as the mixture")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the experts and the gate; a weight of k is equivalent to k copies of the row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import narwhals as nw
 import numpy as np
@@ -21,11 +21,13 @@ from credo.core.estimator import (
     Result,
     choice,
     describe,
+    ending_of,
+    evidence_of,
     in_words,
     merge_equal_rows,
     require_no_missing,
+    take_columns,
 )
-from credo.core.fields import Where
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
 from credo.core.linalg import weighted_quantiles
@@ -44,7 +46,7 @@ from credo.distributions import (
     Transformed,
     YeoJohnson,
 )
-from credo.ensemble._base import MetaEstimator, fit_arguments, latent_dist, take_columns, target_rows
+from credo.ensemble._base import MetaEstimator, fit_arguments, latent_dist, target_rows
 from credo.linear import BayesianLinearRegression
 from credo.metrics import final_step, point, predictive
 from credo.selection import Gap
@@ -298,7 +300,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-    estimator_: Annotated[Any, Where(lambda model: hasattr(model, "predict"), "an estimator that predicts")]
+    estimator_: Any
     transformation_: Transform
 
     def __init__(
@@ -361,7 +363,8 @@ class TransformedTarget(MetaEstimator, Regressor):
         table: Table = inner.summary(level=level)
         if isinstance(self.transformation_, Identity):
             return table
-        evidence = (f"log evidence of y {self.log_evidence_:.2f}",) if hasattr(self, "log_evidence_") else ()
+        own = evidence_of(self)
+        evidence = () if own is None else (f"log evidence of y {own.value:.2f}",)
         return replace(
             table,
             title=f"{table.title}, target transformed: {self.transformation_.name}",
@@ -393,6 +396,9 @@ class TransformedTarget(MetaEstimator, Regressor):
         what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"
         return f"{in_words(self.estimator_)}{what}"
 
+    def _fitted(self) -> dict[str, Any]:
+        return {"estimator_": self.estimator_}
+
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]
 
@@ -414,14 +420,13 @@ class TransformedTarget(MetaEstimator, Regressor):
 
     def _take_evidence(self, jacobian: float) -> None:
         """Set the estimator's result, and its evidence as that of a model of y."""
-        inner = final_step(self.estimator_)
-        self.result_ = getattr(inner, "result_", Result(True, 1, "the estimator has no result_"))
-        if not hasattr(inner, "log_evidence_"):
+        self.result_ = ending_of(self.estimator_) or Result(True, 1, "the estimator has no result_")
+        evidence = evidence_of(self.estimator_)
+        if evidence is None:
             return
-        self.log_evidence_ = float(inner.log_evidence_) + jacobian
-        self.evidence_method_ = inner.evidence_method_
-        if hasattr(inner, "evidence_base_"):
-            self.evidence_base_ = inner.evidence_base_
+        self.log_evidence_, self.evidence_method_ = evidence.value + jacobian, evidence.method or "not stated"
+        if evidence.base is not None:
+            self.evidence_base_ = evidence.base
             if not isinstance(self.transformation_, Identity):
                 # A transformation learned from y counts as maximised, like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")

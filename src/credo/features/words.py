@@ -17,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import FittedState, choice, named_by, positive_integer
-from credo.core.fields import NotEmpty
+from credo.core.fields import NotEmpty, Where
 
 
 class Words(FittedState, TransformerMixin, BaseEstimator):
@@ -59,6 +59,7 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
     """
 
     vocabulary_: Annotated[list[str], NotEmpty]
+    token_pattern: Annotated[str, Where(_compiled, "a pattern")]
 
     def __init__(
         self,
@@ -81,10 +82,6 @@ class Words(FittedState, TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         return tags
-
-    def _check_state(self) -> None:
-        """Raise a ValueError if state from a file can't be that of a fit."""
-        _compiled(self.token_pattern)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the vocabulary of the texts.

@@ -216,6 +216,7 @@ class Poisson(Noise):
     """
 
     name = "poisson"
+    words = "counts"
     posterior = CountPosterior
     counts = True
     title = "Gaussian process of the log rate of counts"

@@ -14,11 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator import (
-    Description,
     Estimator,
     Evidence,
     FitWarning,
     Result,
+    center_and_scale,
     choice,
     nonnegative_integer,
     positive_integer,
@@ -29,10 +29,11 @@ from credo.core.inference import REPRESENTATIONS, choose, cost_remark, default_p
 from credo.core.learning import integrate
 from credo.core.learning.ascent import curvature_at
 from credo.core.learning.integration import Integral
+from credo.core.linalg import mean_and_std
 from credo.core.notices import warn
 from credo.core.params import Parameter
 from credo.gp._objective import EvidenceObjective
-from credo.gp._observations import TrainingData, weighted_std
+from credo.gp._observations import TrainingData
 from credo.gp._search import Candidate, result, search_hyperparameters
 from credo.kernels import (
     RBF,
@@ -71,7 +72,6 @@ _KERNEL_WORDS = {
     "Exponential": "exponential",
     "Linear": "linear",
 }
-_NOISE_WORDS = {"heteroscedastic": "noise that varies", "student": "Student-t noise", "poisson": "counts"}
 
 
 class GaussianProcess(Estimator):
@@ -98,7 +98,7 @@ class GaussianProcess(Estimator):
     column_groups_: Annotated[list[str] | None, Axes("d")]
     # A frozen value with the training data, which predicts.
     posterior_: Any
-    _held_objective: EvidenceObjective | None
+    _held_objective: EvidenceObjective | None = None
 
     # The values that the argument `hyperparameters` may have.
     _learning: tuple[str, ...] = ("integrate", "optimize", "fixed", "sample")
@@ -124,16 +124,10 @@ class GaussianProcess(Estimator):
 
     _equation = "y = f(x) + noise, f a Gaussian process"
 
-    def describe(self, *, level: float = 0.95) -> Description:
-        found = super().describe(level=level)
-        noise = np.asarray(getattr(self, "noise_variance_", np.nan), dtype=np.float64)
-        return replace(found, noise=float(np.sqrt(noise.mean())) if np.isfinite(noise).all() else None)
-
     def _words(self) -> str:
-        kernel: Any = self.kernel_
-        terms = [_KERNEL_WORDS.get(type(term).__name__, "") for term in getattr(kernel, "terms", (kernel,))]
-        noise = _NOISE_WORDS.get(str(getattr(self, "noise", "")), "")
-        return ", ".join(filter(None, ("Gaussian process", f"{' + '.join(terms)} kernel" if all(terms) else "", noise)))
+        terms = self.kernel_.terms if isinstance(self.kernel_, Sum) else (self.kernel_,)
+        words = [_KERNEL_WORDS.get(type(term).__name__, "") for term in terms]
+        return f"Gaussian process, {' + '.join(words)} kernel" if all(words) else "Gaussian process"
 
     def _importances(self) -> tuple[Any, str]:
         try:
@@ -157,7 +151,7 @@ class GaussianProcess(Estimator):
         """Standard deviation over length scale of each column; columns of a group share their length scale."""
         shared = self.kernel_.column_groups().get(path)
         scales = np.asarray(lengthscale) if shared is None else np.asarray(lengthscale)[..., shared.places]
-        return weighted_std(self.X_train_, self.weight_) / scales
+        return mean_and_std(self.X_train_, self.weight_)[1] / scales
 
     @property
     def relevance_(self) -> Array:
@@ -219,9 +213,8 @@ class GaussianProcess(Estimator):
         if self.kernel is not None or self.hyperparameters == "fixed":
             return [Candidate("", self._make_objective(data, self._first_kernel(data.method)))]
         names = ("matern52",) if data.method == "state_space" else _DEFAULT_KERNELS
-        spread = weighted_std(data.X, data.weight)
-        center = np.average(data.X, axis=0, weights=data.weight)
-        linear = Linear(center=center, scale=np.where(spread > 0, spread, 1.0))
+        center, scale = center_and_scale(data.X, data.weight)
+        linear = Linear(center=center, scale=scale)
         made, has_slopes = partial(self._make_objective, data), data.mean == "linear"
         kernels = {name: self._named_kernel(name) for name in names}
         return [Candidate(name, made(k), None if has_slopes else made(k + linear)) for name, k in kernels.items()]
@@ -232,10 +225,9 @@ class GaussianProcess(Estimator):
 
     def _objective(self) -> Any:
         """The objective that was maximized; made again after the model was loaded or updated."""
-        held = getattr(self, "_held_objective", None)
-        if held is None:
-            held = self._held_objective = self._make_objective(self.posterior_.data, self.posterior_.kernels[0])
-        return held
+        if self._held_objective is None:
+            self._held_objective = self._make_objective(self.posterior_.data, self.posterior_.kernels[0])
+        return self._held_objective
 
     def _represented(self, data: TrainingData, rows_in_parts: int | None) -> tuple[TrainingData, str, str]:
         """The data with their representation, why the method was chosen, and a remark on its cost."""

@@ -33,7 +33,7 @@ from credo.core.learning.hyperparameters import search
 from credo.core.linalg import one_blas_thread
 from credo.core.params import Parameter, ParameterTree
 from credo.gp._noise import BOUND_SUBSET_ROWS, Found, GaussianObjective, Noise
-from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
+from credo.gp._objective import EvidenceObjective, noise_defaults
 from credo.gp._observations import Process, TrainingData
 from credo.gp._posterior import FittedNoise
 from credo.kernels import Kernel
@@ -84,15 +84,9 @@ class HeteroscedasticObjective(EvidenceObjective):
     visited: dict[bytes, Array] = field(default_factory=dict)
     tolerance = 1e-8
 
-    @cached_property
-    def tree(self) -> ParameterTree:
+    def _noise_parameters(self) -> tuple[Any, list[Array]]:
         noise = {"level": Parameter(self.level), "kernel": self.noise_kernel.tree}
-        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
-
-    @cached_property
-    def hyperprior(self) -> Hyperprior:
-        own, noise_own = map(self._defaults, (self.kernel, self.noise_kernel))
-        return Hyperprior.of(self.tree, own, noise_defaults(), noise_own)
+        return noise, [noise_defaults(), self._defaults(self.noise_kernel)]
 
     def subset(self, rows: NDArray[np.intp]) -> Self:
         return replace(super().subset(rows), visited={})
@@ -125,7 +119,7 @@ class HeteroscedasticObjective(EvidenceObjective):
 
     def found(self, data: TrainingData, theta: Array, thetas: Array) -> Found:
         """The noise variance of each row, and the distribution of the log noise."""
-        noise_kernel, log_level = self._noise_parameters(theta)
+        noise_kernel, log_level = self._noise_at(theta)
         found = self._maximum(self.kernel_at(theta), noise_kernel, log_level, self.visited.get(theta.tobytes()))
         noise, count, rows = found.process.noise, self.observations.count, self.rows
         fitted = FittedHeteroscedastic(
@@ -143,7 +137,7 @@ class HeteroscedasticObjective(EvidenceObjective):
 
     def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
         """The bound on ln p(y)."""
-        noise_kernel, log_level = self._noise_parameters(vector)
+        noise_kernel, log_level = self._noise_at(vector)
         found = self._maximum(self.kernel_at(vector), noise_kernel, log_level)
         if self.last is not None:
             self.visited[vector.tobytes()] = found.precision
@@ -155,7 +149,7 @@ class HeteroscedasticObjective(EvidenceObjective):
 
         return found.value, natural
 
-    def _noise_parameters(self, vector: Array) -> tuple[Kernel, float]:
+    def _noise_at(self, vector: Array) -> tuple[Kernel, float]:
         tree = self.tree.unflatten(vector)
         own = tree["noise.kernel"]
         assert isinstance(own, ParameterTree)
@@ -254,6 +248,7 @@ class Heteroscedastic(Noise):
     """
 
     name = "heteroscedastic"
+    words = "noise that varies"
     several_targets = True
 
     def objective(

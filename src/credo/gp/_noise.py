@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 from credo.core.estimator import nonnegative
 from credo.core.inference import REPRESENTATIONS
 from credo.core.learning.ascent import curvature_at
-from credo.core.params import Parameter, ParameterTree
-from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
+from credo.core.params import Parameter
+from credo.gp._objective import EvidenceObjective, noise_defaults
 from credo.gp._observations import TrainingData, center_and_scale, rounding_variance
 from credo.gp._posterior import FittedNoise, Posterior
 from credo.kernels import Kernel
@@ -55,14 +54,9 @@ class GaussianObjective(EvidenceObjective):
     is_additional: bool = False
     tolerance = 1e-11
 
-    @cached_property
-    def tree(self) -> ParameterTree:
+    def _noise_parameters(self) -> tuple[Any, list[Array]]:
         noise = Parameter(max(self.noise, 1e-12), fixed=not self.learns_noise)
-        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
-
-    @cached_property
-    def hyperprior(self) -> Hyperprior:
-        return Hyperprior.of(self.tree, self._defaults(self.kernel), noise_defaults(int(self.learns_noise)))
+        return noise, [noise_defaults(int(self.learns_noise))]
 
     def subset(self, rows: NDArray[np.intp]) -> Self:
         return replace(super().subset(rows), extra=self.extra[rows])
@@ -114,6 +108,8 @@ class Noise(ABC):
     several_targets: ClassVar[bool] = False
     methods: ClassVar[tuple[str, ...]] = ("exact", "state_space", "inducing")
     title: ClassVar[str] = "Gaussian process"
+    # What a description says about the noise.
+    words: ClassVar[str] = ""
 
     @property
     def known(self) -> float | Array | None:

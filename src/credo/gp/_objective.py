@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from credo.core.estimator import center_and_scale
 from credo.core.inference import Representation
 from credo.core.linalg import NotPositiveDefiniteError
 from credo.core.params import Parameter, ParameterTree, Positive
-from credo.gp._observations import Observations, weighted_std
+from credo.gp._observations import Observations
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -125,8 +126,7 @@ def _parameter(tree: ParameterTree, name: str) -> Parameter:
 
 def kernel_defaults(kernel: Kernel, X: Array, weight: Array) -> Array:
     """Typical values of a kernel's free parameters on this table."""
-    spread = weighted_std(X, weight)
-    return kernel.default_priors(np.where(spread > 0, spread, 1.0))
+    return kernel.default_priors(center_and_scale(X, weight)[1])
 
 
 def noise_defaults(n_entries: int = 1) -> Array:
@@ -149,15 +149,20 @@ class EvidenceObjective(ABC):
     # Smaller relative changes of the log evidence are rounding errors.
     tolerance: ClassVar[float] = 1e-9
 
+    def _noise_parameters(self) -> tuple[Any, list[Array]]:
+        """The parameters of the noise, if there are any, and typical values of those that are free."""
+        return None, []
+
     @cached_property
     def tree(self) -> ParameterTree:
         """The parameters by name."""
-        return ParameterTree({"kernel": self.kernel.tree})
+        noise = self._noise_parameters()[0]
+        return ParameterTree({"kernel": self.kernel.tree} | ({} if noise is None else {"noise": noise}))
 
     @cached_property
     def hyperprior(self) -> Hyperprior:
         """Weak priors around data-driven values."""
-        return Hyperprior.of(self.tree, self._defaults(self.kernel))
+        return Hyperprior.of(self.tree, self._defaults(self.kernel), *self._noise_parameters()[1])
 
     def _defaults(self, kernel: Kernel) -> Array:
         return kernel_defaults(kernel, self.observations.X, self.observations.weight)

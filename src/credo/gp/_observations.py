@@ -57,7 +57,7 @@ class MeanBasis:
     @classmethod
     def of(cls, kind: str, X: Array, weight: Array) -> MeanBasis:
         """The basis for these training rows."""
-        center, spread = np.average(X, axis=0, weights=weight), weighted_std(X, weight)
+        center, spread = mean_and_std(X, weight)
         columns = _independent(X, center, spread) if kind == "linear" else np.empty(0, dtype=np.intp)
         if kind == "linear" and len(columns) + 1 >= len(X):
             raise ValueError(
@@ -120,14 +120,9 @@ def check_contradictions(X: Array) -> None:
 
 def center_and_scale(Y: Array, weight: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of each column's observed entries; a constant column has its size as the scale."""
-    centers, scales = np.empty(Y.shape[1]), np.empty(Y.shape[1])
-    for j, column in enumerate(Y.T):
-        seen = ~np.isnan(column)
-        center = float(np.average(column[seen], weights=weight[seen]))
-        scale = math.sqrt(float(np.average((column[seen] - center) ** 2, weights=weight[seen])))
-        centers[j] = center
-        scales[j] = scale if scale > 1e-12 * abs(center) and scale > 0 else max(abs(center), 1.0)
-    return centers, scales
+    columns = [mean_and_std(column[~np.isnan(column)], weight[~np.isnan(column)]) for column in Y.T]
+    centers, scales = np.array(columns).T
+    return centers, np.where(scales > 1e-12 * np.abs(centers), scales, np.maximum(np.abs(centers), 1.0))
 
 
 def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
@@ -139,11 +134,6 @@ def median_and_spread(Y: Array, weight: Array) -> tuple[Array, Array]:
         if high - low > 1e-12 * abs(middle):
             centers[j], scales[j] = middle, (high - low) / 1.349
     return centers, scales
-
-
-def weighted_std(X: Array, weight: Array) -> Array:
-    """Standard deviation of each column, where a weight of k stands for k rows."""
-    return mean_and_std(X, weight)[1]
 
 
 def rounding_variance(Y: Array) -> float:

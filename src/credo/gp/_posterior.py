@@ -172,7 +172,7 @@ class Posterior:
             observations = self.noise.observations(observations)
             return tuple(map(observations.condition, self.kernels, self.noise.rows))
 
-    def extended(self, data: TrainingData) -> Self:
+    def extended(self, data: TrainingData, evidence: Evidence) -> Self:
         """Given further rows at the end of the data, at the same hyperparameters, by extending the factors."""
         n, before = len(self.data.X), self.processes
         rows, Y = data.X[n:], data.standardized[n:]
@@ -182,14 +182,13 @@ class Posterior:
         with np.errstate(divide="ignore"):
             logs = np.log(self.weights) + gains
         gain = float(logsumexp(logs))
-        assert self.evidence is not None
-        value = self.evidence.value + gain + data.in_units_of_y(0.0) - self.data.in_units_of_y(0.0)
+        value = evidence.value + gain + data.in_units_of_y(0.0) - self.data.in_units_of_y(0.0)
         return self.changed(
             after,
             data=replace(data, points=after[0].observations.representation.points),
             weights=np.exp(logs - gain),
             noise=replace(self.noise, rows=np.stack([each.noise for each in after])),
-            evidence=replace(self.evidence, value=value),
+            evidence=replace(evidence, value=value),
         )
 
     @property

@@ -21,18 +21,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.fields import each
+from credo.core.fields import Finite, each
 from credo.core.inference.site_updates import AndersonAcceleration
-from credo.core.params import Parameter, ParameterTree
+from credo.core.params import Parameter
 from credo.distributions.student_t import t_variance
 from credo.gp._noise import Found, Noise
-from credo.gp._objective import EvidenceObjective, Hyperprior, noise_defaults
+from credo.gp._objective import EvidenceObjective, noise_defaults
 from credo.gp._observations import Process, TrainingData, median_and_spread
 from credo.gp._posterior import FittedNoise
 from credo.kernels import Kernel
@@ -57,15 +56,10 @@ class StudentObjective(EvidenceObjective):
     level: float = 0.1
     tolerance = 1e-8
 
-    @cached_property
-    def tree(self) -> ParameterTree:
-        noise = {"level": Parameter(self.level), "excess_df": Parameter(_FIRST_EXCESS)}
-        return ParameterTree({"kernel": self.kernel.tree, "noise": noise})
-
-    @cached_property
-    def hyperprior(self) -> Hyperprior:
+    def _noise_parameters(self) -> tuple[Any, list[Array]]:
         excess = np.array([[math.log(_FIRST_EXCESS), _EXCESS_WIDTH]])
-        return Hyperprior.of(self.tree, self._defaults(self.kernel), noise_defaults(), excess)
+        noise = {"level": Parameter(self.level), "excess_df": Parameter(_FIRST_EXCESS)}
+        return noise, [noise_defaults(), excess]
 
     def noise(self, vector: Array) -> StudentTLikelihood:
         """The distribution of the noise at a vector."""
@@ -135,7 +129,7 @@ class _Bound:
 class FittedStudentT(FittedNoise):
     """Student-t noise with this many degrees of freedom, whose normal sites are at the rows."""
 
-    df: Annotated[float, each(lambda df: df > 2, "more than 2")]
+    df: Annotated[float, Finite, each(lambda df: df > 2, "more than 2")]
 
     @property
     def mean_variance(self) -> float:
@@ -169,6 +163,7 @@ class StudentT(Noise):
     """
 
     name = "student"
+    words = "Student-t noise"
 
     def center_and_scale(self, Y: Array, weight: Array) -> tuple[Array, Array]:
         """Outliers change neither."""

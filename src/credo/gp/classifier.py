@@ -20,6 +20,7 @@ from credo.core.estimator import (
     Result,
     choice,
     evidence_base,
+    evidence_of,
 )
 from credo.core.fields import Axes, Inner, Sometimes, Where
 from credo.core.frames import Table
@@ -283,8 +284,8 @@ class GPClassifier(Classifier, GaussianProcess):
             for owner, member in members
             for name, value in member.kernel_.entries(columns)
         ]
-        value = getattr(self, "log_evidence_", None)
-        notes = [] if value is None else [f"log evidence {value:.2f} by {self.evidence_method_}"]
+        evidence = evidence_of(self)
+        notes = [] if evidence is None else [f"log evidence {evidence.value:.2f} by {evidence.method}"]
         return self._table(f"Gaussian-process classifier of {', '.join(map(str, self.classes_[:6]))}", lines, notes)
 
     def _probabilities(self, rows: Any) -> Array:

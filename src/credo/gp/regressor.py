@@ -20,6 +20,7 @@ from credo.core.estimator import (
     MAXIMISED,
     SCALED,
     ConvergenceWarning,
+    Description,
     Evidence,
     FitWarning,
     Regressor,
@@ -272,6 +273,15 @@ class GPRegressor(Regressor, GaussianProcess):
             self._condition_on(parts)
         return self
 
+    def describe(self, *, level: float = 0.95) -> Description:
+        noise = np.asarray(self.noise_variance_)
+        found = float(np.sqrt(noise.mean())) if np.isfinite(noise).all() else None
+        return replace(super().describe(level=level), noise=found)
+
+    def _words(self) -> str:
+        noise = self._noise().words
+        return f"{super()._words()}, {noise}" if noise else super()._words()
+
     @property
     def additional_noise_variance_(self) -> Any:
         check_is_fitted(self)
@@ -415,7 +425,7 @@ class GPRegressor(Regressor, GaussianProcess):
             raise ValueError(f"y has shape {given.shape}, but the model was fitted to y of shape {self.y_train_.shape}")
         data, self._held_objective = posterior.data.extended(rows, given), None
         if not noise.is_variational:
-            self.posterior_ = posterior.extended(data)
+            self.posterior_ = posterior.extended(data, self._evidence)
             self.theta_weights_ = self.posterior_.weights
             return self
         found = self._found_noise(self._make_objective(data, posterior.kernels[0]), data)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
+from credo.core.fields import Axes, each
 from credo.likelihoods._likelihood import ByParameter, Likelihood
 
 Array = NDArray[np.float64]
+
+Ascending = each(lambda x: np.diff(x) >= 0, "increasing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +29,7 @@ class Ordinal(Likelihood):
     array([0.269, 0.462, 0.269])
     """
 
-    cuts: Array = field(default_factory=lambda: np.zeros(1))
+    cuts: Annotated[Array, Axes("k"), Ascending] = field(default_factory=lambda: np.zeros(1))
 
     _breakpoints: ClassVar[Array] = np.array([-40.0, -20.0, -10.0, -4.0, 0.0, 4.0, 10.0, 20.0, 40.0])
 

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from credo.core.estimator import Classifier, Estimator, Regressor, Result, nonnegative_integer, positive, unmasked
-from credo.core.fields import Axes, Finite, Increasing, NonNegative, Positive
+from credo.core.fields import Axes, Finite, Increasing, Indices, NonNegative, Positive
 from credo.core.frames import Table
 from credo.distributions import StudentT
 
@@ -184,6 +184,8 @@ class NaiveForecast(Regressor):
     array([1.4, 2.8])
     """
 
+    time: Annotated[int, Indices("d")]
+    period: Annotated[float | None, Finite, Positive]
     times_: Annotated[Array, Axes("n"), Increasing]
     values_: Annotated[Array, Axes("n")]
     step_std_: Annotated[float, Finite, NonNegative]
@@ -201,22 +203,15 @@ class NaiveForecast(Regressor):
             tags.regressor_tags.poor_score = True
         return tags
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        self._check_arguments(self.n_features_in_)
-
-    def _check_arguments(self, n_features: int) -> None:
-        column = nonnegative_integer("time", self.time)
-        if column >= n_features:
-            raise ValueError(f"time is column {column}, and X has {n_features} columns")
-        if self.period is not None:
-            positive("period", self.period)
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Store the series and estimate how much it changes."""
         rows, target, weight = self._training_rows(X, y, sample_weight)
         weight = np.ones(len(target)) if weight is None else weight
-        self._check_arguments(rows.shape[1])
+        column = nonnegative_integer("time", self.time)
+        if column >= rows.shape[1]:
+            raise ValueError(f"time is column {column}, and X has {rows.shape[1]} columns")
+        if self.period is not None:
+            positive("period", self.period)
         rows, target, weight = rows[weight > 0], target[weight > 0], weight[weight > 0]
         self.times_, group = np.unique(rows[:, self.time], return_inverse=True)
         counts = np.bincount(group, weight)

@@ -422,7 +422,7 @@ class BayesianLinearRegression(PosteriorModel):
                     f"{self.posterior_.spectrum.weight:g}: pass all training rows, with the sample_weight of the fit"
                 )
             return self.posterior_.equivalent_kernel(rows, train, weight)
-        kept: StoredRows | None = getattr(self, "_stored_rows", None)
+        kept = self._stored_rows
         if kept is None:
             raise ValueError("the training rows were not stored: pass them as X_train")
         shares = np.zeros((rows.shape[0], kept.n_given))

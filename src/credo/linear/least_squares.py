@@ -35,6 +35,7 @@ class LinearModel(Regressor):
 
     coef_: Annotated[Array, Axes("d")]
     intercept_: Annotated[float, Finite]
+    _stored_rows: StoredRows | None = None
     fit_intercept: bool
 
     _title: str
@@ -394,7 +395,7 @@ class LinearRegression(LinearModel):
 
     def _training(self) -> StoredRows:
         check_is_fitted(self)
-        kept: StoredRows | None = getattr(self, "_stored_rows", None)
+        kept = self._stored_rows
         if kept is None:
             raise ValueError(
                 "the training rows were not stored (the model was loaded from a file or fitted from a summary, or X "

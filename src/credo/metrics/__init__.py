@@ -23,8 +23,9 @@ Not here: splitting into folds and comparing models (`credo.selection`), figures
 the formulas of the single distributions (`credo.distributions`).
 """
 
+from credo.core.estimator import NoDistribution, final_step, point, predictive
 from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, scorer
-from credo.metrics._scores import NoDistribution, crps, final_step, log_score, point, predictive, rmse
+from credo.metrics._scores import crps, log_score, rmse
 from credo.metrics._shapley import ShapleyValues, shapley
 from credo.metrics.calibration import calibration_curve, coverage, pit
 from credo.metrics.sensitivity import Influence, influence

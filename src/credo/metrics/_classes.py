@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from credo.core.estimator import predictive
 from credo.distributions import Bernoulli, Categorical, Distribution
-from credo.metrics._scores import average, crps, log_score, outcomes, predictive, rmse
+from credo.metrics._scores import average, crps, log_score, outcomes, rmse
 
 Vector = NDArray[np.float64]
 

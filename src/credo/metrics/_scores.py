@@ -1,17 +1,14 @@
-"""Proper scoring rules for predictive distributions, and the predictive distribution of any fitted model."""
+"""Proper scoring rules for predictive distributions."""
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Bernoulli, Categorical, Distribution, Normal
+from credo.core.estimator import point
+from credo.distributions import Bernoulli, Categorical, Distribution
 
 
 def outcomes(y: ArrayLike, dist: Distribution) -> NDArray[Any]:
@@ -64,113 +61,6 @@ def average(values: NDArray[Any], sample_weight: ArrayLike | None) -> float:
 def _one_dimension(array: NDArray[Any], *, name: str) -> None:
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}. Use ravel() for a single column")
-
-
-class NoDistribution(TypeError):
-    """Raised if a model predicts no distribution.
-
-    Examples
-    --------
-    >>> from credo import predictive
-    >>> from credo.metrics import NoDistribution
-    >>> from sklearn.neighbors import KNeighborsRegressor
-    >>> model = KNeighborsRegressor(1).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> try:
-    ...     predictive(model, [[2.0]])
-    ... except NoDistribution:
-    ...     print("numbers only: Conformal(model) gives it distributions")
-    numbers only: Conformal(model) gives it distributions
-    """
-
-
-def predictive(model: Any, X: Any) -> Distribution:
-    """The predictive distribution of a fitted model at the rows of X.
-
-    A scikit-learn Pipeline doesn't forward `predict_dist`, and neither does a search such as GridSearchCV: this
-    function transforms X by all steps but the last and calls `predict_dist` of the last.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        Has `predict_dist`, or is a Pipeline or a fitted search around a model that has. scikit-learn's own estimators
-        work if they are classifiers with `predict_proba`, or regressors whose `predict` takes `return_std`, such as
-        BayesianRidge: their predictions are treated as normal. The standard deviation includes the noise in
-        BayesianRidge and ARDRegression, and in GaussianProcessRegressor only if the kernel has a WhiteKernel.
-    X : array, frame or sparse matrix of shape (n_samples, n_features)
-
-    Raises
-    ------
-    NoDistribution
-        If the model has none, such as a perceptron; a subclass of TypeError.
-
-    Examples
-    --------
-    >>> from credo import LinearRegression, predictive
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> pipeline = make_pipeline(StandardScaler(), LinearRegression())
-    >>> pipeline = pipeline.fit([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9])
-    >>> lower, upper = predictive(pipeline, [[1.5]]).interval(0.9)
-    >>> lower.round(2), upper.round(2)
-    (array([1.09]), array([1.91]))
-    """
-    if hasattr(model, "predict_dist"):
-        return model.predict_dist(X)
-    if isinstance(model, Pipeline):
-        check_is_fitted(model)
-        return predictive(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    if hasattr(model, "best_estimator_"):
-        return predictive(model.best_estimator_, X)
-    if is_classifier(model) and hasattr(model, "predict_proba"):
-        return _of_classes(np.asarray(model.predict_proba(X)), np.asarray(model.classes_))
-    if "return_std" in signature(model.predict).parameters if hasattr(model, "predict") else False:
-        return Normal(*model.predict(X, return_std=True))
-    raise NoDistribution(
-        f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
-        "use one of Credo's models that has it, or a Pipeline that ends in one"
-    )
-
-
-def _of_classes(table: NDArray[np.float64], classes: NDArray[Any]) -> Distribution:
-    if classes.dtype.kind in "biuf" and np.array_equal(classes, [0, 1]):
-        return Bernoulli(table[:, 1])
-    return Categorical(table, classes=classes)
-
-
-def point(dist: Distribution) -> NDArray[np.float64]:
-    """The point prediction of each row: the mean, or the median if there is no mean.
-
-    A Student's t with one degree of freedom, as from a straight line fitted to three rows, has a median but no mean.
-
-    Examples
-    --------
-    >>> from credo.distributions import StudentT
-    >>> from credo.metrics import point
-    >>> point(StudentT([1.0, 5.0], [3.0, 4.0], [1.0, 1.0]))
-    array([3., 4.])
-    """
-    mean = dist.mean
-    return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, dist.quantile(0.5))
-
-
-def final_step(model: Any) -> Any:
-    """The final estimator inside Pipelines and fitted searches, which has the coefficients and the evidence.
-
-    Examples
-    --------
-    >>> from credo import LinearRegression
-    >>> from credo.metrics import final_step
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
-    >>> final_step(pipeline).coef_.round(2)
-    array([1.22])
-    """
-    if isinstance(model, Pipeline):
-        return final_step(model[-1])
-    if hasattr(model, "best_estimator_"):
-        return final_step(model.best_estimator_)
-    return model
 
 
 def log_score(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:

@@ -50,7 +50,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Inner, Positive, Probabilities
+from credo.core.fields import Axes, Inner, Positive, Probabilities, Where
 from credo.core.frames import Table
 from credo.core.learning.em import Ascent, best_ascent, distant_rows, smallest_bic, squared_distances
 from credo.core.linalg import EPS, NotPositiveDefiniteError, factorize, weighted_quantiles
@@ -61,6 +61,10 @@ Array = NDArray[np.float64]
 
 # The gamma prior of ν if it is learned: shape 2 and rate 0.1 (Juárez & Steel 2010).
 DF_SHAPE, DF_RATE = 2.0, 0.1
+
+
+def _has_positive_diagonals(roots: Array) -> bool:
+    return bool(((roots if roots.ndim == 2 else np.einsum("kii->ki", roots)) > 0).all())
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,8 @@ class Components:
 
     weights: Annotated[Array, Axes("k"), Positive, Probabilities]
     means: Annotated[Array, Axes("k d")]
-    roots: Annotated[Array, Axes("k d | k d d")]
+    roots: Annotated[Array, Axes("k d | k d d"), Where(_has_positive_diagonals, "of positive diagonals")]
     df: Annotated[Array, Axes("k", finite=False), Positive]
-
-    def _check_state(self) -> None:
-        diagonal = self.roots if self.roots.ndim == 2 else np.einsum("kii->ki", self.roots)
-        if not (diagonal > 0).all():
-            raise ValueError("roots must have positive diagonals")
 
     def __len__(self) -> int:
         return len(self.weights)

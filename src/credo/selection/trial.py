@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from credo.core.estimator import FittedState, evidence_of, in_words
+from credo.core.estimator import FittedState, evidence_of, in_words, is_predictor
 from credo.core.folds import Split
 from credo.core.notices import collected, on_one_line
 from credo.core.seeds import random_states
@@ -251,7 +251,7 @@ class Trial:
             dist = predictive(model, part)
         except NoDistribution:
             # A model without `predict`, such as a scaler, has failed.
-            if not hasattr(model, "predict"):
+            if not is_predictor(model):
                 raise
             self.plain.append((test, np.asarray(model.predict(part))))
             return

@@ -21,22 +21,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln
 
 from credo.core.deadlines import check
 from credo.core.estimator import ConvergenceWarning, positive_integer
 from credo.core.learning.sampling import extra
-from credo.core.linalg import column_norms, one_blas_thread, parallel_map
+from credo.core.linalg import one_blas_thread, parallel_map
 from credo.core.notices import warn
 from credo.core.seeds import generator
 from credo.sparse import _chain_jit
 from credo.sparse._chain_jit import EMPTY, Labels, Ladder, Problem, Target
-from credo.sparse._design import DEPENDENT
+from credo.sparse._design import DEPENDENT, lengths
 from credo.sparse._factors_jit import Columns, Replicas
 from credo.sparse._laplace import LEVEL_PRECISION, Dataset
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, size_distribution
@@ -253,8 +253,7 @@ class Chain:
 def shared_columns(X: Array, y: Array, *, ridge: float, yy: float, least: Array | float) -> Columns:
     """Columns of unit length, shared by all chains; the slab adds `ridge` to squared lengths."""
     d = X.shape[1]
-    scale = column_norms(X)
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = lengths(X)
     # By rows, qᵀX is twice as fast as by columns.
     U = np.ascontiguousarray(X / scale)
     kept = d * d <= _MAX_GRAM_ENTRIES
@@ -466,13 +465,8 @@ def summarize_chains(
     known: dict[Model, float] = {}
     for trace in traces:
         known.update(zip(trace.models, trace.log_evidence.tolist(), strict=True))
-    heights = {model: value + float(log_prior[len(model)]) for model, value in known.items()}
-    # Smaller models first among equals, whichever chain visited them first.
-    visited = sorted(heights, key=lambda model: (-heights[model], len(model), model))
-    log_mass, models = float(logsumexp(list(heights.values()))), tuple(visited[:n_models])
-    best = {len(model): model for model in reversed(visited)}
     probability, error = inclusion(traces)
-    r_hat, ess = r_hat_and_ess(traces, heights)
+    r_hat, ess = r_hat_and_ess(traces, {model: value + log_prior[len(model)] for model, value in known.items()})
     looks = np.nan_to_num(ess, nan=np.inf) if round_trips is None else round_trips
     error = np.maximum(error, min(1.0 / (looks + 2.0), 0.02))
     complaint, n_draws = _complaint(error, r_hat), len(traces[0].models)
@@ -485,19 +479,12 @@ def summarize_chains(
         sizes += np.bincount(trace.sizes, trace.weight, len(sizes))
         for model, weight in zip(trace.models, trace.weight.tolist(), strict=True):
             time[model] += weight
-    # The stored models represent the posterior only if the chains converged and were there nearly all of the time.
-    enough = not complaint and sum(time[model] for model in models) >= 0.9 * time.total()
-    sample, sample_weight = ((), np.empty(0)) if enough else draws(traces, n_models)
-    return ModelPosterior(
+    found = ModelPosterior.of_visited(
+        known,
+        log_prior,
+        n_models,
         inclusion=probability,
-        models=models,
-        probability=np.exp([heights[model] - log_mass for model in models]),
-        log_evidence=np.array([known[model] for model in models]),
-        log_mass=log_mass,
         size_probability=sizes / sizes.sum(),
-        best_by_size=tuple(best[size] for size in sorted(best)),
-        sample=sample,
-        sample_weight=sample_weight,
         diagnostics={
             "converged": not complaint,
             "message": message,
@@ -506,10 +493,15 @@ def summarize_chains(
             "r_hat": r_hat,
             "ess": ess,
             "inclusion_error": error,
-            "n_visited": len(visited),
+            "n_visited": len(known),
             "round_trips": looks,
         },
     )
+    # The stored models represent the posterior only if the chains converged and were there nearly all of the time.
+    if not complaint and sum(time[model] for model in found.models) >= 0.9 * time.total():
+        return found
+    sample, sample_weight = draws(traces, n_models)
+    return replace(found, sample=sample, sample_weight=sample_weight)
 
 
 def _remedy(log_prior: Array, trace: Trace) -> str:

@@ -228,10 +228,15 @@ def median_model(
     return tuple(sorted(inside))
 
 
+def lengths(X: Array) -> Array:
+    """The length of each column; one for columns of zeros."""
+    found = column_norms(X)
+    return np.where(found > 0, found, 1.0)
+
+
 def unit_columns(X: Array) -> Array:
     """Columns of length one; those of zeros stay."""
-    length = column_norms(X)
-    return np.asarray(X / np.where(length > 0, length, 1.0))
+    return np.asarray(X / lengths(X))
 
 
 def residual_norms(R: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import softmax
 
 from credo.core.deadlines import check
 from credo.core.fields import Axes, Positive
@@ -104,27 +104,21 @@ def enumerate_logistic(data: Dataset, prior: ModelPrior, *, n_models: int) -> Mo
         return found
 
     modes = [empty, *(mode for part in parallel_map(family, range(d)) for mode in part)]
-    modes.sort(key=lambda mode: (len(mode.model), mode.model))
-    models, evidence = [mode.model for mode in modes], np.array([mode.log_evidence for mode in modes])
-    inside, sizes = np.zeros((len(models), d)), np.array([len(model) for model in models])
-    for row, model in zip(inside, models, strict=True):
-        row[list(model)] = 1.0
-    joint = evidence + prior.log_prob(sizes)
-    log_mass = float(logsumexp(joint))
-    probability = np.exp(joint - log_mass)
-    order = np.argsort(-joint, kind="stable")[:n_models]
-    best = [max(np.flatnonzero(sizes == k), key=lambda place: evidence[place]) for k in range(d + 1)]
-    return ModelPosterior(
+    evidence, log_prior = {mode.model: mode.log_evidence for mode in modes}, prior.log_prob(np.arange(d + 1))
+    inside = np.zeros((len(modes), d))
+    for row, mode in zip(inside, modes, strict=True):
+        row[list(mode.model)] = 1.0
+    sizes = inside.sum(axis=1).astype(np.intp)
+    probability = softmax(np.array(list(evidence.values())) + log_prior[sizes])
+    return ModelPosterior.of_visited(
+        evidence,
+        log_prior,
+        n_models,
         inclusion=np.minimum(probability @ inside, 1.0),
-        models=tuple(models[place] for place in order),
-        probability=probability[order],
-        log_evidence=evidence[order],
-        log_mass=log_mass,
         size_probability=np.bincount(sizes, probability, d + 1).astype(np.float64),
-        best_by_size=tuple(models[place] for place in best),
         diagnostics={
             "converged": all(mode.converged for mode in modes),
-            "message": f"converged; all {len(models)} models were evaluated",
-            "n_visited": len(models),
+            "message": f"converged; all {len(modes)} models were evaluated",
+            "n_visited": len(modes),
         },
     )

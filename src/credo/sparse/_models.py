@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, gammaln, softmax
+from scipy.special import betaln, gammaln, logsumexp, softmax
 
-from credo.core.fields import Axes, Finite, NonNegative, Positive
+from credo.core.fields import Axes, Finite, Indices, NonNegative, Positive
 
 Array = NDArray[np.float64]
 Model = tuple[int, ...]
@@ -121,22 +121,35 @@ class ModelPosterior:
     """
 
     inclusion: Annotated[Array, Axes("d")]
-    models: tuple[Model, ...]
+    models: Annotated[tuple[Model, ...], Axes("m"), Indices("d")]
     probability: Annotated[Array, Axes("m")]
     log_evidence: Annotated[Array, Axes("m")]
     log_mass: float
     size_probability: Array = field(default_factory=lambda: np.empty(0))
-    best_by_size: tuple[Model, ...] = ()
+    best_by_size: Annotated[tuple[Model, ...], Indices("d")] = ()
     moments: Moments | None = None
-    sample: tuple[Model, ...] = ()
+    sample: Annotated[tuple[Model, ...], Axes("S"), Indices("d")] = ()
     sample_weight: Annotated[Array, Axes("S")] = field(default_factory=lambda: np.empty(0))
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
-    def _check_state(self) -> None:
-        named = (j for model in (*self.models, *self.sample, *self.best_by_size) for j in model)
-        each = (len(self.models), len(self.sample)) == (len(self.probability), len(self.sample_weight))
-        if not each or not all(0 <= j < len(self.inclusion) for j in named):
-            raise ValueError("models name columns that aren't there, or have no probability each")
+    @classmethod
+    def of_visited(
+        cls, evidence: Mapping[Model, float], log_prior: Array, n_models: int, *, inclusion: Array, **fields: Any
+    ) -> ModelPosterior:  # fmt: skip
+        """From ln p(y | γ) of every model that was visited, and ln p(γ) by size; fewer columns first among equals."""
+        heights = {model: value + float(log_prior[len(model)]) for model, value in evidence.items()}
+        visited = sorted(heights, key=lambda model: (-heights[model], len(model), model))
+        log_mass, models = float(logsumexp(list(heights.values()))), tuple(visited[:n_models])
+        best = {len(model): model for model in reversed(visited)}
+        return cls(
+            inclusion,
+            models,
+            probability=np.exp([heights[model] - log_mass for model in models]),
+            log_evidence=np.array([evidence[model] for model in models]),
+            log_mass=log_mass,
+            best_by_size=tuple(best[size] for size in sorted(best)),
+            **fields,
+        )
 
     @property
     def averaged(self) -> tuple[tuple[Model, ...], Array]:

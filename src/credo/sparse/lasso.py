@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from credo.core.estimator import (
@@ -26,6 +27,7 @@ from credo.core.estimator import (
     positive_integer,
     training_rows,
 )
+from credo.core.fields import Axes, Finite
 from credo.core.frames import Table
 from credo.core.learning.coordinate import Rows, Solution, WorkingSet, elastic_net_path, polish, working_set
 from credo.core.notices import warn
@@ -99,7 +101,9 @@ class SparseCoefficients(Estimator):
 
     def _effects(self, level: float) -> tuple[Effect, ...]:
         intercept = self.intercept_ if self.fit_intercept else None
-        return linear_effects(self._feature_names(), self.coef_, intercept, classes=getattr(self, "classes_", ()))
+        return linear_effects(
+            self._feature_names(), self.coef_, intercept, classes=self.classes_ if is_classifier(self) else ()
+        )
 
     def _notes(self) -> tuple[str, ...]:
         nonzero = f"{len(self.selected_)} of {self.n_features_in_} columns have nonzero coefficients"
@@ -120,8 +124,8 @@ class PenalizedRegression(SparseCoefficients, Regressor):
 
     _accepts_parts = True
 
-    coef_: Array
-    intercept_: float
+    coef_: Annotated[Array, Axes("d")]
+    intercept_: Annotated[float, Finite]
     noise_std_: float
     dof_: float
 

@@ -28,9 +28,9 @@ from credo.core.estimator import (
     linear_effects,
     positive_integer,
 )
-from credo.core.fields import Axes, Inner
+from credo.core.fields import Axes, Finite, Indices, Inner
 from credo.core.frames import Table
-from credo.core.linalg import column_norms, parallel_map
+from credo.core.linalg import parallel_map
 from credo.core.notices import warn
 from credo.core.parts import RowSummary, in_parts, summarize, take_summary
 from credo.core.seeds import generator
@@ -38,7 +38,7 @@ from credo.distributions import Distribution, Mixture
 from credo.sparse import _enumerate_jit
 from credo.sparse._average import Average, log_evidences, moments_of, parts_of, summed_moments
 from credo.sparse._chain import sample_models
-from credo.sparse._design import DEPENDENT, EXACT_FIT, Dependence, Design, dependence_of, median_model, named
+from credo.sparse._design import DEPENDENT, EXACT_FIT, Dependence, Design, dependence_of, lengths, median_model, named
 from credo.sparse._enumerate_jit import Problem, Sums
 from credo.sparse._models import Model, ModelPosterior, ModelPrior, Moments, in_table, recommended_prior
 from credo.sparse._slabs import MIN_DF, Slab, bic, slab_of
@@ -173,24 +173,18 @@ class Subsets(NamedTuple):
 class SubsetEstimator(Estimator):
     """Mixin of estimators with a posterior over models: tables, intervals and draws from it."""
 
-    _fits: Average | None
+    _fits: Average | None = None
     posterior_: Annotated[ModelPosterior, Inner(d="d")]
     inclusion_probabilities_: Annotated[Array, Axes("d")]
-    map_model_: tuple[int, ...]
-    median_model_: tuple[int, ...]
-    best_subsets_: tuple[tuple[int, ...], ...]
-    copies_: tuple[tuple[int, ...], ...]
+    map_model_: Annotated[Model, Indices("d")]
+    median_model_: Annotated[Model, Indices("d")]
+    best_subsets_: Annotated[tuple[Model, ...], Indices("d")]
+    copies_: Annotated[tuple[Model, ...], Indices("d")]
     prior_inclusion: float | str | tuple[float, float]
     search_: Literal["enumerate", "gibbs"]
     log_evidence_: float
     evidence_method_: str
     evidence_base_: str
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        subsets = (self.map_model_, self.median_model_, *self.best_subsets_, *self.copies_)
-        if not all(0 <= j < self.n_features_in_ for subset in subsets for j in subset):
-            raise ValueError("a subset names columns that aren't there")
 
     coef_: Array
     intercept_: Any
@@ -278,7 +272,16 @@ class SubsetEstimator(Estimator):
         )
 
     def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of a coefficient, in units of its column: P(β = 0), and the distribution otherwise."""
+        """The posterior of a coefficient, in units of its column: P(β = 0), and the distribution otherwise.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from credo import SpikeSlabRegressor
+        >>> model = SpikeSlabRegressor().fit(np.arange(8.0)[:, None], [0.1, 1.0, 2.2, 2.9, 4.1, 5.0, 6.1, 6.9])
+        >>> bool(model.coefficient(0).spike < 1e-6)
+        True
+        """
         place = self._place(column)
         spike = 1.0 - float(self.inclusion_probabilities_[place])
         return Coefficient(self._feature_names()[place], spike, self._average.coefficient(place))
@@ -286,7 +289,7 @@ class SubsetEstimator(Estimator):
     @property
     def _average(self) -> Average:
         """The coefficients of the stored models; not in model files."""
-        if getattr(self, "_fits", None) is None:
+        if self._fits is None:
             self._fits = self._make_average()
         assert self._fits is not None
         return self._fits
@@ -373,8 +376,7 @@ def enumerate_models(
             f'search="enumerate" would visit 2^{d} models; it goes up to {_MAX_COLUMNS} columns. Use search="gibbs", '
             "or credo.sparse.forward_selection to thin the columns first"
         )
-    scale = column_norms(X)
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = lengths(X)
     floor = np.zeros(d) if slab.ridge > 0 else np.ones(d) * least
     problem = _problem(X / scale, y, slab, prior, scale, floor)
     scores = np.full(2**d if all_scores and d <= _MAX_SCORED_COLUMNS else 0, -np.inf)
@@ -553,11 +555,10 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     slab_: Slab
     prior_: ModelPrior
     coef_: Annotated[Array, Axes("d")]
-    intercept_: float
+    intercept_: Annotated[float, Finite]
     coef_std_: Annotated[Array, Axes("d")]
 
     def _check_state(self) -> None:
-        super()._check_state()
         design, slab = self.design_, self.slab_
         # After sampling, the design has only the columns of some stored model.
         known = len(design.kept) <= self.prior_.d <= self.n_features_in_
@@ -620,17 +621,6 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
         message = "; ".join([diagnostics.get("message", visited), *size_messages(design, slab), *messages, *later])
         self.result_ = Result(bool(diagnostics["converged"]), int(diagnostics["n_visited"]), message)
         return self
-
-    def coefficient(self, column: int | str) -> Coefficient:
-        """The posterior of one coefficient: the probability of zero, and the distribution otherwise.
-
-        >>> import numpy as np
-        >>> X = np.arange(8.0)[:, None]
-        >>> model = SpikeSlabRegressor().fit(X, [0.1, 1.0, 2.2, 2.9, 4.1, 5.0, 6.1, 6.9])
-        >>> bool(model.coefficient(0).spike < 1e-6)
-        True
-        """
-        return super().coefficient(column)
 
     def sample_coefficients(self, n: int = 1, *, random_state: Any = None) -> tuple[Array, Array]:
         """Draw coefficients (n, n_features), some of them zero, and intercepts (n,) from the posterior.

@@ -31,7 +31,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Finite, NonNegative, Positive
+from credo.core.fields import Axes, Finite, Indices, Inner, NonNegative, Positive, Sorted
 from credo.core.linalg import Factor
 from credo.core.notices import warn
 from credo.core.seeds import generator
@@ -284,21 +284,13 @@ class SpikeSlabClassifier(SubsetEstimator, Classifier):
     _title = "Spike and slab classification"
 
     slab_variance_: Annotated[float, Finite, Positive]
-    average_: ClassAverage
-    standard_: Standard
+    classes_: Annotated[NDArray[Any], Axes("2"), Sorted]
+    standard_: Annotated[Standard, Inner(R="R"), Indices("d", "kept")]
+    average_: Annotated[ClassAverage, Indices("R", "columns", least=-1)]
     coef_: Annotated[Array, Axes("1 d")]
     intercept_: Annotated[Array, Axes("1")]
     coef_std_: Annotated[Array, Axes("1 d")]
     intercept_std_: Annotated[Array, Axes("1")]
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        places, kept = self.average_.columns, self.standard_.kept
-        inside = -1 <= places.min(initial=-1) <= places.max(initial=-1) < len(kept)
-        if not inside or not 0 <= kept.min(initial=0) <= kept.max(initial=0) < self.n_features_in_:
-            raise ValueError("average_ or standard_ names columns that aren't there")
-        if len(self.classes_) != 2:
-            raise ValueError("there aren't two classes")
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.fields import Finite, NonNegative, Where
+from credo.core.fields import Axes, Finite, NonNegative, Where
 from credo.core.notices import warn
 from credo.core.wording import plural, quoted, shown
 from credo.features import Words
@@ -42,13 +42,12 @@ class Levels:
     pooled: tuple[str, ...]
     missing: bool
     had_missing: bool
-    shares: Annotated[tuple[float, ...], Finite, NonNegative]
+    shares: Annotated[tuple[float, ...], Axes("s"), Finite, NonNegative, Where(any, "positive for some level")]
     order: tuple[str, ...]
     ordered: bool
 
-    def _check_state(self) -> None:
-        if not self.n_known or len(self.shares) != self.n_known or not sum(self.shares) > 0:
-            raise ValueError(f"{self.name!r} has {self.n_known} levels with the shares {self.shares}")
+    def _sizes(self) -> dict[str, int]:
+        return {"s": self.n_known}
 
     def names(self) -> list[str]:
         named = [f"{self.name}={level}" for level in self.levels]

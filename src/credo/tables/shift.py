@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from credo.core.fields import Axes, NonNegative, Positive
+from credo.core.fields import Axes, Indices, NonNegative, Size
 from credo.core.seeds import generator
 from credo.core.wording import first_few, p_value, percent, plural
 from credo.metrics.calibration import ALARM
@@ -47,14 +47,13 @@ class Counts:
     each column.
     """
 
-    rows: Annotated[int, Positive]
+    rows: Annotated[int, Size("n")]
     widths: Annotated[NDArray[np.intp], Axes("c"), NonNegative]
-    counts: Annotated[NDArray[np.intp], Axes("K"), NonNegative]
+    counts: Annotated[NDArray[np.intp], Axes("K"), Indices("n+1")]
     edges: Annotated[Array, Axes("K", finite=False)]
 
-    def _check_state(self) -> None:
-        if (self.counts > self.rows).any() or self.widths.sum() != len(self.counts):
-            raise ValueError("counts must be those of divisions of the rows")
+    def _sizes(self) -> dict[str, int]:
+        return {"K": int(self.widths.sum())}
 
     @classmethod
     def of(cls, encoders: Sequence[Encoder], table: Any) -> Counts:

@@ -48,7 +48,7 @@ class Nodes:
 
     left: Annotated[Index, Axes("n")]
     right: Annotated[Index, Axes("n")]
-    feature: Annotated[Index, Axes("n")]
+    feature: Annotated[Index, Axes("n"), Indices(2**31)]
     threshold: Annotated[Array, Axes("n")]
     missing_left: Annotated[NDArray[np.bool_], Axes("n")]
 
@@ -61,12 +61,6 @@ class Nodes:
             raise ValueError("left and right must contain nodes after their parents")
         if not ((self.right >= 0) == split).all() or len(np.unique(children)) != len(children):
             raise ValueError("left and right must contain each node once at most, and leaves have no children")
-        Indices(2**31).check("feature", self.feature[split], {})
-
-    def check_columns(self, n_features: int) -> None:
-        """Raise a ValueError if a node splits a column that a table doesn't have."""
-        if self.feature.max(initial=-1, where=~self.is_leaf) >= n_features:
-            raise ValueError(f"the tree splits columns beyond the {n_features} of the table")
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:

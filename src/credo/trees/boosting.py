@@ -28,7 +28,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Finite, Indices, NonNegative, NotEmpty, Positive
+from credo.core.fields import Axes, Finite, Indices, Inner, NonNegative, NotEmpty, Positive
 from credo.core.folds import divided_rows, even_folds
 from credo.core.frames import Table
 from credo.core.learning.ascent import refined_maximum
@@ -74,12 +74,8 @@ class BoostedTrees(Nodes):
     gain: Annotated[Array, Axes("n"), NonNegative]
     root: Annotated[Index, Axes("T"), Indices("n")]
     baseline: Annotated[Array, Axes("k")]
-    subset: Annotated[Index, Axes("n")]
+    subset: Annotated[Index, Axes("n"), Indices("S", least=-1)]
     left_codes: Annotated[NDArray[np.uint8], Axes("S 32")]
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        Indices(len(self.left_codes) + 1).check("subset + 1", self.subset + 1, {})
 
     @classmethod
     def of(cls, model: Any, n_rounds: int | None = None) -> Self:
@@ -235,7 +231,7 @@ _FIT = """Fit to a table.
 class _Boosting(Estimator):
     """What both tasks share: parameters, state and the summary."""
 
-    members_: Annotated[list[BoostedTrees], NotEmpty]
+    members_: Annotated[list[BoostedTrees], NotEmpty, Inner(k="k"), Indices("d", "feature")]
     feature_importances_: Annotated[Array, Axes("d")]
 
     _title = "Gradient-boosted trees"
@@ -258,10 +254,6 @@ class _Boosting(Estimator):
         self.min_leaf = min_leaf
         self.l2 = l2
         self.max_features = max_features
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        _check_members(self.members_, self.n_features_in_, self._sizes()["k"])
 
     def _settings(self, rows: Array, categorical: ArrayLike | None) -> dict[str, Any]:
         leaves = (16 if len(rows) < _MANY_ROWS else 31) if self.max_leaves is None else self.max_leaves
@@ -328,13 +320,6 @@ def _default_leaf(n_rows: int) -> int:
     return max(2, min(20, n_rows // 20))
 
 
-def _check_members(members: list[BoostedTrees], n_features: int, n_outputs: int) -> None:
-    for each in members:
-        each.check_columns(n_features)
-        if len(each.baseline) != n_outputs:
-            raise ValueError(f"a member has {len(each.baseline)} outputs, where {n_outputs} are needed")
-
-
 def _mean_of(members: list[BoostedTrees], rows: Array) -> Array:
     return np.mean([each.predict(rows) for each in members], axis=0)
 
@@ -375,16 +360,12 @@ class BoostedTreesRegressor(_Boosting, Regressor):
     mean_: Annotated[float, Finite]
     scale_: Annotated[float, Finite, NonNegative]
     noise_std_: Annotated[float, Finite, NonNegative]
-    spread_: list[BoostedTrees]
+    spread_: Annotated[list[BoostedTrees], Inner(k="k"), Indices("d+1", "feature")]
     unit_: Annotated[float, Finite, NonNegative]
     shape_: Tabulated
 
     def _sizes(self) -> dict[str, int]:
         return {"k": 1}
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        _check_members(self.spread_, self.n_features_in_ + 1, 1)
 
     def fit(
         self,

@@ -27,7 +27,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
-from credo.core.fields import Axes, Inner, Where
+from credo.core.fields import Axes, Indices, Inner, Where
 from credo.core.frames import Table
 from credo.core.seeds import generator
 from credo.distributions import StudentT
@@ -51,7 +51,7 @@ class TreeEstimator(Estimator):
 
     pruning: str | float
 
-    tree_: Tree
+    tree_: Annotated[Tree, Indices("d", "feature")]
     pruning_: float
     feature_importances_: Annotated[NDArray[np.float64], Axes("d")]
     _equation = "a prediction for each leaf of a tree of thresholds"
@@ -59,10 +59,6 @@ class TreeEstimator(Estimator):
     had_missing_: Annotated[NDArray[np.bool_], Axes("d")]
 
     _accepts_nan = True
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        self.tree_.check_columns(self.n_features_in_)
 
     def apply(self, X: Any) -> NDArray[np.intp]:
         """The leaf of each row, as an index of the nodes of `tree_`."""
@@ -185,7 +181,7 @@ class DecisionTreeRegressor(TreeEstimator, Regressor):
     │  2.997 ± 0.13 (3 rows)
     """
 
-    tree_: Annotated[Tree, Where(_has_squares, "a tree of means and sums of squares")]
+    tree_: Annotated[Tree, Indices("d", "feature"), Where(_has_squares, "a tree of means and sums of squares")]
     prior_: NormalPrior
 
     def __init__(
@@ -275,7 +271,7 @@ def _has_weights(tree: Tree) -> bool:
 class TreeClassifier(TreeEstimator, Classifier):
     """Class probabilities of a leaf: (w_k + a π_k) / (w + a) for its class weights w_k."""
 
-    tree_: Annotated[Tree, Inner(k="c"), Where(_has_weights, "a tree of weights of classes")]
+    tree_: Annotated[Tree, Inner(k="c"), Indices("d", "feature"), Where(_has_weights, "a tree of weights of classes")]
     prior_: Annotated[DirichletPrior, Inner(k="c")]
 
     def _probabilities(self, rows: Array) -> Array:

@@ -15,8 +15,10 @@ inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` a
 tables; `require_no_missing`, `missing_to_nan`, `check_labels` and `encode_labels`, validation of targets;
 `merge_equal_rows`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
 validation for functions; `named`, `named_by` and `names_for`, feature names for arrays; `evidence_base`, what an
-evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections; and checks
-of arguments and of fitted state.
+evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections;
+`predictive`, `point`, `class_probabilities`, `is_predictor`, `has_distribution`, `final_step` and `ending_of`, what a
+model of any library predicts and how its fit ended, with `NoDistribution` and `take_columns`; and checks of arguments
+and of fitted state.
 
 What does not belong here: any particular model.
 """
@@ -56,10 +58,21 @@ from credo.core.estimator.description import (
     describe,
     effects_of,
     evidence_of,
+    final_step,
     in_words,
     linear_effects,
 )
 from credo.core.estimator.names import column_names, has_column_names, named, named_by, names_for, rows_for
+from credo.core.estimator.predictions import (
+    NoDistribution,
+    class_probabilities,
+    ending_of,
+    has_distribution,
+    is_predictor,
+    point,
+    predictive,
+    take_columns,
+)
 from credo.core.estimator.regressor import Regressor, training_rows
 from credo.core.estimator.rows import (
     center_and_scale,
@@ -91,6 +104,7 @@ __all__ = [
     "FitWarning",
     "FittedState",
     "LinearClassifier",
+    "NoDistribution",
     "Regressor",
     "Result",
     "UnavailableMethod",
@@ -98,20 +112,25 @@ __all__ = [
     "check_labels",
     "check_magnitude",
     "choice",
+    "class_probabilities",
     "class_scores",
     "column_names",
     "dask_module",
     "describe",
     "effects_of",
     "encode_labels",
+    "ending_of",
     "evidence_base",
     "evidence_of",
     "example_rows",
+    "final_step",
     "has_column_names",
+    "has_distribution",
     "has_weight",
     "in_words",
     "interval_level",
     "is_dask",
+    "is_predictor",
     "is_sparse",
     "labelled_rows",
     "linear_effects",
@@ -123,11 +142,14 @@ __all__ = [
     "nonnegative",
     "nonnegative_integer",
     "numeric",
+    "point",
     "positive",
     "positive_integer",
+    "predictive",
     "require_no_missing",
     "row_partitions",
     "rows_for",
+    "take_columns",
     "training_rows",
     "unmasked",
 ]

@@ -145,16 +145,6 @@ class Estimator(FittedState, BaseEstimator):
             self.kernel = kernel.with_params(**inner)
         return self
 
-    def _check_state(self) -> None:
-        """Raise a ValueError if state that came from a file can't be that of a fit; compiled code doesn't check it."""
-        width = getattr(self, "n_features_in_", None)
-        coef = getattr(self, "coef_", None)
-        if width is not None and isinstance(coef, np.ndarray) and coef.shape[-1:] != (width,):
-            raise ValueError(f"coef_ has shape {coef.shape} for {width} columns")
-        for name in ("coef_", "intercept_"):
-            if not np.isfinite(getattr(self, name, 0.0)).all():
-                raise ValueError(f"{name} must be finite")
-
     def summary(self, *, level: float = 0.95) -> Table:
         """A table of the fitted parameters with intervals of the given level."""
         raise NotImplementedError

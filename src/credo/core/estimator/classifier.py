@@ -18,7 +18,7 @@ from credo.core.estimator.base import Estimator
 from credo.core.estimator.checks import choice, interval_level
 from credo.core.estimator.dask import is_dask, over_partitions
 from credo.core.estimator.rows import check_magnitude, is_missing, numeric, unmasked
-from credo.core.fields import Axes, Where
+from credo.core.fields import Axes, Several, Sorted
 from credo.core.frames import Intervals, Table
 from credo.distributions import Bernoulli, Categorical
 
@@ -41,7 +41,7 @@ class Classifier(ClassifierMixin, Estimator):
     (True, array([[0.4, 0.6]]))
     """
 
-    classes_: Annotated[NDArray[Any], Axes("c")]
+    classes_: Annotated[NDArray[Any], Axes("c"), Sorted, Several]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most probable label of each row; for a Dask array or frame, a Dask array."""
@@ -243,7 +243,6 @@ class LinearClassifier(Classifier):
     (['high', 'low'], array([ 18., -18.]))
     """
 
-    classes_: Annotated[NDArray[Any], Axes("c"), Where(lambda labels: len(labels) > 1, "two labels or more")]
     coef_: Annotated[Array, Axes("k d")]
     intercept_: Annotated[Array, Axes("k")]
     fit_intercept: bool

@@ -252,8 +252,28 @@ def in_words(model: Any) -> str:
     return str(model._words()) if hasattr(model, "_words") else words_of(type(model).__name__)
 
 
+def final_step(model: Any) -> Any:
+    """The final estimator inside Pipelines and fitted searches, which has the coefficients and the evidence.
+
+    Examples
+    --------
+    >>> from credo import LinearRegression
+    >>> from credo.metrics import final_step
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> final_step(pipeline).coef_.round(2)
+    array([1.22])
+    """
+    if isinstance(model, Pipeline):
+        return final_step(model[-1])
+    if hasattr(model, "best_estimator_"):
+        return final_step(model.best_estimator_)
+    return model
+
+
 def evidence_of(model: Any) -> Evidence | None:
-    """The log evidence of a fitted model, or of the last step of a pipeline; None if it has none.
+    """The log evidence of a fitted model, or of the last step of a pipeline or search; None if it has none.
 
     Examples
     --------
@@ -263,8 +283,9 @@ def evidence_of(model: Any) -> Evidence | None:
     >>> evidence_of(model).value == model.log_evidence_
     True
     """
+    model = model if hasattr(model, "log_evidence_") else final_step(model)
     if not hasattr(model, "log_evidence_"):
-        return evidence_of(model[-1]) if isinstance(model, Pipeline) else None
+        return None
     method, base = getattr(model, "evidence_method_", None), getattr(model, "evidence_base_", None)
     error = float(getattr(model, "log_evidence_error_", 0.0))
     return Evidence(float(model.log_evidence_), method, base, error if np.isfinite(error) else 0.0)

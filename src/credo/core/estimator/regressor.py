@@ -105,6 +105,10 @@ class Regressor(RegressorMixin, Estimator):
     def _std(self, rows: Any) -> Array:
         return np.array(self._dist(rows, latent=False).std)
 
+    def _left_out(self, X: Any, y: Array, weight: Array | None) -> Distribution | None:
+        """The prediction of each row of the fit given all others, in closed form; None if there is none."""
+        return None
+
     def _covariance(self, rows: Any) -> Array:
         raise ValueError(f"{type(self).__name__} has no covariance between predictions: use return_std")
 

@@ -26,7 +26,7 @@ from credo.core.estimator import positive_integer
 from credo.core.inference.dense_jit import outer_minus_triangle
 from credo.core.inference.paths import Paths, prior_paths
 from credo.core.inference.protocols import Basis, FlatMean, Gradient, Representation, no_basis
-from credo.core.linalg import Factor, NotPositiveDefiniteError, Workspace, factorize, parallel_rows
+from credo.core.linalg import Factor, Workspace, factorize, parallel_rows
 from credo.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -209,9 +209,9 @@ class DensePosterior:
 
     @cached_property
     def log_evidence(self) -> float:
-        if "_factor" not in vars(self):
-            # First, so that a fit reaches the factorization directly.
-            self._factored()
+        if "_factor" not in vars(self) and self._workspace is None:
+            # Here, so that a fit reaches the factorization directly.
+            self._workspace = self.prior.representation.acquire().factor(self._fill)
         return self._mean.log_evidence(self.logdet)
 
     def gradient(self) -> Gradient:
@@ -345,13 +345,7 @@ class DensePosterior:
     def _factored(self) -> Workspace:
         """A workspace with the factor of C."""
         if self._workspace is None:
-            workspace = self.prior.representation.acquire()
-            try:
-                workspace.factor(self._fill)
-            except NotPositiveDefiniteError:
-                self.prior.representation.release(workspace)
-                raise
-            self._workspace = workspace
+            self._workspace = self.prior.representation.acquire().factor(self._fill)
         return self._workspace
 
     def _fill(self, C: Array) -> None:

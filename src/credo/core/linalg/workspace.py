@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +29,9 @@ class Workspace:
     Examples
     --------
     >>> from credo.core.linalg import Workspace
-    >>> work = Workspace(2)
     >>> def fill(A):
     ...     A[:] = [[4.0, 2.0], [0.0, 3.0]]
-    >>> work.factor(fill)
+    >>> work = Workspace(2).factor(fill)
     >>> work.solve([8.0, 8.0])
     array([1., 2.])
     >>> work.invert()[0]
@@ -43,8 +43,8 @@ class Workspace:
         self.jitter = 0.0
         self.logdet = 0.0
 
-    def factor(self, fill: Callable[[Array], None]) -> None:
-        """Fill and factor, with the smallest jitter on the diagonal that suffices.
+    def factor(self, fill: Callable[[Array], None]) -> Self:
+        """Fill and factor, with the smallest jitter on the diagonal that suffices; returns itself.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Workspace:
             if cholesky_in_place(self.A.T):
                 self.jitter = amount
                 self.logdet = 2.0 * float(np.log(np.diagonal(self.A)).sum())
-                return
+                return self
         fill(self.A)
         whole = np.triu(self.A) + np.triu(self.A, 1).T
         raise NotPositiveDefiniteError(diagnosis(whole, jitter=amount))
