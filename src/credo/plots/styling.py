@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,8 @@ from matplotlib.dates import MONTHLY, AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
+
+from credo.core.wording import shorten as shorten
 
 INK = "#24292f"
 MUTED = "#646d78"
@@ -149,32 +150,7 @@ def strip_below(ax: Axes, low: float, high: float, *, strip: float = 0.24, room:
     return panel
 
 
-# Characters that change the direction of the following text, so that vsc.live could look like evil.csv.
-_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def shorten(name: Any, *, width: int = 32) -> str:
-    """A name on one line of at most `width` characters, with an ellipsis in the middle if it is longer.
-
-    The end is kept because it names the level of an indicator column. Control characters become spaces; characters that
-    change the direction of writing are removed.
-
-    Examples
-    --------
-    >>> from credo.plots import shorten
-    >>> shorten("concentration of the second reagent = high", width=24)
-    'concentration o…t = high'
-    >>> shorten("two\\nlines")
-    'two lines'
-    """
-    plain = str(name).translate(_TURNS)
-    text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in plain)
-    text = " ".join(text.split()) or "(no name)"
-    if len(text) <= width:
-        return text
-    tail = width // 3
-    return f"{text[: width - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
 
 def distinct(names: Sequence[Any], *, width: int) -> list[str]:

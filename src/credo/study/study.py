@@ -182,13 +182,9 @@ class Study:
     def facts(self) -> Facts:
         """What the study found out about the selected model; the sentences of terminal and report read it."""
         return Facts.of(
-            self.comparison,
-            target=self.target,
-            n_rows=len(self.data.y),
+            self.comparison, self.selected, reason=self.reason, target=self.target, n_rows=len(self.data.y),
             seed=self.seed,
-            name=self.selected,
-            reason=self.reason,
-        )
+        )  # fmt: skip
 
     @property
     def leaderboard(self) -> Table:
@@ -329,24 +325,7 @@ class Study:
         """Write the report, a self-contained HTML page."""
         from credo.study.report import write  # noqa: PLC0415, needs the extra `report`
 
-        write(
-            path,
-            title=f"What predicts {self.target}?",
-            source=self.data.source,
-            sheet_notes=self.data.notes,
-            preparation=self.data.preparation,
-            comparison=self.comparison,
-            models=self.comparison.fitted,
-            target=self.target,
-            frame=self.data.frame,
-            y=self.data.y,
-            seed=self.seed,
-            notes=self.notes,
-            facts=self.facts,
-            ahead=self.ahead,
-            date=date.today().isoformat(),
-            fingerprint=self.data.fingerprint,
-        )
+        write(path, self, date=date.today().isoformat())
 
     def save(self, path: str | os.PathLike[str], name: str | None = None) -> None:
         """Save the selected model, or another by its name, as a file for `credo.load` and `credo predict`."""
@@ -366,7 +345,7 @@ class Study:
             "seed": self.seed,
             "selected": self.selected,
             "reason": self.reason,
-            "performance": self.facts.performance,
+            "performance": " ".join(self.facts.performance),
             "tied": self.comparison.tied,
             "leaderboard": self.comparison.records(),
             "inclusions": self.inclusions(),

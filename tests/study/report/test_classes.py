@@ -13,14 +13,9 @@ from credo.metrics import forecast
 from credo.metrics.calibration import Calibration, Confidence, class_calibration, confidence
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
-from credo.study.facts import Classes, Facts, Folds, reliability_sentence
+from credo.study.facts import Classes, Facts, Folds, accuracy_sentence, loss_sentence, reliability_sentence
 from credo.study.report import _leaderboard as leaderboard
-from credo.study.report._classes import (
-    Unlikely,
-    accuracy_sentence,
-    confusion_sentence,
-    loss_sentence,
-)
+from credo.study.report._classes import Unlikely, confusion_sentence
 from credo.study.report._curves import curves
 from credo.study.report._surprises import least_probable
 from credo.tables import Preparation, TableModel

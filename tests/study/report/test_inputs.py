@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
+from tests.study.report.pages import study_of_model
 
 from credo.core.wording import percent
 from credo.features import Polynomial
@@ -35,7 +36,7 @@ def fitted(estimator, frame, y):
 
 
 def examined(model, frame, y):
-    return inputs("model", [], {"model": model}, frame, n_rows=len(y), spread=float(np.std(y)))
+    return inputs(study_of_model(model, frame, y), n_rows=len(y), spread=float(np.std(y)))
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +302,7 @@ def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
     frame = frame[["warmth", "soil"]]
     labels = np.where(y + 10 * (frame["soil"] == "clay") > 15, "good", "bad")
     model = fitted(BayesianLogisticRegression(prior_precision=1.0), frame, labels)
-    found = inputs("model", [], {"model": model}, frame, n_rows=len(y), spread=np.inf)
+    found = inputs(study_of_model(model, frame, labels), n_rows=len(y), spread=np.inf)
     clear = dict.fromkeys(frame.columns, False)
     for name, is_clear in zip(model.preparation_.sources(), found.effects.is_clear, strict=True):
         clear[name] |= bool(is_clear)

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from tests.study.report.pages import render
 
 from credo.core.wording import aligned, fixed, listing, number, percent
 from credo.selection import Comparison, Gap, HeldOut, Score
 from credo.study.facts import Predicted
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report import _page as columns_table
-from credo.study.report import render
 from credo.study.report._surprises import largest_errors, unusual
 from credo.tables import Preparation
 

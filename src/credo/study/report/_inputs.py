@@ -17,11 +17,11 @@ from credo.core.wording import about, capital, count, listing, number, plural, s
 from credo.metrics import Influence
 from credo.metrics import influence as influence_of
 from credo.plots import shorten
-from credo.study.report._classes import class_name
+from credo.study.facts import class_name
 from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, Terms, curves, line, sampled, terms
 from credo.study.report._figure import MAX_BARS, SIZE, Figure, bar_figure, figure
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
-from credo.tables import TableModel
+from credo.study.study import Study
 from credo.tables.encoders import Days
 
 T = TypeVar("T")
@@ -389,25 +389,16 @@ class Inputs:
         return [*said, self.non_zero] if self.non_zero else said
 
 
-def inputs(
-    best: str,
-    others: Sequence[str],
-    models: Mapping[str, Any],
-    frame: Any,
-    *,
-    n_rows: int,
-    spread: float,
-    tied: Sequence[str] = (),
-) -> Inputs:
+def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
     """Examine the selected model, and the others only if it says nothing about its inputs.
 
     Inclusion probabilities are those of a model over all subsets, whichever model is selected. `n_rows` is the number
-    of held-out rows; `spread` the standard deviation of the target, or infinite for classes; `tied` are the models that
-    are statistically tied with the best.
+    of held-out rows; `spread` the standard deviation of the target, or infinite for classes.
     """
-    tried = {name: models.get(name) for name in dict.fromkeys([best, *others])}
-    known = {name: model for name, model in tried.items() if isinstance(model, TableModel)}
-    model, failures = known.get(best), list[str]()
+    best, frame, models = study.selected, study.data.frame, study.comparison.fitted
+    tried = dict.fromkeys([best, *(score.name for score in study.comparison.scores)])
+    known = {name: models[name] for name in tried if name in models}
+    model, failures = known[best], list[str]()
 
     def attempt(what: str, work: Callable[[], T], otherwise: T) -> T:
         """The result of the work; if it fails, the page says so and goes on."""
@@ -424,8 +415,8 @@ def inputs(
     tabled = next((each for each in linear if each.model in effects), None)
     left = [each.non_zero() for each in linear if each is own or (included is None and not each.estimate.all())]
     sparse = next(filter(None, left), "")
-    found = None if model is None else attempt("The description", lambda: describe(model), None)
-    if model is None or found is None or found.curve is None:
+    found = attempt("The description", lambda: describe(model), None)
+    if found is None or found.curve is None:
         return Inputs(
             next(iter(effects.values()), None), inclusions=included, non_zero=sparse, failures=failures, tabled=tabled
         )
@@ -436,7 +427,7 @@ def inputs(
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     added: Terms | None = None
     if along is None:
-        added = attempt("Terms of the additive model", lambda: terms(best, tied, known), None)
+        added = attempt("Terms of the additive model", lambda: terms(best, study.comparison.tied, known), None)
     if along is None and moved is not None and added is None:
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
         drawn = attempt("Curves of the inputs", lambda: curves(model, frame, sampled(frame), shown), [])

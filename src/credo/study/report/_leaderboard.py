@@ -52,7 +52,7 @@ def _evidence(comparison: Comparison) -> Measure:
     return measure if len(bases) < 2 else replace(measure, way="not all comparable", sign=0)
 
 
-def rows(comparison: Comparison, *, selected: str | None = None) -> list[Row]:
+def rows(comparison: Comparison, selected: str | None = None) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
