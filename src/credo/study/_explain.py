@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
-from credo.core.estimator import describe
+from credo.core.estimator import Description, describe
 from credo.core.frames import Table
 from credo.core.notices import collected
+from credo.ensemble import TransformedTarget
 from credo.metrics import shapley
 from credo.tables import TableModel
 from credo.tables.columns import as_frame
@@ -159,11 +159,12 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
     if unit in given.columns:
         of_new = explain(model, given.drop(columns=unit), table, n_pairs=n_pairs, seed=seed)
         return replace(of_new, known=_of_known_units(model, given))
-    exact = _of_terms(model, given) if isinstance(model, TableModel) else None
+    description = describe(model)
+    exact = _of_terms(model, description, given) if isinstance(model, TableModel) else None
     if exact is not None:
         return exact
-    classes = getattr(model, "classes_", None) if is_classifier(model) else None
-    if classes is not None and not hasattr(model, "predict_proba"):
+    classes = description.classes
+    if classes and description.curve is None:
         raise ValueError("this classifier has no class probabilities, which could be explained")
     preparation = model.preparation_ if isinstance(model, TableModel) else None
     names = given.columns.tolist()
@@ -183,7 +184,7 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         )
     if isinstance(model, TableModel):
         model = model.unlimited()
-    ask = model.predict if classes is None else model.predict_proba
+    ask = model.predict_proba if classes else model.predict
     with collected():
         older = _spread(ask, older, len(names), seed)
         pool = pandas().concat([newer, older], ignore_index=True)
@@ -201,12 +202,13 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
 
         found = shapley(predict, own, others, names, n_pairs=n_pairs, random_state=seed)
     values, errors, base, predictions = found.values, found.errors, np.asarray(found.base), found.predictions
-    outputs = (str(getattr(model, "target", None) or "value"),) * len(own)
-    if classes is not None:
+    target = model.target if isinstance(model, TableModel) else None
+    outputs = (str(target or "value"),) * len(own)
+    if classes:
         best = predictions.argmax(axis=1)
         i = np.arange(len(best))
         values, errors, base, predictions = values[i, :, best], errors[i, :, best], base[best], predictions[i, best]
-        outputs = tuple(f"p({label})" for label in np.asarray(classes)[best].tolist())
+        outputs = tuple(f"p({classes[place]})" for place in best)
     return Explanation(
         tuple(given.index.tolist()),
         outputs,
@@ -235,17 +237,16 @@ def _of_known_units(model: TableModel, given: Any) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _of_terms(model: TableModel, given: Any) -> Explanation | None:
+def _of_terms(model: TableModel, description: Description, given: Any) -> Explanation | None:
     """The terms of an additive model; None for other models, and for rows with unknown levels, which are averaged."""
-    preparation, description = model.preparation_, describe(model)
+    preparation = model.preparation_
     if not description.terms:
         return None
     with collected():
         if preparation.alternatives(given) is not None:
             return None
         rows = model.for_estimator(preparation.transform(given))
-    # Inside a transformed target.
-    estimator = getattr(model.estimator_, "estimator_", model.estimator_)
+    estimator = model.estimator_.estimator_ if isinstance(model.estimator_, TransformedTarget) else model.estimator_
     units = list(dict.fromkeys(term.unit for term in description.terms))
     labels: list[Any] = [None] * len(given)
     if len(units) > 1:

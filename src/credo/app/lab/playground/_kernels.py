@@ -14,7 +14,19 @@ from credo.app.lab.playground._controls import Control, log_slider
 from credo.app.lab.playground._equations import number
 from credo.app.lab.playground._problem import Domain
 from credo.app.lab.refused import Refused
-from credo.kernels import RBF, Constant, Exponential, Kernel, Linear, Matern32, Matern52, Periodic, RationalQuadratic
+from credo.kernels import (
+    RBF,
+    Constant,
+    Exponential,
+    Kernel,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+    Product,
+    RationalQuadratic,
+    Sum,
+)  # fmt: skip
 
 MAX_TERMS, MAX_FACTORS = 3, 3
 Terms = list[list[dict[str, Any]]]
@@ -167,8 +179,7 @@ def _parameters(leaf: Kernel) -> dict[str, float]:
 
 
 def _leaves(kernel: Kernel) -> list[Kernel]:
-    terms = getattr(kernel, "terms", None)
-    return [kernel] if terms is None else [leaf for term in terms for leaf in _leaves(term)]
+    return [leaf for term in kernel.terms for leaf in _leaves(term)] if isinstance(kernel, Sum | Product) else [kernel]
 
 
 def parameter_control(control: KernelControl, terms: Terms, path: str) -> tuple[Control, float]:
