@@ -187,6 +187,47 @@ def points(
         )  # fmt: skip
 
 
+# Points of a letter of a tick with the space beside it.
+_TICK_POINTS = 6.5
+# Of more levels only the number is told.
+_MOST_LEVELS = 12
+
+
+def draw_bands(ax: Axes, x: Vector, parts: Sequence[Sequence[Vector]], paints: Sequence[str]) -> None:
+    """Curves, each given as mean, lower and upper end and, if there is one, the two ends of a wider band."""
+    for k, ((mean, lower, upper, *outer), paint) in enumerate(zip(parts, paints, strict=True)):
+        if outer:
+            ax.fill_between(x, *outer, color=paint, alpha=0.1, linewidth=0)
+        ax.fill_between(x, lower, upper, color=paint, alpha=0.18, linewidth=0)
+        ax.plot(x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
+    ax.margins(x=0.0)
+
+
+def draw_levels(
+    ax: Axes, texts: Sequence[str], parts: Sequence[tuple[Vector, Vector, Vector]], paints: Sequence[str]
+) -> None:
+    """Dots with intervals at named levels, side by side if there are several at each."""
+    n = len(parts)
+    for k, ((mean, lower, upper), paint) in enumerate(zip(parts, paints, strict=True)):
+        x = np.arange(len(mean)) + (0.0 if n == 1 else 0.5 * (k - (n - 1) / 2) / n)
+        ax.vlines(x, lower, upper, color=paint, linewidth=1.3)
+        ax.plot(x, mean, shape(k), color=paint, markersize=4.5 if n == 1 else 3.5)
+    level_ticks(ax, texts)
+
+
+def level_ticks(ax: Axes, texts: Sequence[str]) -> None:
+    """The names of levels at 0, 1, …, slanted if they would overlap."""
+    ax.set_xlim(-0.6, len(texts) - 0.4)
+    if len(texts) > _MOST_LEVELS:
+        ax.set_xticks([])
+        ax.set_xlabel(f"{len(texts)} levels", fontsize=8.0)
+        return
+    overlap = _TICK_POINTS * sum(map(len, texts)) > 72.0 * ax.get_window_extent().width / ax.figure.dpi
+    turn: Any = {"rotation": 30, "ha": "right"} if overlap else {"rotation": 0, "ha": "center"}
+    ax.set_xticks(np.arange(len(texts)))
+    ax.set_xticklabels(texts, parse_math=False, **turn)
+
+
 # Opacity of the strongest shade; text on it is readable in light and dark mode.
 _MAX_OPACITY = 0.6
 # Smaller text, in points, is left out.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -106,6 +106,17 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(linewidth=0.6, color=MUTED)
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
+
+
+def panels(ax: Axes, boxes: Iterable[tuple[float, float, float, float]], size: tuple[float, float]) -> list[Axes]:
+    """Axes inside others, which keep only their labels; boxes are left, top, width and height in units of the size."""
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.set(xticks=[], yticks=[])
+    across, down = size
+    return [
+        ax.inset_axes((left / across, 1.0 - (top + height) / down, width / across, height / down))
+        for left, top, width, height in boxes
+    ]
 
 
 def legend(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:

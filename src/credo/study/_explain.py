@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.estimator import Description, describe
+from credo.core.estimator import Description, describe, is_sparse
 from credo.core.frames import Table
 from credo.core.notices import collected
 from credo.ensemble import TransformedTarget
-from credo.metrics import shapley
+from credo.metrics import Influence, shapley
+from credo.metrics import influence as influence_of
 from credo.tables import TableModel
 from credo.tables.columns import as_frame
 from credo.tables.errors import pandas
 
 Array = NDArray[np.float64]
 
-# The most rows among which the background is chosen, and the most and fewest in it. Their number times that of the
+# The most rows among which the background is chosen, and the most and fewest in it: with m rows, a contribution differs
+# from that beside the whole table by about the effect of 1/√m standard deviations. Their number times that of the
 # inputs is limited, because both multiply the predictions.
 _CANDIDATES, _MOST, _FEWEST, _PRODUCT = 2000, 100, 10, 2500
+# Influences aren't computed for more columns, or from more prepared cells, and from a sample of more rows.
+_MOST_COLUMNS, _MOST_CELLS, _INFLUENCE_ROWS = 100, 10**7, 5000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,6 +224,25 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         predictions,
         len(others),
     )
+
+
+def influence(model: TableModel, frame: Any, *, spread: float) -> Influence | None:
+    """How much each column changes the predictions; None if the table is too large.
+
+    `spread` is the standard deviation of the target, or infinite for classes.
+    """
+    preparation, estimator = model.preparation_, model.estimator_
+    columns, found = preparation.sources(), describe(estimator)
+    if len(set(columns)) > _MOST_COLUMNS or len(frame) < 2 or found.curve is None:
+        return None
+    if len(frame) > _INFLUENCE_ROWS:
+        frame = frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:_INFLUENCE_ROWS])]
+    X = preparation.transform(frame)
+    if X.shape[0] * X.shape[1] > _MOST_CELLS:
+        return None
+    predict = estimator.predict_proba if found.classes else estimator.predict
+    rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    return influence_of(lambda part: predict(model.for_estimator(part)), rows, columns, spread=spread)
 
 
 def _of_known_units(model: TableModel, given: Any) -> tuple[str, ...]:

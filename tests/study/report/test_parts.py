@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_diabetes, load_iris, load_wine
 from tests.study.report.pages import render
 
 from credo.core.wording import aligned, fixed, listing, number, percent
@@ -107,6 +108,13 @@ def test_a_value_that_does_not_fit_the_other_columns_is_unusual():
     # Each of the two is inside its range; they don't go together.
     assert re.fullmatch(r"(width = 4.2|length = 8.5) \([\d.]+ expected from the others\)", first)
     assert second == "kind = odd (0.5 % of rows)"
+
+
+@pytest.mark.parametrize("load", [load_diabetes, load_iris, load_wine])
+def test_tables_without_wrong_values_have_no_unusual_ones(load):
+    frame = load(as_frame=True).data
+    for start in range(0, len(frame), 5):
+        assert unusual(frame, np.arange(start, min(start + 5, len(frame)))) == [""] * min(5, len(frame) - start)
 
 
 def test_rows_keep_their_names_and_a_column_without_entries_goes(make_held_out):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,26 +57,15 @@ def confusion_sentence(facts: Facts) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Unlikely:
+def unlikely_sentence(held: HeldOut) -> str:
     """How many rows had an unlikely actual class, and how many were expected by the predicted probabilities."""
-
-    n: int
-    expected: float
-
-    @classmethod
-    def of(cls, held: HeldOut) -> Unlikely:
-        found = forecast(held.y, held.dist)
-        small = found.table <= _UNLIKELY
-        return cls(int(np.sum(found.actual <= _UNLIKELY)), float(found.table[small].sum()))
-
-    def __str__(self) -> str:
-        rows = plural(self.n, "row", spell=True) if self.n else "no row"
-        expected = about(self.expected) if self.expected >= 0.05 else "none"
-        return (
-            f"In {rows} the actual class had a probability of at most {percent(_UNLIKELY)}; if the probabilities were "
-            f"right, about {expected} would be expected."
-        )
+    found = forecast(held.y, held.dist)
+    n, expected = int(np.sum(found.actual <= _UNLIKELY)), float(found.table[found.table <= _UNLIKELY].sum())
+    rows = plural(n, "row", spell=True) if n else "no row"
+    return (
+        f"In {rows} the actual class had a probability of at most {percent(_UNLIKELY)}; if the probabilities were "
+        f"right, about {about(expected) if expected >= 0.05 else 'none'} would be expected."
+    )
 
 
 def class_figures(facts: Facts) -> list[Figure]:

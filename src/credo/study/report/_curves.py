@@ -19,7 +19,7 @@ from credo.core.estimator import Description, describe, is_sparse
 from credo.core.wording import capital, datum, day, listing, number, percent, whole_percent
 from credo.distributions import Distribution
 from credo.plots import shorten
-from credo.plots.class_rows import color, dash, shape
+from credo.plots.class_rows import color, draw_bands, draw_levels
 from credo.plots.styling import canvas, distinct, name_axis
 from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
 from credo.study.report._pieces import Piece, pieces, told
@@ -29,8 +29,6 @@ from credo.tables.errors import pandas
 Vector = NDArray[np.float64]
 Rows = Sequence[int] | NDArray[np.intp]
 
-# The most cells of a prepared table that is examined.
-MAX_CELLS = 10**7
 # A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
 _FEW = 8
 _POINTS = 25
@@ -233,8 +231,6 @@ _TURN = 0.1
 _SMALL = (3.1, 2.1)
 # The most letters of a tick, unless two ticks would look alike.
 _TICK_WIDTH = 18
-# With more letters the ticks of a small figure are slanted.
-_TICKS = 26
 
 
 def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], str] = number) -> str:
@@ -378,29 +374,14 @@ def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], classes: 
     parts = [(curve.mean, curve.lower, curve.upper)]
     if curve.classes:
         parts = [(curve.mean[:, k], curve.lower[:, k], curve.upper[:, k]) for k in classes]
-    n = len(parts)
+    paints = [color(k) for k in range(len(parts))]
     with canvas(ax) as ax:
-        for k, (mean, lower, upper) in enumerate(parts):
-            paint = color(k)
-            if curve.ticks is None:
-                if curve.outer:
-                    ax.fill_between(curve.x, *curve.outer, color=paint, alpha=0.1, linewidth=0)
-                ax.fill_between(curve.x, lower, upper, color=paint, alpha=0.16, linewidth=0)
-                ax.plot(curve.x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
-            else:
-                x = curve.x + (0.0 if n == 1 else 0.5 * (k - (n - 1) / 2) / n)
-                ax.vlines(x, lower, upper, color=paint, linewidth=1.4)
-                ax.plot(x, mean, shape(k), color=paint, markersize=5 if n == 1 else 4)
         if curve.ticks is None:
-            ax.margins(x=0.0)
+            draw_bands(ax, curve.x, [(*part, *curve.outer) for part in parts], paints)
             is_named = curve.label != curve.name or curve.together
             name_x(ax, shorten(curve.label) if is_named else "", dates=curve.dates)
         else:
-            ax.set_xlim(-0.6, len(curve.x) - 0.4)
-            slanted = sum(map(len, curve.ticks)) > _TICKS
-            turn = {"rotation": 30, "ha": "right"} if slanted else {"rotation": 0, "ha": "center"}
-            ax.set_xticks(curve.x)
-            ax.set_xticklabels(curve.ticks, parse_math=False, **turn)
+            draw_levels(ax, curve.ticks, parts, paints)
         ax.set(ylim=limits)
         name_axis(ax.yaxis, "")
 
