@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.estimator import positive_integer, rows_for
 from credo.ensemble import AdaBoostClassifier, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.plots._bars import remark
-from credo.plots._data import feature_names, limits, name_of, sample_rows
+from credo.plots._data import feature_names, limits, name_of, rows_of, sample_rows
 from credo.plots._regions import Plane, mixture, plane
 from credo.plots.class_rows import color, labelled, palette, shape, title
 from credo.plots.styling import INK, MUTED, canvas, legend, name_axis, panels, shorten
@@ -72,12 +72,9 @@ def expert_regions(
             f"got a {type(model).__name__}"
         )
     own, target = feature_names(model), np.asarray(y)
-    rows = np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != len(own) or len(target) != len(rows):
-        raise ValueError(
-            f"X must have the model's {len(own)} columns and y a value for each row; got shapes {rows.shape} and "
-            f"{target.shape}"
-        )
+    rows = rows_of(model, X)
+    if len(target) != len(rows):
+        raise ValueError(f"y must have a value for each of the {len(rows)} rows; got shape {target.shape}")
     shown = sample_rows(np.asarray(np.isfinite(rows).all(axis=1)), at_most=max_points)
     rows, target = rows[shown], target[shown]
     shares = model.responsibilities(rows_for(model, rows), target)

@@ -261,7 +261,7 @@ def weight_posterior(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['mode', '50 %', '90 %']
     """
-    mode, cov, titles = two_weights(model, pair)
+    mode, cov, titles = _two_weights(model, pair)
     titles = titles if names is None else [str(name) for name in names]
     if len(titles) != 2:
         raise ValueError(f"names must name the two weights; got {names!r}")
@@ -284,15 +284,22 @@ def weight_posterior(
         return ax
 
 
-def two_weights(model: Any, pair: Sequence[int | str]) -> tuple[Vector, Array, list[str]]:
+def _two_weights(model: Any, pair: Sequence[int | str]) -> tuple[Vector, Array, list[str]]:
     """The mode, the covariance and the names of two weights."""
-    known = _names(model)
+    known = feature_names(model)
+    if not isinstance(model, BayesianLinearRegression | BayesianLogisticRegression | LinearRegression):
+        raise TypeError(
+            f"weight_posterior needs coef_ and coef_cov_, as BayesianLogisticRegression has them; a "
+            f"{type(model).__name__} has none"
+        )
+    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    if len(coef) > 1:
+        known = [f"{label}: {name}" for label in model.classes_ for name in known]
     chosen = pair_of("pair", pair, known, what="weight")
-    coef = np.ravel(np.asarray(model.coef_, dtype=np.float64))
     cov = np.asarray(model.coef_cov_, dtype=np.float64)[np.ix_(chosen, chosen)]
     if not np.isfinite(cov).all():
         raise ValueError("the posterior of these weights has no finite covariance to draw")
-    return coef[chosen], cov, [known[place] for place in chosen]
+    return coef.ravel()[chosen], cov, [known[place] for place in chosen]
 
 
 def ellipse(mode: Vector, cov: Array, level: float, *, df: float = np.inf) -> Array:
@@ -303,19 +310,6 @@ def ellipse(mode: Vector, cov: Array, level: float, *, df: float = np.inf) -> Ar
     values, vectors = np.linalg.eigh(scale)
     half = vectors * np.sqrt(np.maximum(values, 0.0) * square)
     return mode[:, None] + half @ np.array([np.cos(_TURN), np.sin(_TURN)])
-
-
-def _names(model: Any) -> list[str]:
-    features = feature_names(model)
-    if not isinstance(model, BayesianLinearRegression | BayesianLogisticRegression | LinearRegression):
-        raise TypeError(
-            f"weight_posterior needs coef_ and coef_cov_, as BayesianLogisticRegression has them; a "
-            f"{type(model).__name__} has none"
-        )
-    shape = np.shape(model.coef_)
-    if len(shape) == 2 and shape[0] > 1:
-        return [f"{label}: {name}" for label in model.classes_ for name in features]
-    return features
 
 
 def _rings(ax: Axes, rings: list[Array], texts: list[str]) -> None:

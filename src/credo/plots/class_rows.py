@@ -16,7 +16,7 @@ from credo.core.estimator import describe, interval_level, rows_for
 from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import Forecast
 from credo.metrics import forecast as metrics_forecast
-from credo.plots._data import Vector, feature_names, limits, name_of, only_feature, sample_rows
+from credo.plots._data import Vector, limits, name_of, only_feature, rows_of, sample_rows
 from credo.plots.styling import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
 # Okabe & Ito (2008) without yellow, which is hard to see on white, with grey instead of black, and a brown.
@@ -106,7 +106,6 @@ def labelled(
     model: Any, X: ArrayLike | None, y: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp] | None]:
     """Rows and the indices of their labels in `classes_`, as given or as the classifier keeps them."""
-    names = feature_names(model)
     if X is None:
         if y is not None:
             raise ValueError("labels need their rows: give X with y")
@@ -115,12 +114,7 @@ def labelled(
             kind = type(model).__name__
             raise ValueError(f"a {kind} keeps no training rows: give the rows to draw, and their labels")
         return kept[0], kept[1].astype(np.intp)
-    try:
-        rows = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the rows must be numbers: {error}") from None
-    if rows.ndim != 2 or rows.shape[1] != len(names) or not len(rows):
-        raise ValueError(f"X must have a row for each point and the model's {len(names)} columns; got {rows.shape}")
+    rows = rows_of(model, X)
     finite = np.isfinite(rows).all(axis=1)
     if not finite.any():
         raise ValueError("there is nothing to draw: no row of X is finite")

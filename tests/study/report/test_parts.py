@@ -58,7 +58,7 @@ def test_columns_of_every_kind():
         }
     )
     preparation = Preparation().fit(frame)
-    found = {line.name: line for line in columns_table.lines(preparation.columns_, frame)}
+    found = {line.name: line for line in columns_table.lines(preparation.columns_, preparation.encoders_, frame)}
     assert found["weight"].values == "1 to 4, median 2.5"
     assert found["weight"].path.count("z") == 18
     assert found["eyes"].values == "brown: 50 %, blue: 30 %, grey: 10 %, 1 more"

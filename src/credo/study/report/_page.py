@@ -28,10 +28,9 @@ from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._results import classification, regression
 from credo.study.report._surprises import Listing
 from credo.study.study import Study
-from credo.tables.columns import numbers, present_mask
+from credo.tables import Days, Numbers
 from credo.tables.errors import pandas
 from credo.tables.files import replacing
-from credo.tables.kinds import profile, timestamps
 
 # How many columns are listed.
 MAX_COLUMNS = 100
@@ -58,9 +57,10 @@ def target_line(name: str, y: NDArray[Any], *, classes: bool = False) -> Line:
     return Line(shorten(name, width=60), "target", "0", _spread(y), "", histogram(y))
 
 
-def lines(columns: Sequence[Any], frame: Any) -> list[Line]:
+def lines(columns: Sequence[Any], encoders: Sequence[Any], frame: Any) -> list[Line]:
     """The lines of the columns, with the kinds that the preparation found."""
-    return [_line(column, frame) for column in columns[:MAX_COLUMNS]]
+    used = {encoder.name: encoder for encoder in encoders}
+    return [_line(column, used.get(column.name), frame[column.name]) for column in columns[:MAX_COLUMNS]]
 
 
 def histogram(values: NDArray[np.float64]) -> str:
@@ -86,39 +86,22 @@ def histogram(values: NDArray[np.float64]) -> str:
     )
 
 
-def _line(column: Any, frame: Any) -> Line:
-    values = frame[column.name]
+def _line(column: Any, encoder: Any, values: Any) -> Line:
     path, text = "", ""
-    if column.kind == "numeric":
-        path, text = _numeric(values)
-    elif column.kind == "date":
-        path, text = _dates(values)
-    elif column.kind == "categorical":
+    if isinstance(encoder, Days):
+        path, text = histogram(encoder.values(values)), f"{encoder.text(encoder.low)} to {encoder.text(encoder.high)}"
+    # Yes and no are numbers for a model; a reader wants their frequencies.
+    elif isinstance(encoder, Numbers) and encoder.words is None:
+        found = encoder.values(values)
+        path, text = histogram(found), _spread(found)
+    elif column.kind in ("numeric", "categorical"):
         text = _levels(values)
     elif column.kind in ("text", "identifier", "unit"):
         text = f"{count(int(column.n_distinct))} different"
-    share = column.n_missing / max(1, len(frame))
+    share = column.n_missing / max(1, len(values))
     missing = f"{count(column.n_missing)} ({percent(share)})" if column.n_missing else "0"
     detail = "" if column.detail == text else str(column.detail)
     return Line(shorten(column.name, width=60), column.kind, missing, text, detail, path)
-
-
-def _numeric(values: Any) -> tuple[str, str]:
-    found, odd = numbers(values, present_mask(values))
-    # Yes and no are numbers for a model; a reader wants their frequencies.
-    if len(odd) > 0.5 * len(values):
-        return "", _levels(values)
-    return histogram(found), _spread(found)
-
-
-def _dates(values: Any) -> tuple[str, str]:
-    found = profile("", values)
-    if found.date_format is None or not found.n_present:
-        return "", ""
-    stamps = timestamps(values, found.present, found.date_format)
-    known = stamps[~np.isnat(stamps)]
-    days = (known - known.min()) / np.timedelta64(1, "D")
-    return histogram(np.asarray(days, dtype=np.float64)), f"{str(known.min())[:10]} to {str(known.max())[:10]}"
 
 
 def _spread(values: NDArray[np.float64]) -> str:
@@ -198,7 +181,10 @@ def render(study: Study, *, date: str | None = None) -> str:
             ),
             "has_flags": any(cell.flag for row in board for cell in row.cells),
             "has_evidence": leaderboard.has_evidence(comparison),
-            "lines": [target_line(study.target, data.y, classes=classes), *lines(columns, data.frame)],
+            "lines": [
+                target_line(study.target, data.y, classes=classes),
+                *lines(columns, data.preparation.encoders_, data.frame),
+            ],
             "unlisted": max(0, len(columns) - MAX_COLUMNS),
             "notes": list(of_table),
             "run_notes": list(of_run),
