@@ -150,6 +150,12 @@ class Numbers:
             return None
         return float(1 - (self.held.rmse / self.baseline.rmse) ** 2)
 
+    @cached_property
+    def is_useful(self) -> bool:
+        """Whether the predictions are clearly better than the baseline's."""
+        gain = None if self.baseline is None else self.held.gain(self.baseline)
+        return gain is not None and gain.clear and gain.mean > 0
+
 
 class Threshold(NamedTuple):
     """A class is predicted from this probability on, with recall and precision."""

@@ -78,11 +78,6 @@ def residual_signs(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful
     return signs
 
 
-def is_useful(found: Numbers) -> bool:
-    """Whether the model predicts so much that a trend of its residuals means something."""
-    return (found.r2 or 0.0) > 0.05
-
-
 def worst_sentence(found: Numbers) -> str:
     """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
     held, shape = found.held, found.held.uniformity
@@ -91,7 +86,7 @@ def worst_sentence(found: Numbers) -> str:
         points = number(100 * shape.distance, digits=2)
         said = f"predicted and observed probabilities differ by up to {points} percentage points"
     if not said:
-        said = next(iter(residual_signs(held.y, held.mean, held.std, useful=is_useful(found)) or []), "")
+        said = next(iter(residual_signs(held.y, held.mean, held.std, useful=found.is_useful) or []), "")
     return f"Largest fault: {said}." if said else ""
 
 
@@ -145,7 +140,7 @@ def held_out_figures(found: Numbers, *, target: str, in_order: bool = False) -> 
             "residuals",
             "Do the residuals show a pattern?",
             lambda ax: plots.residuals(held.y, held.mean, ax=ax, **options),
-            residual_sentence(held.y, held.mean, held.std, useful=is_useful(found)),
+            residual_sentence(held.y, held.mean, held.std, useful=found.is_useful),
             f"Residuals of a good model scatter evenly around zero.{some}",
         ),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from credo.plots import shorten
 from credo.study._explain import influence
 from credo.study.facts import class_name
 from credo.study.report._curves import MAX_CURVES, Curve, Terms, curves, line, sampled, terms
-from credo.study.report._figure import MAX_BARS, SIZE, Figure, bar_figure, figure
+from credo.study.report._figure import MAX_BARS, SIZE, Figure, Listing, bar_figure, figure
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
 from credo.study.study import Study
 from credo.tables.encoders import Days
@@ -93,7 +93,7 @@ class Coefficients:
         estimate, lower, upper = (part[0] * self.step for part in (self.estimate, self.lower, self.upper))
         return Effects(self.model, self.names, estimate, lower, upper, self.transform)
 
-    def table(self, target: str) -> CoefficientTable | None:
+    def table(self, target: str) -> Listing | None:
         """The coefficients per unit of each input, for two classes with odds ratios; None without intervals."""
         if self.effects() is None:
             return None
@@ -110,13 +110,11 @@ class Coefficients:
             unknown = ("—", "not determined by these rows", *(["—"] if ratio else []))
             lines.append((shorten(name, width=60), *(known if np.isfinite(high - low) else unknown)))
         more = f" {count(len(self.names) - MAX_LINES)} more are not shown." if len(self.names) > MAX_LINES else ""
-        return CoefficientTable(
-            f"Coefficients of {self.model}",
-            head,
-            lines,
+        reading = (
             f"The change in {what} when an input rises by one of its units (a level: compared with the reference "
-            f"level), the other inputs held fixed. Fitted to all rows.{more}",
+            f"level), the other inputs held fixed. Fitted to all rows.{more}"
         )
+        return Listing(head, lines, reading, f"Coefficients of {self.model}")
 
     def non_zero(self) -> str:
         """How many coefficients a penalty has left, the largest named; empty without a penalty, or for one column."""
@@ -172,15 +170,6 @@ class Coefficients:
             reading="Coefficient of an input in the log odds of a class times the standard deviation of the input, so "
             "that rare inputs count little. Associations, not causes.",
         )
-
-
-class CoefficientTable(NamedTuple):
-    """Coefficients with their intervals, as text."""
-
-    title: str
-    head: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    reading: str
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from credo.core.wording import count, datum, fixed, percent, plural, whole_perce
 from credo.distributions import Limited
 from credo.plots import shorten
 from credo.study.report import _leaderboard as leaderboard
+from credo.study.report._figure import Listing
 from credo.study.report._results import classification, regression
-from credo.study.report._surprises import Listing
 from credo.study.study import Study
 from credo.tables import Days, Numbers
 from credo.tables.errors import pandas

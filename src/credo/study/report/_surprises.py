@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from credo.selection import HeldOut
 from credo.study.checks import FEW_ROWS
 from credo.study.facts import Predicted
 from credo.study.report._classes import unlikely_sentence
+from credo.study.report._figure import Listing
 from credo.tables.errors import pandas
 
 # How many rows are listed; a table of fewer than `FEW_ROWS` can be read as a whole.
@@ -30,15 +30,6 @@ _ODD = 12.0
 _RARE = 0.02
 # How many columns are examined, and how many are named for a row.
 _MAX_COLUMNS, _NAMED = 200, 3
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Rows to look at: the headings, the cells of each row, and a sentence about them."""
-
-    head: Sequence[str] = ()
-    lines: Sequence[Sequence[str]] = ()
-    sentence: str = ""
 
 
 def largest_errors(held: Predicted, frame: Any) -> Listing:
