@@ -59,19 +59,24 @@ def test_help_loads_nothing_heavy(argv):
     assert loaded(COMMAND.format(argv=argv)) == []
 
 
-def test_a_study_imports_only_its_models():
-    others = ("credo.gp", "credo.trees", "credo.sparse", "credo.kernel_machines", "credo.mixtures")
-    code = f"""
-import sys
-from credo import analyze
-table = {{"x": list(range(40)), "y": [x % 7 + x for x in range(40)]}}
-study = analyze(table, "y", models=["linear", "ridge"], progress=False)
-study.predict(table)
-print(study.comparison.fitted.keys() >= {{"linear", "ridge", "average"}})
-print(*(name for name in {others!r} if name in sys.modules))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["True"]
+def test_a_fit_with_its_report_imports_only_its_models(tmp_path):
+    """Beside these only `ensemble`, which averages them and chooses the transformation of the target."""
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["x,z,y", *(f"{x},{x * x % 11},{x % 7 + x}" for x in range(40))]))
+    argv = ["credo", "fit", str(table), "--target", "y", "--models", "linear,bayes", "--out", str(tmp_path / "out")]
+    code = COMMAND.format(argv=argv) + 'print("LOADED", *(name for name in sys.modules if name.startswith("credo.")))'
+    done = subprocess.run([sys.executable, "-c", f"import sys\n{code}"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "report.html").exists() and "average" in done.stdout
+    found = done.stdout.split("LOADED", 1)[1].split()
+    packages = {name.split(".")[1] for name in found}
+    models = {"linear", "sparse", "additive", "kernel_machines", "gp", "trees", "ensemble", "mixtures"}
+    assert packages & models == {"linear", "ensemble"} and not packages & {"kernels", "likelihoods"}
+    members = {"baseline", "bayes", "least_squares", "ridge", "discriminant", "logistic", "bayes_logistic", "lms"}
+    assert members & {name.split(".")[-1] for name in found if name.startswith("credo.linear.")} == {
+        "baseline", "bayes", "least_squares",
+    }  # fmt: skip
+    assert not {"bagging", "adaboost", "conformal", "mixture_of_experts"} & {name.split(".")[-1] for name in found}
 
 
 @pytest.mark.parametrize("package", sorted(credo._MEMBERS))

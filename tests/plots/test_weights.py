@@ -9,7 +9,7 @@ from scipy.stats import chi2, multivariate_normal, multivariate_t
 from credo import BayesianLinearRegression, Ridge
 from credo.linear.bayes_logistic import BayesianLogisticRegression
 from credo.plots import weight_posterior
-from credo.plots._bars import ellipse
+from credo.plots._evidence import ellipse
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3)) @ np.array([[1.0, 0.7, 0.0], [0.0, 0.7, 0.0], [0.0, 0.0, 1.0]])

@@ -27,6 +27,10 @@ def ratio(match):
     return float(match[1].replace(",", "")) / float(match[2].replace(",", ""))
 
 
+def saved(match):
+    return 1 - ratio(match) ** 2
+
+
 def numbered(match):
     return float(match[1].replace(",", "").replace("−", "-"))
 
@@ -51,14 +55,12 @@ CLAIMS = {
         (r"held-out rows \([\d,]+ rows\)", lambda m: 1.0),
     ],
     "held-out rows": [
-        (rf"On {N} held-out row", numbered),
-        (rf"accuracy on {N} held-out row", numbered),
+        (rf"Accuracy on held-out rows: .*? of {N}\)", numbered),
         (rf"of {N} held-out rows? \(", numbered),
         (rf"{N} of {N} rows, drawn", numbered),
         (rf"The last {N} rows in time order", numbered),
     ],
     "coverage": [
-        (r"intervals contain ([\d.]+) %", share),
         (rf"Coverage: {N} of {N} held-out", ratio),
         (rf"{N} of {N} rows are inside the 95 % band", ratio),
         (r"([\d.]+) % inside the 95 % interval", share),
@@ -70,16 +72,17 @@ CLAIMS = {
         (r"(\d+) % of the variance explained", share),
         (r"explains? none of the variance", lambda m: 0.0),
     ],
-    "saved beside earlier rows": [(r"squared error (?:of the predictions )?is (\d+) % below that of the mean", share)],
+    "saved beside earlier rows": [
+        (r"squared error of the predictions is (\d+) % below that of the mean", share),
+        (r"RMSE on held-out rows: ([\d.,]+\d); the baseline, .* earlier rows, has ([\d.,]+\d)", saved),
+    ],
     "accuracy": [
         (r"Accuracy on held-out rows: ([\d.]+) %", share),
-        (r"accuracy on [\d,]+ held-out rows is ([\d.]+) %", share),
         (r"([\d.]+) % accuracy always", share),
         (rf"\({N} of {N}\); always predicting", ratio),
     ],
     "most frequent class": [
         (r"always predicting \w+, the most frequent class, gives ([\d.]+) %", share),
-        (r"always predicting \w+ gives ([\d.]+) %", share),
         (r"accuracy always \w+: ([\d.]+) %", share),
     ],
     "recall": [
@@ -108,7 +111,7 @@ CLAIMS = {
 def said(study, folder):
     """What each sentence says of each fact, with the sentence."""
     study.report(folder / "report.html")
-    lines = [study.facts.reason_in_words, study.facts.performance, *study.leaderboard.notes]
+    lines = [study.facts.reason_in_words, *study.facts.performance, *study.leaderboard.notes]
     lines += [note.text for note in study.notes] + text((folder / "report.html").read_text(encoding="utf-8"))
     found = {fact: [] for fact in CLAIMS}
     for fact, patterns in CLAIMS.items():

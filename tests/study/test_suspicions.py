@@ -1,5 +1,8 @@
 """What a sceptical analyst would ask: copies, exact identities, outliers of the target, too few rows."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +13,7 @@ from credo.sparse import LassoCV
 from credo.study import dataset
 from credo.study.analysis import _option_notes
 from credo.study.data import copies
-from credo.study.study import absurd_notes
+from credo.study.study import ABSURD, TOO_GOOD, absurd_notes
 
 
 def measured(n=40, seed=0):
@@ -89,6 +92,17 @@ def test_errors_far_beyond_those_of_the_baseline_are_noted():
     [note] = absurd_notes(Comparison(scores, {}))
     assert "kernel-ridge (7.8e+04)" in note and "baseline (2)" in note and "linear" not in note
     assert absurd_notes(Comparison(scores[:2], {})) == []
+
+
+def test_the_limits_of_errors_are_beyond_those_of_known_tables():
+    """Of the tables in docs/honesty.md no model is suspiciously good, or absurd."""
+    sets = json.loads((Path(__file__).parents[2] / "docs/honesty.json").read_text())["sets"].values()
+    tables = [
+        {score["model"]: score["RMSE"][0] for score in each["scores"]} for each in sets if each["task"] == "regression"
+    ]
+    assert len(tables) == 20
+    ratios = [rmse / table["BaselineRegressor"] for table in tables for rmse in table.values()]
+    assert TOO_GOOD < min(ratios) ** 2 < 4 * TOO_GOOD and 0.5 * ABSURD < max(ratios) < ABSURD
 
 
 def test_options_that_a_message_names_are_said_to_be_python_s():

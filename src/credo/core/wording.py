@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -143,3 +145,30 @@ def shown(value: object) -> str:
         number = float(value)
         return f"{number:.0f}" if number.is_integer() and abs(number) < 1e15 else f"{number:.6g}"
     return _clipped(str(value))
+
+
+# Characters that change the direction of the following text, so that vsc.live could look like evil.csv.
+_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+
+
+def shorten(name: Any, *, width: int = 32) -> str:
+    """A name on one line of at most `width` characters, with an ellipsis in the middle if it is longer.
+
+    The end is kept because it names the level of an indicator column. Control characters become spaces; characters that
+    change the direction of writing are removed.
+
+    Examples
+    --------
+    >>> from credo.plots import shorten
+    >>> shorten("concentration of the second reagent = high", width=24)
+    'concentration o…t = high'
+    >>> shorten("two\\nlines")
+    'two lines'
+    """
+    plain = str(name).translate(_TURNS)
+    text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in plain)
+    text = " ".join(text.split()) or "(no name)"
+    if len(text) <= width:
+        return text
+    tail = width // 3
+    return f"{text[: width - tail - 1].rstrip()}…{text[-tail:].lstrip()}"

@@ -25,23 +25,45 @@ the file format. What does not belong here: nonlinear functions of x (`credo.fea
 (`credo.sparse`).
 """
 
+from typing import TYPE_CHECKING
+
+from credo.core.lazy import lazy
 from credo.core.parts import RowSummary, summarize
-from credo.linear.baseline import BaselineClassifier, BaselineRegressor, NaiveForecast
-from credo.linear.bayes import BayesianLinearRegression
-from credo.linear.bayes_logistic import BayesianLogisticRegression
-from credo.linear.bayes_logistic import LogitPosterior as LogitPosterior
-from credo.linear.discriminant import LinearDiscriminant
-from credo.linear.least_squares import LinearRegression
-from credo.linear.least_squares import Solution as Solution
-from credo.linear.least_squares_classifier import LeastSquaresClassifier
-from credo.linear.lms import LMSRegression
-from credo.linear.logistic import LogisticRegression
-from credo.linear.logistic import Path as Path
-from credo.linear.perceptron import Perceptron
-from credo.linear.ridge import Ridge, ridge_path
+
+if TYPE_CHECKING:
+    from credo.linear.baseline import BaselineClassifier, BaselineRegressor, NaiveForecast
+    from credo.linear.bayes import BayesianLinearRegression
+    from credo.linear.bayes_logistic import BayesianLogisticRegression
+    from credo.linear.bayes_logistic import LogitPosterior as LogitPosterior
+    from credo.linear.discriminant import LinearDiscriminant
+    from credo.linear.least_squares import LinearRegression
+    from credo.linear.least_squares import Solution as Solution
+    from credo.linear.least_squares_classifier import LeastSquaresClassifier
+    from credo.linear.lms import LMSRegression
+    from credo.linear.logistic import LogisticRegression
+    from credo.linear.logistic import Path as Path
+    from credo.linear.perceptron import Perceptron
+    from credo.linear.ridge import Ridge, ridge_path
 
 __all__ = [
     "BaselineClassifier", "BaselineRegressor", "BayesianLinearRegression", "BayesianLogisticRegression",
     "LMSRegression", "LeastSquaresClassifier", "LinearDiscriminant", "LinearRegression", "LogisticRegression",
     "NaiveForecast", "Perceptron", "Ridge", "RowSummary", "ridge_path", "summarize",
 ]  # fmt: skip
+
+# A regression needs no classifiers, whose variational bounds import `core.inference` and with it all kernels.
+__getattr__ = lazy(
+    __name__,
+    {
+        "baseline": ("BaselineClassifier", "BaselineRegressor", "NaiveForecast"),
+        "bayes": ("BayesianLinearRegression",),
+        "bayes_logistic": ("BayesianLogisticRegression", "LogitPosterior"),
+        "discriminant": ("LinearDiscriminant",),
+        "least_squares": ("LinearRegression", "Solution"),
+        "least_squares_classifier": ("LeastSquaresClassifier",),
+        "lms": ("LMSRegression",),
+        "logistic": ("LogisticRegression", "Path"),
+        "perceptron": ("Perceptron",),
+        "ridge": ("Ridge", "ridge_path"),
+    },
+)

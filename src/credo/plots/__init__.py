@@ -33,7 +33,7 @@ if find_spec("matplotlib") is None:
 
 from credo.core.lazy import lazy
 from credo.plots._band import band
-from credo.plots._bars import bars, coefficients, importances, waterfall, weight_posterior
+from credo.plots._bars import bars, coefficients, importances, waterfall
 from credo.plots._held_out import calibration, predicted_vs_actual, residuals
 from credo.plots._regions import decision_regions
 from credo.plots._svg import svg
@@ -44,7 +44,7 @@ from credo.plots.styling import shorten, style
 if TYPE_CHECKING:
     from credo.plots._components import components
     from credo.plots._ensembles import adaboost_rounds, expert_regions
-    from credo.plots._evidence import evidence_surface
+    from credo.plots._evidence import evidence_surface, weight_posterior
     from credo.plots._inclusion import coefficient_density, inclusions, model_scores
     from credo.plots._next import next_points
     from credo.plots._path import coefficient_path, tree
@@ -64,7 +64,7 @@ __getattr__ = lazy(
     {
         "_components": ("components",),
         "_ensembles": ("adaboost_rounds", "expert_regions"),
-        "_evidence": ("evidence_surface",),
+        "_evidence": ("evidence_surface", "weight_posterior"),
         "_inclusion": ("coefficient_density", "inclusions", "model_scores"),
         "_next": ("next_points",),
         "_path": ("coefficient_path", "tree"),

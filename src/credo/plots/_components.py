@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from credo.core.estimator import nonnegative, rows_for
 from credo.plots._band import band
-from credo.plots.styling import ACCENT, INK, MUTED, canvas, legend, name_axis, shorten, tidy
+from credo.plots.class_rows import draw_bands
+from credo.plots.styling import ACCENT, INK, MUTED, canvas, legend, name_axis, panels, shorten, tidy
 from credo.selection import Component, KernelSearch
 
 _N_POINTS = 600
-# The height of a panel, and of the first one.
-_PANEL_INCHES, _FIRST_PANEL_INCHES = 1.15, 2.4
+# The height of a panel, of the first one, and between two.
+_PANEL_INCHES, _FIRST_PANEL_INCHES, _GAP_INCHES = 1.15, 2.4, 0.35
 
 
 def components(
@@ -58,39 +59,33 @@ def components(
     heights = [_FIRST_PANEL_INCHES] * single + [_PANEL_INCHES] * len(parts)
     if not heights:
         raise ValueError("there is nothing to draw: the search found no structure beyond noise")
-    with canvas(ax, size=(6.2, sum(heights) + 0.35 * len(heights))) as ax:
-        ax.set_axis_off()
-        total, top, panels = sum(heights) + 0.35 * (len(heights) - 1), 1.0, []
-        for height in heights:
-            panel = ax.inset_axes((0.0, top - height / total, 1.0, height / total))
+    with canvas(ax, size=(6.2, sum(heights) + _GAP_INCHES * len(heights))) as ax:
+        tops = np.cumsum([0.0, *(height + _GAP_INCHES for height in heights)])
+        boxes = ((0.0, top, 1.0, height) for top, height in zip(tops.tolist(), heights, strict=False))
+        made = panels(ax, boxes, (1.0, float(tops[-1]) - _GAP_INCHES))
+        for panel in made:
             tidy(panel)
-            panels.append(panel)
-            top -= (height + 0.35) / total
         if single:
             x = _grid(result, 0, nonnegative("ahead", ahead))[:, 0]
-            band(x, model, name=name, ax=panels[0])
-            panels[0].lines[-1].set_markersize(1.8)
-            legend(panels[0], columns=4)
-            panels[0].set_xlabel("")
-            for panel in panels[:-1]:
+            band(x, model, name=name, ax=made[0])
+            made[0].lines[-1].set_markersize(1.8)
+            legend(made[0], columns=4)
+            made[0].set_xlabel("")
+            for panel in made[:-1]:
                 panel.tick_params(labelbottom=False)
         for i, component in enumerate(parts):
-            _component(panels[i + single], result, i, component, float(ahead))
-        return np.array(panels, dtype=object)
+            _component(made[i + single], result, i, component, float(ahead))
+        return np.array(made, dtype=object)
 
 
 def _component(ax: Axes, result: KernelSearch, i: int, component: Component, ahead: float) -> None:
     j = component.columns[0]
     rows = _grid(result, j, ahead)
     dist = result.decompose(rows_for(result.model, rows))[i]
-    low, high = dist.interval(0.95)
-    x = rows[:, j]
-    ax.fill_between(x, low, high, color=ACCENT, alpha=0.2, linewidth=0)
-    ax.plot(x, dist.mean, color=ACCENT, linewidth=1.2)
+    draw_bands(ax, rows[:, j], [(dist.mean, *dist.interval(0.95))], [ACCENT])
     ax.axhline(0.0, color=MUTED, linewidth=0.6, zorder=1)
     if ahead:
         ax.axvline(result.model.X_train_[:, j].max(), color=MUTED, linewidth=0.7, dashes=(2, 2), zorder=1)
-    ax.margins(x=0.0)
     ax.set_title(shorten(f"{component.percent}: {component.words}", width=86), loc="left", fontsize=8.0, color=INK)
     last = i == len(result.components) - 1 or result.model.n_features_in_ > 1
     if last:

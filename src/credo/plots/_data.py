@@ -69,6 +69,20 @@ def feature_names(model: Any) -> list[str]:
     return names if len(names) > 1 or has_column_names(model) else ["x"]
 
 
+def rows_of(model: Any, X: ArrayLike, *, name: str = "X") -> NDArray[np.float64]:
+    """The rows of an argument as numbers, which must be the model's columns."""
+    n_columns = len(feature_names(model))
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the rows must be numbers: {error}") from None
+    if rows.ndim != 2 or rows.shape[1] != n_columns or not len(rows):
+        raise ValueError(
+            f"{name} must have a row for each point and the model's {n_columns} columns; got shape {rows.shape}"
+        )
+    return rows
+
+
 def only_feature(model: Any, draws: str, advice: str = "") -> str:
     """The name of a model's only column; with more, an error that starts with `draws` and ends with the advice."""
     names = feature_names(model)

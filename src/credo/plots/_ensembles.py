@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.estimator import positive_integer, rows_for
 from credo.ensemble import AdaBoostClassifier, MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from credo.plots._bars import remark
-from credo.plots._data import feature_names, limits, name_of, sample_rows
+from credo.plots._data import feature_names, limits, name_of, rows_of, sample_rows
 from credo.plots._regions import Plane, mixture, plane
 from credo.plots.class_rows import color, labelled, palette, shape, title
-from credo.plots.styling import INK, MUTED, canvas, legend, name_axis, shorten
+from credo.plots.styling import INK, MUTED, canvas, legend, name_axis, panels, shorten
 
 Array = NDArray[np.float64]
 
@@ -72,12 +72,9 @@ def expert_regions(
             f"got a {type(model).__name__}"
         )
     own, target = feature_names(model), np.asarray(y)
-    rows = np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != len(own) or len(target) != len(rows):
-        raise ValueError(
-            f"X must have the model's {len(own)} columns and y a value for each row; got shapes {rows.shape} and "
-            f"{target.shape}"
-        )
+    rows = rows_of(model, X)
+    if len(target) != len(rows):
+        raise ValueError(f"y must have a value for each of the {len(rows)} rows; got shape {target.shape}")
     shown = sample_rows(np.asarray(np.isfinite(rows).all(axis=1)), at_most=max_points)
     rows, target = rows[shown], target[shown]
     shares = model.responsibilities(rows_for(model, rows), target)
@@ -206,9 +203,9 @@ def adaboost_rounds(
     drawn = _chosen(rounds, len(model.boosted_))
     on_rows, on_mesh = (list(model.staged_votes(rows_for(model, part))) for part in (rows, ground.mesh))
     across = min(3, len(drawn))
-    down = -(-len(drawn) // across)
-    with canvas(ax, size=(0.4 + 2.3 * across, 0.5 + 2.2 * down)) as ax:
-        found = _panel_grid(ax, len(drawn), across, down)
+    boxes, (width, height) = _grid(len(drawn), across)
+    with canvas(ax, size=(width + 0.7, height + 0.9)) as ax:
+        found = panels(ax, boxes, (width, height))
         for panel, m in zip(found, drawn, strict=True):
             weight = _weights(model, on_rows, codes, m - 1)
             before = on_mesh[m - 2] if m > 1 else np.zeros_like(on_mesh[0])
@@ -219,25 +216,18 @@ def adaboost_rounds(
         _legend(ax, model.classes_.tolist())
         ax.set_xlabel(ground.names[0], labelpad=14, parse_math=False)
         ax.set_ylabel(ground.names[1], labelpad=20, parse_math=False)
-        return found
+        return np.array(found, dtype=object)
 
 
-# The space between panels, as a share of their width and height, and points above the first row for titles.
-_WIDTH_GAP, _HEIGHT_GAP, _TITLE_POINTS = 0.16, 0.62, 14.0
+# Width and height of a panel, the space between two, and of the titles above the first row.
+_WIDTH, _HEIGHT, _GAPS, _TITLE = 1.9, 1.35, (0.3, 0.6), 0.2
 
 
-def _panel_grid(ax: Axes, n: int, across: int, down: int) -> NDArray[np.object_]:
-    """Axes in rows from the top left, inside an axes that keeps only its labels."""
-    ax.spines[["left", "bottom"]].set_visible(False)
-    ax.set(xticks=[], yticks=[])
-    top = 1.0 - min(_TITLE_POINTS / 72.0 * ax.figure.dpi / ax.bbox.height, 0.2)
-    width, height = 1.0 / (across + (across - 1) * _WIDTH_GAP), top / (down + (down - 1) * _HEIGHT_GAP)
-    panels = np.empty(n, dtype=object)
-    for k in range(n):
-        row, column = divmod(k, across)
-        corner = column * width * (1 + _WIDTH_GAP), top - height - row * height * (1 + _HEIGHT_GAP)
-        panels[k] = ax.inset_axes((*corner, width, height))
-    return panels
+def _grid(n: int, across: int) -> tuple[list[tuple[float, float, float, float]], tuple[float, float]]:
+    """Boxes of panels in rows from the top left, and the size of all."""
+    steps = _WIDTH + _GAPS[0], _HEIGHT + _GAPS[1]
+    boxes = [(k % across * steps[0], _TITLE + k // across * steps[1], _WIDTH, _HEIGHT) for k in range(n)]
+    return boxes, (across * steps[0] - _GAPS[0], _TITLE - (-n // across) * steps[1] - _GAPS[1])
 
 
 def _chosen(rounds: Sequence[int] | None, last: int) -> list[int]:

@@ -14,7 +14,7 @@ from credo.core.estimator import choice, positive_integer, rows_for
 from credo.gp import GPRegressor
 from credo.gp.acquisition import expected_improvement, incumbent
 from credo.plots._band import band
-from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive
+from credo.plots._data import Vector, feature_names, grid_rows, limits, observations, predictive, rows_of
 from credo.plots.styling import ACCENT, ALERT, INK, MUTED, canvas, legend, name_axis, shorten, strip_below
 
 _CRITERIA = ("variance", "improvement")
@@ -71,11 +71,7 @@ def next_points(
     kept = observations(model)
     if kept is None or not isinstance(model, GPRegressor):
         raise TypeError(f"next_points needs a model that suggests points, as GPRegressor does; got {model!r}")
-    pool = np.asarray(X_pool, dtype=np.float64)
-    if pool.ndim != 2 or pool.shape[1] != len(names) or not len(pool):
-        raise ValueError(
-            f"X_pool must have a row for each point and the model's {len(names)} columns; got shape {pool.shape}"
-        )
+    pool = rows_of(model, X_pool, name="X_pool")
     chosen = _suggested(model, X_pool, pool, positive_integer("n", n), criterion)
     size = (5.6, 3.9) if len(names) == 1 else (5.2, 3.9)
     with canvas(ax, size=size) as ax:

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from credo.core.estimator import describe, positive_integer
 from credo.core.wording import whole_percent
-from credo.plots.class_rows import color, dash, shape
-from credo.plots.styling import ACCENT, ALERT, INK, MUTED, canvas, name_axis, shorten, tidy
+from credo.plots.class_rows import color, dash, draw_bands, draw_levels, level_ticks
+from credo.plots.styling import ACCENT, ALERT, INK, MUTED, canvas, name_axis, panels, shorten, tidy
 
 # Inches of a panel, between panels, and of a title with the label of the axis above it.
 _WIDTH, _HEIGHT, _GAP, _LINES = 1.8, 1.35, 0.6, 0.72
 _MOST_COLUMNS = 3
-# Beyond this many letters ticks are slanted, and of more levels only the number is told.
-_TICKS, _MOST_LEVELS = 22, 12
+# More lines or dots aren't named.
 _MOST_LEGEND = 5
 _SIGNED = LinearSegmentedColormap.from_list("signed", [ACCENT, "#ffffff", ALERT])
 
@@ -67,17 +66,15 @@ def terms(
         raise TypeError(
             f"terms draws a fitted additive model, such as AdditiveRegressor; a {type(model).__name__} has no terms"
         )
-    panels = panels_of(found.terms)[: positive_integer("max_terms", max_terms)]
-    columns = min(_MOST_COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
+    groups = panels_of(found.terms)[: positive_integer("max_terms", max_terms)]
+    columns = min(_MOST_COLUMNS, len(groups))
+    rows = -(-len(groups) // columns)
     width, height = columns * (_WIDTH + _GAP) - _GAP, rows * (_HEIGHT + _LINES) - _LINES
-    scale, units = common_limits(panels, level), {curve.unit for curve in found.terms}
+    scale, units = common_limits(groups, level), {curve.unit for curve in found.terms}
     with canvas(ax, size=(width + 0.7, height + _LINES)) as ax:
-        ax.set_axis_off()
-        made = []
-        for i, curves in enumerate(panels):
-            left, top = (i % columns) * (_WIDTH + _GAP), (i // columns) * (_HEIGHT + _LINES)
-            panel = ax.inset_axes((left / width, 1.0 - (top + _HEIGHT) / height, _WIDTH / width, _HEIGHT / height))
+        corners = ((i % columns * (_WIDTH + _GAP), i // columns * (_HEIGHT + _LINES)) for i in range(len(groups)))
+        made = panels(ax, ((*corner, _WIDTH, _HEIGHT) for corner in corners), (width, height))
+        for i, (panel, curves) in enumerate(zip(made, groups, strict=True)):
             tidy(panel)
             draw_term(panel, curves, limits=scale, level=level)
             if i % columns == 0 and not panel.get_ylabel():
@@ -85,7 +82,6 @@ def terms(
                 panel.set_ylabel(effect_label(unit, name, found.transform), fontsize=8.0)
             title = term_title(curves[0], unit=len(curves) < len(units))
             panel.set_title(title, loc="left", fontsize=8.0, color=INK if curves[0].is_needed else MUTED)
-            made.append(panel)
         return np.array(made, dtype=object)
 
 
@@ -168,41 +164,18 @@ def _paint(curves: Sequence[Any], k: int) -> str:
 
 def _curves(ax: Axes, curves: Sequence[Any], level: float) -> None:
     (x,) = curves[0].points.values()
-    for k, curve in enumerate(curves):
-        paint = _paint(curves, k)
-        if len(curves) == 1:
-            ax.fill_between(x, *curve.band(level), color=paint, alpha=0.12, linewidth=0)
-        ax.fill_between(x, *curve.interval(level), color=paint, alpha=0.2, linewidth=0)
-        ax.plot(x, curve.mean, color=paint, linewidth=1.5, linestyle=dash(k))
-    ax.margins(x=0.0)
-    rug = curves[0].rug
-    ax.vlines(rug, 0.0, 0.035, transform=ax.get_xaxis_transform(), color=INK, linewidth=0.6)
+    parts = [(curve.mean, *curve.interval(level)) for curve in curves]
+    if len(curves) == 1:
+        parts = [(*parts[0], *curves[0].band(level))]
+    draw_bands(ax, x, parts, [_paint(curves, k) for k in range(len(curves))])
+    ax.vlines(curves[0].rug, 0.0, 0.035, transform=ax.get_xaxis_transform(), color=INK, linewidth=0.6)
 
 
 def _dots(ax: Axes, curves: Sequence[Any], level: float) -> None:
     (values,) = curves[0].points.values()
-    order = np.arange(len(values))
-    if curves[0].kind == "random":
-        order = np.argsort(curves[0].mean, kind="stable")
-    n = len(curves)
-    for k, curve in enumerate(curves):
-        lower, upper = curve.interval(level)
-        x = np.arange(len(order)) + (0.0 if n == 1 else 0.5 * (k - (n - 1) / 2) / n)
-        ax.vlines(x, lower[order], upper[order], color=_paint(curves, k), linewidth=1.2)
-        ax.plot(x, curve.mean[order], shape(k), color=_paint(curves, k), markersize=4 if n == 1 else 3)
-    _level_ticks(ax, [_text(value) for value in values[order].tolist()])
-
-
-def _level_ticks(ax: Axes, texts: Sequence[str]) -> None:
-    ax.set_xlim(-0.6, len(texts) - 0.4)
-    if len(texts) > _MOST_LEVELS:
-        ax.set_xticks([])
-        ax.set_xlabel(f"{len(texts)} levels", fontsize=8.0)
-        return
-    shown = [shorten(text, width=12) for text in texts]
-    turn: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, shown)) > _TICKS else {}
-    ax.set_xticks(range(len(shown)))
-    ax.set_xticklabels(shown, parse_math=False, **turn)
+    order = np.argsort(curves[0].mean, kind="stable") if curves[0].kind == "random" else np.arange(len(values))
+    parts = [(curve.mean[order], *(end[order] for end in curve.interval(level))) for curve in curves]
+    draw_levels(ax, _texts(values[order]), parts, [_paint(curves, k) for k in range(len(curves))])
 
 
 def _lines(ax: Axes, curve: Any, level: float) -> None:
@@ -252,13 +225,14 @@ def _cells(ax: Axes, curve: Any) -> None:
     z = curve.mean.reshape(len(known[0]), len(known[1])).T
     largest = float(np.abs(z).max()) or 1.0
     ax.pcolormesh(np.arange(len(known[0])), np.arange(len(known[1])), z, cmap=_SIGNED, vmin=-largest, vmax=largest)
-    _level_ticks(ax, [_text(value) for value in known[0]])
-    few = len(known[1]) <= _MOST_LEVELS
-    ax.set_yticks(range(len(known[1])) if few else [])
-    if few:
-        ax.set_ylabel("")
-        ax.set_yticklabels([shorten(_text(value), width=8) for value in known[1]], fontsize=6.5, parse_math=False)
+    level_ticks(ax, _texts(known[0]))
+    ax.set_ylabel("")
+    ax.set_yticks(range(len(known[1])), [shorten(_text(value), width=8) for value in known[1]], fontsize=6.5)
 
 
 def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _texts(values: Any) -> list[str]:
+    return [shorten(_text(value), width=12) for value in values]

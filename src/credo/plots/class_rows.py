@@ -16,7 +16,7 @@ from credo.core.estimator import describe, interval_level, rows_for
 from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import Forecast
 from credo.metrics import forecast as metrics_forecast
-from credo.plots._data import Vector, feature_names, limits, name_of, only_feature, sample_rows
+from credo.plots._data import Vector, limits, name_of, only_feature, rows_of, sample_rows
 from credo.plots.styling import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
 # Okabe & Ito (2008) without yellow, which is hard to see on white, with grey instead of black, and a brown.
@@ -106,7 +106,6 @@ def labelled(
     model: Any, X: ArrayLike | None, y: ArrayLike | None
 ) -> tuple[NDArray[np.float64], NDArray[np.intp] | None]:
     """Rows and the indices of their labels in `classes_`, as given or as the classifier keeps them."""
-    names = feature_names(model)
     if X is None:
         if y is not None:
             raise ValueError("labels need their rows: give X with y")
@@ -115,12 +114,7 @@ def labelled(
             kind = type(model).__name__
             raise ValueError(f"a {kind} keeps no training rows: give the rows to draw, and their labels")
         return kept[0], kept[1].astype(np.intp)
-    try:
-        rows = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the rows must be numbers: {error}") from None
-    if rows.ndim != 2 or rows.shape[1] != len(names) or not len(rows):
-        raise ValueError(f"X must have a row for each point and the model's {len(names)} columns; got {rows.shape}")
+    rows = rows_of(model, X)
     finite = np.isfinite(rows).all(axis=1)
     if not finite.any():
         raise ValueError("there is nothing to draw: no row of X is finite")
@@ -185,6 +179,47 @@ def points(
             positions[rows, 0], positions[rows, 1], shape(place), color=color(place), markeredgecolor="#ffffff",
             markeredgewidth=0.5, markersize=size, zorder=3, label=title(label, name=name), linestyle="none",
         )  # fmt: skip
+
+
+# Points of a letter of a tick with the space beside it.
+_TICK_POINTS = 6.5
+# Of more levels only the number is told.
+_MOST_LEVELS = 12
+
+
+def draw_bands(ax: Axes, x: Vector, parts: Sequence[Sequence[Vector]], paints: Sequence[str]) -> None:
+    """Curves, each given as mean, lower and upper end and, if there is one, the two ends of a wider band."""
+    for k, ((mean, lower, upper, *outer), paint) in enumerate(zip(parts, paints, strict=True)):
+        if outer:
+            ax.fill_between(x, *outer, color=paint, alpha=0.1, linewidth=0)
+        ax.fill_between(x, lower, upper, color=paint, alpha=0.18, linewidth=0)
+        ax.plot(x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
+    ax.margins(x=0.0)
+
+
+def draw_levels(
+    ax: Axes, texts: Sequence[str], parts: Sequence[tuple[Vector, Vector, Vector]], paints: Sequence[str]
+) -> None:
+    """Dots with intervals at named levels, side by side if there are several at each."""
+    n = len(parts)
+    for k, ((mean, lower, upper), paint) in enumerate(zip(parts, paints, strict=True)):
+        x = np.arange(len(mean)) + (0.0 if n == 1 else 0.5 * (k - (n - 1) / 2) / n)
+        ax.vlines(x, lower, upper, color=paint, linewidth=1.3)
+        ax.plot(x, mean, shape(k), color=paint, markersize=4.5 if n == 1 else 3.5)
+    level_ticks(ax, texts)
+
+
+def level_ticks(ax: Axes, texts: Sequence[str]) -> None:
+    """The names of levels at 0, 1, …, slanted if they would overlap."""
+    ax.set_xlim(-0.6, len(texts) - 0.4)
+    if len(texts) > _MOST_LEVELS:
+        ax.set_xticks([])
+        ax.set_xlabel(f"{len(texts)} levels", fontsize=8.0)
+        return
+    overlap = _TICK_POINTS * sum(map(len, texts)) > 72.0 * ax.get_window_extent().width / ax.figure.dpi
+    turn: Any = {"rotation": 30, "ha": "right"} if overlap else {"rotation": 0, "ha": "center"}
+    ax.set_xticks(np.arange(len(texts)))
+    ax.set_xticklabels(texts, parse_math=False, **turn)
 
 
 # Opacity of the strongest shade; text on it is readable in light and dark mode.

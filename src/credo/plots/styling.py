@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,8 @@ from matplotlib.dates import MONTHLY, AutoDateLocator, ConciseDateFormatter
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
+
+from credo.core.wording import shorten as shorten
 
 INK = "#24292f"
 MUTED = "#646d78"
@@ -107,6 +108,17 @@ def tidy(ax: Axes) -> None:
     ax.tick_params(length=2.5, width=0.6, color=MUTED, labelcolor=INK)
 
 
+def panels(ax: Axes, boxes: Iterable[tuple[float, float, float, float]], size: tuple[float, float]) -> list[Axes]:
+    """Axes inside others, which keep only their labels; boxes are left, top, width and height in units of the size."""
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.set(xticks=[], yticks=[])
+    across, down = size
+    return [
+        ax.inset_axes((left / across, 1.0 - (top + height) / down, width / across, height / down))
+        for left, top, width, height in boxes
+    ]
+
+
 def legend(ax: Axes, *, columns: int | None = 2, gap: float = 0.2) -> None:
     """A frameless legend above the axes; without `columns`, in one line if it fits. `gap` is in letters."""
     if columns is None:
@@ -149,32 +161,7 @@ def strip_below(ax: Axes, low: float, high: float, *, strip: float = 0.24, room:
     return panel
 
 
-# Characters that change the direction of the following text, so that vsc.live could look like evil.csv.
-_TURNS = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def shorten(name: Any, *, width: int = 32) -> str:
-    """A name on one line of at most `width` characters, with an ellipsis in the middle if it is longer.
-
-    The end is kept because it names the level of an indicator column. Control characters become spaces; characters that
-    change the direction of writing are removed.
-
-    Examples
-    --------
-    >>> from credo.plots import shorten
-    >>> shorten("concentration of the second reagent = high", width=24)
-    'concentration o…t = high'
-    >>> shorten("two\\nlines")
-    'two lines'
-    """
-    plain = str(name).translate(_TURNS)
-    text = "".join(" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in plain)
-    text = " ".join(text.split()) or "(no name)"
-    if len(text) <= width:
-        return text
-    tail = width // 3
-    return f"{text[: width - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
 
 def distinct(names: Sequence[Any], *, width: int) -> list[str]:

@@ -8,21 +8,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
-from credo.core.estimator import describe
+from credo.core.estimator import Description, describe, is_sparse
 from credo.core.frames import Table
 from credo.core.notices import collected
-from credo.metrics import shapley
+from credo.ensemble import TransformedTarget
+from credo.metrics import Influence, shapley
+from credo.metrics import influence as influence_of
 from credo.tables import TableModel
 from credo.tables.columns import as_frame
 from credo.tables.errors import pandas
 
 Array = NDArray[np.float64]
 
-# The most rows among which the background is chosen, and the most and fewest in it. Their number times that of the
+# The most rows among which the background is chosen, and the most and fewest in it: with m rows, a contribution differs
+# from that beside the whole table by about the effect of 1/√m standard deviations. Their number times that of the
 # inputs is limited, because both multiply the predictions.
 _CANDIDATES, _MOST, _FEWEST, _PRODUCT = 2000, 100, 10, 2500
+# Influences aren't computed for more columns, or from more prepared cells, and from a sample of more rows.
+_MOST_COLUMNS, _MOST_CELLS, _INFLUENCE_ROWS = 100, 10**7, 5000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,11 +163,12 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
     if unit in given.columns:
         of_new = explain(model, given.drop(columns=unit), table, n_pairs=n_pairs, seed=seed)
         return replace(of_new, known=_of_known_units(model, given))
-    exact = _of_terms(model, given) if isinstance(model, TableModel) else None
+    description = describe(model)
+    exact = _of_terms(model, description, given) if isinstance(model, TableModel) else None
     if exact is not None:
         return exact
-    classes = getattr(model, "classes_", None) if is_classifier(model) else None
-    if classes is not None and not hasattr(model, "predict_proba"):
+    classes = description.classes
+    if classes and description.curve is None:
         raise ValueError("this classifier has no class probabilities, which could be explained")
     preparation = model.preparation_ if isinstance(model, TableModel) else None
     names = given.columns.tolist()
@@ -183,7 +188,7 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         )
     if isinstance(model, TableModel):
         model = model.unlimited()
-    ask = model.predict if classes is None else model.predict_proba
+    ask = model.predict_proba if classes else model.predict
     with collected():
         older = _spread(ask, older, len(names), seed)
         pool = pandas().concat([newer, older], ignore_index=True)
@@ -201,12 +206,13 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
 
         found = shapley(predict, own, others, names, n_pairs=n_pairs, random_state=seed)
     values, errors, base, predictions = found.values, found.errors, np.asarray(found.base), found.predictions
-    outputs = (str(getattr(model, "target", None) or "value"),) * len(own)
-    if classes is not None:
+    target = model.target if isinstance(model, TableModel) else None
+    outputs = (str(target or "value"),) * len(own)
+    if classes:
         best = predictions.argmax(axis=1)
         i = np.arange(len(best))
         values, errors, base, predictions = values[i, :, best], errors[i, :, best], base[best], predictions[i, best]
-        outputs = tuple(f"p({label})" for label in np.asarray(classes)[best].tolist())
+        outputs = tuple(f"p({classes[place]})" for place in best)
     return Explanation(
         tuple(given.index.tolist()),
         outputs,
@@ -218,6 +224,25 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         predictions,
         len(others),
     )
+
+
+def influence(model: TableModel, frame: Any, *, spread: float) -> Influence | None:
+    """How much each column changes the predictions; None if the table is too large.
+
+    `spread` is the standard deviation of the target, or infinite for classes.
+    """
+    preparation, estimator = model.preparation_, model.estimator_
+    columns, found = preparation.sources(), describe(estimator)
+    if len(set(columns)) > _MOST_COLUMNS or len(frame) < 2 or found.curve is None:
+        return None
+    if len(frame) > _INFLUENCE_ROWS:
+        frame = frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:_INFLUENCE_ROWS])]
+    X = preparation.transform(frame)
+    if X.shape[0] * X.shape[1] > _MOST_CELLS:
+        return None
+    predict = estimator.predict_proba if found.classes else estimator.predict
+    rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    return influence_of(lambda part: predict(model.for_estimator(part)), rows, columns, spread=spread)
 
 
 def _of_known_units(model: TableModel, given: Any) -> tuple[str, ...]:
@@ -235,17 +260,16 @@ def _of_known_units(model: TableModel, given: Any) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _of_terms(model: TableModel, given: Any) -> Explanation | None:
+def _of_terms(model: TableModel, description: Description, given: Any) -> Explanation | None:
     """The terms of an additive model; None for other models, and for rows with unknown levels, which are averaged."""
-    preparation, description = model.preparation_, describe(model)
+    preparation = model.preparation_
     if not description.terms:
         return None
     with collected():
         if preparation.alternatives(given) is not None:
             return None
         rows = model.for_estimator(preparation.transform(given))
-    # Inside a transformed target.
-    estimator = getattr(model.estimator_, "estimator_", model.estimator_)
+    estimator = model.estimator_.estimator_ if isinstance(model.estimator_, TransformedTarget) else model.estimator_
     units = list(dict.fromkeys(term.unit for term in description.terms))
     labels: list[Any] = [None] * len(given)
     if len(units) > 1:

@@ -40,7 +40,7 @@ def average(name: str, trials: Sequence[Trial]) -> Trial:
     for own in _parts(first, rows):
         others = np.setdiff1d(np.arange(len(y)), own)
         pieces.append((own, _mixed([dist[own] for dist in dists], _weights(scores[others]))))
-    pieces, found = _calibrated(y, pieces, getattr(first.fitted, "classes_", ()), first.support)
+    pieces, found = _calibrated(y, pieces, first.y, first.support)
     weights = _weights(scores)
     kept = np.flatnonzero(weights).tolist()
     pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
@@ -85,13 +85,13 @@ def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
 
 
 def _calibrated(
-    y: NDArray[Any], pieces: list[Part], classes: Sequence[Any], support: Support
+    y: NDArray[Any], pieces: list[Part], every: NDArray[Any], support: Support
 ) -> tuple[list[Part], BetaMap | Calibration | None]:
     """The distributions, calibrated if that raises the log score by more than one standard error; and the map."""
     if len(pieces) < 2:
         return pieces, None
     if isinstance(pieces[0][1], Bernoulli | Categorical):
-        return _calibrated_classes(y, pieces, classes)
+        return _calibrated_classes(y, pieces, len(np.unique(every)))
     # Where outcomes have probabilities, only randomized PIT values of calibrated predictions are uniform.
     values = [pit(y[own], support.limit(dist), random_state=0) for own, dist in pieces]
     maps = [BetaMap.fitted(np.concatenate(values[:k] + values[k + 1 :])) for k in range(len(pieces))]
@@ -105,11 +105,9 @@ def _calibrated(
     return better, BetaMap.fitted(np.concatenate(values))
 
 
-def _calibrated_classes(
-    y: NDArray[Any], pieces: list[Part], classes: Sequence[Any]
-) -> tuple[list[Part], Calibration | None]:
+def _calibrated_classes(y: NDArray[Any], pieces: list[Part], n_classes: int) -> tuple[list[Part], Calibration | None]:
     found, fold = forecast(y, stacked(pieces, len(y))), np.empty(len(y), dtype=np.intp)
-    if len(found.classes) < len(classes):
+    if len(found.classes) < n_classes:
         # If rows are in time order, the last may have a class that no fold knows.
         return pieces, None
     for k, (own, _) in enumerate(pieces):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,8 +45,6 @@ N_FOLDS = 5
 # Models of counts are for typical counts up to this: the standard deviation of a larger one is at least 10, and
 # taking it for a real number changes its log score by less than 1/(24 · 10²) nats.
 _MAX_TYPICAL_COUNT = 100
-# What notes say of columns with missing values.
-_GAP = re.compile(r"(is|are) missing; |: missing in ")
 
 
 @dataclass(frozen=True)
@@ -351,20 +348,18 @@ def _support(given: Support | tuple[float, float] | str, y: NDArray[np.float64],
 def column_notes(preparation: Preparation, n_rows: int, unit: str | None = None) -> list[str]:
     """What was done to the columns but the one of units; those with missing values share one note."""
     every = [note for note in preparation.notes_ if not note.startswith(f"Left out column {unit!r}:")]
-    gaps = {f"Column {column.name!r}": column for column in preparation.columns_ if column.n_missing}
-    of_gaps = [note for note in every if _GAP.search(note) and note.partition(": ")[0] in gaps]
+    of_gaps = preparation.gap_notes_
     if len(of_gaps) < 2:
         return every
-    found = [gaps[note.partition(": ")[0]] for note in of_gaps]
-    missing = sorted(column.n_missing for column in found)
+    missing = sorted(column.n_missing for column in preparation.columns_ if column.name in of_gaps)
     shares = dict.fromkeys(percent(n / n_rows) for n in (missing[0], missing[-1]))
     said = (
-        f"{len(found)} columns have gaps ({' to '.join(shares)} of the rows): "
-        f"{quoted(column.name for column in found)}. A missing number is replaced by the median, a missing category is "
-        "a level of its own or, if few are missing, the average of the others; many missing numbers are marked in a "
-        "column of their own."
+        f"{len(of_gaps)} columns have gaps ({' to '.join(shares)} of the rows): {quoted(of_gaps)}. A missing number is "
+        "replaced by the median, a missing category is a level of its own or, if few are missing, the average of the "
+        "others; many missing numbers are marked in a column of their own."
     )
-    return [said if note == of_gaps[0] else note for note in every if note not in of_gaps[1:]]
+    first, *others = of_gaps.values()
+    return [said if note == first else note for note in every if note not in others]
 
 
 def _chosen(table: Any, target: str, kinds: Mapping[str, str]) -> tuple[Any, dict[str, str], list[str]]:

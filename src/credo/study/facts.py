@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -9,13 +10,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from credo.core.wording import capital, count, number, p_value, percent, plural, whole_percent
+from credo.core.wording import capital, count, number, p_value, percent, plural, shorten, whole_percent
 from credo.metrics import forecast, pit
 from credo.metrics.calibration import (
     ALARM_Z,
     MIN_CALIBRATION_ROWS,
     NEGLIGIBLE_ERROR,
     Calibration,
+    Confidence,
     Coverage,
     Uniformity,
     class_calibration,
@@ -148,6 +150,12 @@ class Numbers:
             return None
         return float(1 - (self.held.rmse / self.baseline.rmse) ** 2)
 
+    @cached_property
+    def is_useful(self) -> bool:
+        """Whether the predictions are clearly better than the baseline's."""
+        gain = None if self.baseline is None else self.held.gain(self.baseline)
+        return gain is not None and gain.clear and gain.mean > 0
+
 
 class Threshold(NamedTuple):
     """A class is predicted from this probability on, with recall and precision."""
@@ -240,7 +248,7 @@ def _best_threshold(probability: Vector, event: NDArray[np.bool_]) -> tuple[Thre
 class Facts:
     """The selected model, why it is selected, how it was tested and how it did.
 
-    `words` say what the model is. `numbers` or `classes` is None, both if the model predicts no distribution.
+    `words` say what the model is. Either `numbers` or `classes` is None.
 
     Examples
     --------
@@ -262,29 +270,21 @@ class Facts:
     classes: Classes | None = None
 
     @classmethod
-    def of(
-        cls, comparison: Comparison, *, target: str, n_rows: int, seed: int | None, name: str = "", reason: str = ""
-    ) -> Self:
-        """The facts of a comparison about a model, by default the selected one."""
-        name, reason = name or comparison.selected, reason or comparison.reason
-        held, base = comparison.held_out.get(name), comparison.held_out.get(BASELINE)
-        n_held_out = max((len(one.y) for one in comparison.held_out.values()), default=n_rows)
+    def of(cls, comparison: Comparison, name: str, *, reason: str, target: str, n_rows: int, seed: int) -> Self:
+        """The facts of a comparison about one of its models."""
+        held = comparison.held_out[name]
+        base, naive = (None if name == other else comparison.held_out.get(other) for other in (BASELINE, NAIVE))
+        n_held_out = max(len(one.y) for one in comparison.held_out.values())
         folds = Folds(n_rows, n_held_out, comparison.n_folds, comparison.in_order, seed, comparison.groups)
-        words = comparison[name].words
-        if held is None:
-            return cls(name, words, reason, target, folds)
+        found: dict[str, Any] = {}
         if comparison.task == "classification":
-            known = comparison[BASELINE].held_out["log_loss"] if base is not None else None
+            known = None if base is None else comparison[BASELINE].held_out["log_loss"]
             gain = None if base is None else gap(held.log_score, base.log_score)
-            classes = Classes(held, comparison[name].held_out["log_loss"], known, gain)
-            return cls(name, words, reason, target, folds, classes=classes)
-        naive = comparison.held_out.get(NAIVE) if name != NAIVE else None
-        others = (None if one is None else Predicted(one) for one in (base, naive))
-        return cls(name, words, reason, target, folds, Numbers(Predicted(held), *others))
-
-    def class_name(self, label: Any) -> str:
-        """A class in a sentence: a word as it is, a number or truth value with the name of the target."""
-        return label if isinstance(label, str) else f"{self.target} = {label}"
+            found["classes"] = Classes(held, comparison[name].held_out["log_loss"], known, gain)
+        else:
+            others = (None if one is None else Predicted(one) for one in (base, naive))
+            found["numbers"] = Numbers(Predicted(held), *others)
+        return cls(name, comparison[name].words, reason, shorten(target), folds, **found)
 
     @property
     def reason_in_words(self) -> str:
@@ -293,46 +293,31 @@ class Facts:
         return self.reason.replace(named, f"{named} ({self.words})", 1) if self.words else self.reason
 
     @property
-    def performance(self) -> str:
-        """How well held-out rows are predicted, in a sentence or two."""
-        n = self.folds.n_held_out
-        if self.numbers is not None:
-            return f"On {plural(n, 'held-out row')} {self._error(self.numbers)}, and {self._inside(self.numbers)}."
-        if self.classes is None:
-            return ""
-        sure, (frequent, share) = self.classes.calibration.confidence, self.classes.frequent
-        return (
-            f"Its accuracy on {plural(n, 'held-out row')} is {percent(sure.share)} (log loss {self.classes.loss:.3f}); "
-            f"always predicting {self.class_name(frequent)} gives {percent(share)}. {self.detection}"
-        )
+    def performance(self) -> list[str]:
+        """How well held-out rows are predicted, in a few sentences."""
+        found = self.numbers
+        if found is not None:
+            naive = [] if found.naive is None else [naive_sentence(found.held, found.naive)]
+            covered = coverage_sentence(found.held.coverage, found.held.uniformity)
+            return [error_sentence(found, in_order=self.folds.in_order), *naive, covered]
+        assert self.classes is not None
+        accuracy = accuracy_sentence(self.classes.calibration.confidence, self.frequent)
+        loss = loss_sentence(self.classes.loss, self.classes.baseline_loss, self.classes.gain)
+        return [f"{accuracy} {loss}", self.detection]
 
-    def _error(self, found: Numbers) -> str:
-        """The squared error beside the baseline's: in time order that is the mean of earlier rows."""
-        r2 = found.r2 or 0.0
-        if not self.folds.in_order:
-            if r2 < 0:
-                return "it explains none of the variance (its RMSE is above that of the baseline)"
-            return f"it explains {whole_percent(r2)} of the variance"
-        below = f"{whole_percent(r2)} below" if r2 > 0 else "not below"
-        said = f"its squared error is {below} that of the mean of earlier rows"
-        if found.naive is None:
-            return said
-        saved = 1 - (found.held.rmse / max(found.naive.rmse, 1e-300)) ** 2
-        return f"{said}, {f'{whole_percent(saved)} below' if saved > 0 else 'not below'} that of the last value"
-
-    @staticmethod
-    def _inside(found: Numbers) -> str:
-        fact = found.held.coverage
-        verdict = ", too few" if fact.inside < fact.low else ", more than needed" if fact.inside > fact.high else ""
-        return f"its 95 % intervals contain {percent(fact.inside / fact.n)}{verdict}"
+    @property
+    def frequent(self) -> tuple[str, float]:
+        """The most frequent class of the held-out rows, and its share."""
+        assert self.classes is not None
+        label, share = self.classes.frequent
+        return class_name(label, self.target), share
 
     @property
     def detection(self) -> str:
         """Recall and precision of the class that is hardest to find, and the probability from which to predict it."""
-        if self.classes is None:
-            return ""
+        assert self.classes is not None
         found = self.classes.weakest
-        name = self.class_name(found.label)
+        name = class_name(found.label, self.target)
         precise = "it is never predicted" if found.precision is None else f"precision {percent(found.precision)}"
         rows = f"{count(found.right)} of {plural(found.actual, 'row')} found"
         said = f"Recall of {name}: {percent(found.recall)} ({rows}); {precise}."
@@ -343,6 +328,80 @@ class Facts:
             f"{said} Predicting {name} from a probability of {percent(p)} on, instead of 50 %, would give recall "
             f"{percent(recall)} and precision {percent(precision)} on these rows (highest F1 score)."
         )
+
+
+def class_name(label: Any, target: str) -> str:
+    """A class in a sentence: a word as it is, a number or truth value with the name of the target.
+
+    >>> class_name("spam", "label"), class_name(1, "passed")
+    ('spam', 'passed = 1')
+    """
+    return shorten(label if isinstance(label, str) else f"{target} = {label}")
+
+
+def error_sentence(found: Numbers, *, in_order: bool = False) -> str:
+    """The RMSE beside that of the baseline, and whether chance explains the difference."""
+    rmse = found.held.rmse
+    text = f"RMSE on held-out rows: {number(rmse)}"
+    if found.baseline is None or not found.baseline.rmse > 0 or not math.isfinite(rmse):
+        return f"{text}."
+    guess = f"the baseline, which always predicts the mean{' of earlier rows' if in_order else ''}"
+    saved, known = 1 - rmse / found.baseline.rmse, number(found.baseline.rmse)
+    if saved >= 0.01:
+        verdict = "" if found.held.gain(found.baseline).clear else ", a difference that chance could explain"
+        return f"{text}; {guess}, has {known}. That is {whole_percent(saved)} below the baseline{verdict}."
+    verdict = "no smaller than" if saved > -0.01 else "larger than"
+    return f"{text}, {verdict} that of {guess} ({known})."
+
+
+def naive_sentence(held: Predicted, naive: Predicted) -> str:
+    """Whether forecasts are better than the last value before the held-out rows."""
+    rmse = f"the last value, the naive forecast (RMSE {number(naive.rmse)})"
+    if held.rmse >= naive.rmse:
+        return f"It doesn't beat {rmse}."
+    chance = "" if held.gain(naive).clear else ", a difference that chance could explain"
+    return f"It beats {rmse}: its error is {whole_percent(1 - held.rmse / naive.rmse)} smaller{chance}."
+
+
+def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
+    """Whether the 95 % intervals hold 95 % of the rows; with `shape`, also whether those of other levels are right."""
+    share, wide = fact.inside / fact.n, shape is not None and shape.too_wide
+    narrow = shape is not None and shape.too_narrow
+    bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
+    if fact.low <= fact.inside <= fact.high:
+        other = f". Intervals of lower levels are {'wider' if wide else 'narrower'} than they should be"
+        verdict = f"as expected ({bounds}){other if wide or narrow else ''}"
+    elif fact.inside < fact.low and wide:
+        verdict = f"fewer than expected ({bounds}), although most intervals are wider than necessary"
+    elif fact.inside < fact.low:
+        what = "slightly overconfident" if share > 0.93 else "overconfident: treat its intervals as too narrow"
+        verdict = f"fewer than expected ({bounds}); the model is {what}"
+    else:
+        what = "slightly underconfident" if share < 0.97 else "underconfident: its intervals are wider than necessary"
+        verdict = f"more than expected ({bounds}); the model is {what}"
+    rows = f"{count(fact.inside)} of {plural(fact.n, 'held-out row')} ({percent(share)})"
+    return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
+
+
+def accuracy_sentence(fact: Confidence, frequent: tuple[str, float]) -> str:
+    """How often the predicted class was right, and how often the most `frequent` class would be."""
+    return (
+        f"Accuracy on held-out rows: {percent(fact.share)} ({count(fact.right)} of {count(fact.n)}); always predicting "
+        f"{frequent[0]}, the most frequent class, gives {percent(frequent[1])}."
+    )
+
+
+def loss_sentence(value: float, baseline: float | None = None, gain: Gap | None = None) -> str:
+    """The log loss beside that of the baseline; `gain` is the paired difference of their log scores."""
+    if not math.isfinite(value):
+        return "Log loss is infinite: the model gave an observed label the probability zero."
+    text, guess = f"Log loss: {number(value)}", "the baseline, which always predicts the class frequencies"
+    if baseline is None or gain is None:
+        return f"{text}."
+    if gain.mean <= 0:
+        return f"{text}, no better than {guess} ({number(baseline)})."
+    chance = "" if gain.clear else ", a difference that chance could explain"
+    return f"{text}; {guess}, has {number(baseline)}{chance}."
 
 
 def bias_words(fact: Uniformity) -> str:

@@ -37,7 +37,8 @@ class Learner:
     """Learns one column after another; columns with missing values in the same rows share one indicator.
 
     `weight` is the weight of each row, `signs` are those of the table's file. `values` are the numbers and days that
-    were read, NaN where one is missing; `encoders` are those of the columns that are used.
+    were read, NaN where one is missing; `encoders` are those of the columns that are used; `gap_notes` are the notes
+    about missing values.
     """
 
     max_levels: int
@@ -49,6 +50,7 @@ class Learner:
     encoders: list[Encoder] = field(default_factory=list)
     forms: dict[str, Form] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    gap_notes: dict[str, str] = field(default_factory=dict)
     gaps: dict[bytes, str] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     keep_sentinels: bool = False
@@ -199,7 +201,7 @@ class Learner:
         if found.n_missing:
             role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
             role = role if marked else "too few for a separate level, coded by the frequencies of the others"
-            self.notes.append(f"Column {found.name!r}: missing in {plural(found.n_missing, 'row')}; {role}.")
+            self._note_gaps(found.name, f"missing in {plural(found.n_missing, 'row')}; {role}")
         order, ordered = in_order(ranked, found.column.dtype)
         kept = tuple(level for level in order if level != reference)
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
@@ -246,10 +248,14 @@ class Learner:
             count = f"{n_missing:,} of {plural(len(values), 'value')} {'is' if n_missing == 1 else 'are'} missing"
             replaced = f"replaced by the median {shown(fill)}" + (f", and marked in {indicator}" if marked else "")
             one_value = f"the others are all {shown(known[0])}, so only {indicator} is used"
-            self.notes.append(f"Column {name!r}: {count}; {replaced if value else one_value}.")
+            self._note_gaps(name, f"{count}; {replaced if value else one_value}")
         span = {"low": float(known.min()), "high": float(known.max())}
         columns = {"value": value, "indicator": marked and shared is None, "had_missing": n_missing > 0}
         return {"name": name, "fill": fill, **columns, **span}
+
+    def _note_gaps(self, name: str, said: str) -> None:
+        self.gap_notes[name] = f"Column {name!r}: {said}."
+        self.notes.append(self.gap_notes[name])
 
     def _many(self, missing: NDArray[np.bool_]) -> bool:
         """Whether enough values are missing for an indicator; a row of weight 3 counts as three."""

@@ -217,6 +217,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         How the cells of each column were read.
     notes_ : list of str
         Sentences about what was left out, filled in or decided.
+    gap_notes_ : dict of column name to str
+        Those of `notes_` about missing values.
     center_, scale_ : arrays of shape (n_features_out,)
         Only with `standardize`: the values subtracted and divided by.
     lower_, upper_ : arrays of shape (n_features_out,)
@@ -244,6 +246,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     columns_: list[Column]
     forms_: dict[str, Form]
     notes_: list[str]
+    gap_notes_: dict[str, str]
     encoders_: Annotated[list[Encoder], NotEmpty]
     center_: Annotated[NDArray[np.float64], Axes("d"), If("standardize")]
     scale_: Annotated[NDArray[np.float64], Axes("d"), Positive, If("standardize")]
@@ -323,7 +326,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if not learner.encoders:
             left_out = " ".join(learner.notes)
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
-        self.columns_, self.forms_, self.notes_ = learner.columns, learner.forms, learner.notes
+        self.columns_, self.forms_ = learner.columns, learner.forms
+        self.notes_, self.gap_notes_ = learner.notes, learner.gap_notes
         # Columns of words, which are sparse, come after all others.
         self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
         _mark_times(self.encoders_, table, learner.values)
@@ -663,7 +667,7 @@ def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[
         if isinstance(encoder, Numbers) and (encoder.words is not None or kinds[name] == "m"):
             continue
         values = read[name] if name in read else encoder.values(table[name])
-        if regular_times(name, values, getattr(encoder, "origin", None)) is not None:
+        if regular_times(name, values, encoder.origin if isinstance(encoder, Days) else None) is not None:
             encoders[place] = replace(encoder, times=True)
 
 

@@ -29,8 +29,10 @@ from credo.core.estimator import (
     Description,
     Effect,
     FittedState,
+    column_names,
     describe,
     effects_of,
+    has_column_names,
     in_words,
     is_sparse,
     linear_effects,
@@ -58,7 +60,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
         raise AttributeError(f"{type(estimator).__name__} has no summary")
     names = [str(name) for name in preparation.get_feature_names_out()]
     table = estimator.summary(level=level)
-    if not hasattr(estimator, "feature_names_in_"):
+    if not has_column_names(estimator):
         table = _named(table, _last_names(model, names))
     if not preparation.standardize:
         return table
@@ -127,8 +129,9 @@ def _named(table: Table, names: list[str]) -> Table:
 
 def _move_intercept(columns: dict[str, list[Any]], estimator: Any, origin: NDArray[np.float64], level: float) -> None:
     """Replace the intercept's row by the distribution of f where every prepared column is zero."""
-    names = getattr(estimator, "feature_names_in_", None)
-    rows = origin[None, :] if names is None else pandas().DataFrame(origin[None, :], columns=list(names))
+    rows = origin[None, :]
+    if has_column_names(estimator):
+        rows = pandas().DataFrame(rows, columns=column_names(estimator))
     moved = dict.fromkeys(("sd", "lower", "upper", "t", "p"), np.nan)
     moved["estimate"] = mean = float(estimator.predict(rows)[0])
     # An estimator without intervals in its table has none for the moved intercept either; and without residual

@@ -307,10 +307,10 @@ def test_the_selected_model_is_named_with_what_it_is_worth(run, data, frame, tmp
     out = run(*arguments).stdout
     assert "Selected: linear (Linear regression by least squares). " in out
     line = json.loads(run(*arguments, "--json").stdout)["leaderboard"][0]
-    # The share of the variance, and how often the intervals held.
-    explained = 100 * (1 - line["rmse"] ** 2 / frame["price"].var())
-    found = re.search(r"explains (\d+) % of the variance, and its 95 % intervals contain ([\d.]+) %", out)
-    assert float(found[1]) == pytest.approx(explained, abs=2.0)
+    # The error beside that of the mean, and how often the intervals held.
+    below = 100 * (1 - line["rmse"] / frame["price"].std())
+    found = re.search(r"That is (\d+) % below the baseline. Coverage: .*? \(([\d.]+) %\)", " ".join(out.split()))
+    assert float(found[1]) == pytest.approx(below, abs=2.0)
     assert float(found[2]) == pytest.approx(100 * line["coverage"], abs=0.06)
 
 

@@ -13,14 +13,9 @@ from credo.metrics import forecast
 from credo.metrics.calibration import Calibration, Confidence, class_calibration, confidence
 from credo.plots.probabilities import area
 from credo.selection import Gap, HeldOut
-from credo.study.facts import Classes, Facts, Folds, reliability_sentence
+from credo.study.facts import Classes, Facts, Folds, accuracy_sentence, loss_sentence, reliability_sentence
 from credo.study.report import _leaderboard as leaderboard
-from credo.study.report._classes import (
-    Unlikely,
-    accuracy_sentence,
-    confusion_sentence,
-    loss_sentence,
-)
+from credo.study.report._classes import confusion_sentence, unlikely_sentence
 from credo.study.report._curves import curves
 from credo.study.report._surprises import least_probable
 from credo.tables import Preparation, TableModel
@@ -132,9 +127,9 @@ def test_the_area_is_scikit_learns():
 
 
 def test_unlikely_labels_are_counted_and_expected():
-    fact = Unlikely.of(HeldOut(np.array([1, 0, 0, 1]), Bernoulli([0.02, 0.01, 0.5, 0.99])))
-    assert fact.n == 1 and fact.expected == pytest.approx(0.02 + 0.01 + 0.01)
-    assert "In one row" in str(fact) and "about none" in str(fact)
+    said = unlikely_sentence(HeldOut(np.array([1, 0, 0, 1] * 25), Bernoulli([0.02, 0.01, 0.5, 0.99] * 25)))
+    # 25 times 0.02 + 0.01 + 0.01.
+    assert "In 25 rows" in said and "about 1 would be expected" in said
 
 
 def test_the_accuracy_says_what_a_guess_reaches():

@@ -17,7 +17,7 @@ from credo.study.report._inputs import (
     coefficient_figure,
     coefficient_sentence,
     effect_sentences,
-    step,
+    steps,
 )
 from credo.tables import Preparation, TableModel
 
@@ -45,7 +45,7 @@ def test_a_step_is_a_standard_deviation_or_from_one_value_to_the_other():
     X = np.column_stack([numeric, (binary - 0.4) / 0.7, words, few])
     expected = [numeric.std(), 1 / 0.7, 3.0, few.std()]
     for rows in (X, sparse.csr_array(X), sparse.csr_matrix(X)):
-        np.testing.assert_allclose(step(rows), expected)
+        np.testing.assert_allclose(steps(rows)[0], expected)
 
 
 @pytest.mark.parametrize("estimator", [LinearRegression(), Ridge(alpha=1e-8), BayesianLinearRegression()])
@@ -84,7 +84,7 @@ def test_intervals_are_those_of_the_model_with_few_degrees_of_freedom(estimator,
     frame = pd.DataFrame(rng.normal(size=(4 + dof, 3)), columns=["a", "b", "c"])
     model = fitted(estimator, frame, frame["a"].to_numpy() + rng.normal(size=4 + dof))
     found = effects({"model": model}, frame)
-    scale = step(model.preparation_.transform(frame))
+    scale, _ = steps(model.preparation_.transform(frame))
     lower, upper = np.asarray(model.estimator_.confint(0.95))[1:].T
     np.testing.assert_allclose(found.lower, lower * scale)
     np.testing.assert_allclose(found.upper, upper * scale)

@@ -7,13 +7,8 @@ from scipy import stats
 
 from credo import plots
 from credo.metrics.calibration import Coverage, pit_histogram, uniformity
-from credo.study.facts import Numbers, Predicted, calibration_sentence
-from credo.study.report._held_out import (
-    agreement_sentence,
-    coverage_sentence,
-    error_sentence,
-    residual_sentence,
-)
+from credo.study.facts import Numbers, Predicted, calibration_sentence, coverage_sentence, error_sentence
+from credo.study.report._held_out import agreement_sentence, residual_sentence
 
 
 def coverage(inside, n):

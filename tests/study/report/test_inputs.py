@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
+from tests.study.report.pages import study_of_model
 
 from credo.core.wording import percent
 from credo.features import Polynomial
@@ -35,7 +36,7 @@ def fitted(estimator, frame, y):
 
 
 def examined(model, frame, y):
-    return inputs("model", [], {"model": model}, frame, n_rows=len(y), spread=float(np.std(y)))
+    return inputs(study_of_model(model, frame, y), n_rows=len(y), spread=float(np.std(y)))
 
 
 @pytest.fixture(scope="module")
@@ -223,16 +224,16 @@ hill = 10 - (up - 5) ** 2 / 2.5
         (curve(up, 1.0), "Rises from 0 to 10.0."),
         (curve(-up, 1.0), "Falls from 0 to −10.0."),
         (curve(up, 6.0), "No clear effect."),
-        (curve(hill, 1.0), "Rises to 10.0 at 5, then falls."),
-        (curve(-hill, 1.0), "Falls to −10.0 at 5, then rises."),
-        (curve(np.cos(np.pi * up), 0.1), "Rises and falls between −1.00 and 1.00."),
+        (curve(hill, 1.0), "Rises from 0 to 10.0 at 5, then falls to 0 at 10."),
+        (curve(-hill, 1.0), "Falls from 0 to −10.0 at 5, then rises to 0 at 10."),
+        (curve(np.cos(np.pi * up), 0.1), "Changes direction 9 times: lowest at 1 (−1.00), highest at 0 (1.00)."),
         # A dent that the band doesn't vouch for; what is next to nothing beside the curve's height is none.
-        (curve(up - 3 * np.exp(-((up - 5) ** 2)) + 1e-9, 1.5), "Rises overall from 0 to 10.0."),
+        (curve(up - 3 * np.exp(-((up - 5) ** 2)) + 1e-9, 1.5), "Rises from 0 to 10.0."),
         (curve([1.0, 5.0, 3.0], 0.5, ["a", "b", "c"]), "Lowest at a (1.00), highest at b (5.00)."),
         # A band of which the height is unknown, and the difference between places isn't; and the other way round.
         (curve(up, 6.0, level=False), "Rises from 0 to 10.0."),
         (curve(-up, 6.0, level=False), "Falls from 0 to −10.0."),
-        (curve(hill, 6.0, level=False), "Lowest at 0 (0), highest at 5 (10.0)."),
+        (curve(hill, 6.0, level=False), "Rises from 0 to 10.0 at 5, then falls to 0 at 10."),
         (curve([1.0, 5.0, 3.0], 4.0, ["a", "b", "c"], level=False), "Lowest at a (1.00), highest at b (5.00)."),
         (curve(up, 6.0, level=True), "No clear effect."),
     ],
@@ -301,7 +302,7 @@ def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
     frame = frame[["warmth", "soil"]]
     labels = np.where(y + 10 * (frame["soil"] == "clay") > 15, "good", "bad")
     model = fitted(BayesianLogisticRegression(prior_precision=1.0), frame, labels)
-    found = inputs("model", [], {"model": model}, frame, n_rows=len(y), spread=np.inf)
+    found = inputs(study_of_model(model, frame, labels), n_rows=len(y), spread=np.inf)
     clear = dict.fromkeys(frame.columns, False)
     for name, is_clear in zip(model.preparation_.sources(), found.effects.is_clear, strict=True):
         clear[name] |= bool(is_clear)
@@ -314,7 +315,7 @@ def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
     fact = Curve("x", "x", np.arange(41.0), bare, bare, bare)
     assert curve_sentence(fact, write=percent) == "Falls from 100 % to 0 %."
     up_and_down = Curve("x", "x", np.arange(41.0), hill, hill, hill)
-    assert curve_sentence(up_and_down).startswith("Rises to 10.0")
+    assert curve_sentence(up_and_down).startswith("Rises from 0 to 10.0")
     flat = np.full(41, 0.5)
     assert curve_sentence(Curve("x", "x", np.arange(41.0), flat, flat, flat)) == "No effect."
 

@@ -2,21 +2,21 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
+from tests.study.report.pages import render, study_of
 
 from credo import plots
 from credo.features import Polynomial
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection import Comparison, compare
 from credo.sparse import LassoCV
-from credo.study.facts import Facts
-from credo.study.report import _inputs, render, write
+from credo.study import Note
+from credo.study.report import _inputs, write
 from credo.study.report._page import _mark, _tie
 from credo.tables import Preparation, TableModel
 
@@ -148,10 +148,10 @@ HOSTILE = [
 
 def test_hostile_names_are_inert(make_case, tmp_path):
     case = make_case(p=6, names=HOSTILE, target=HOSTILE[0], failed=(HOSTILE[1],))
-    case["title"] = HOSTILE[2]
+    case["source"] = HOSTILE[2]
     case["sheet_notes"] = [*HOSTILE, "half a pair: \ud800"]
     case["comparison"] = Comparison([*case["comparison"].scores], case["comparison"].held_out, notes=HOSTILE, n_folds=5)
-    write(tmp_path / "report.html", **case)
+    write(tmp_path / "report.html", study_of(**case))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     reader = Reader(text)
     tags = {tag for tag, _ in reader.elements}
@@ -171,15 +171,6 @@ def test_failed_models_are_listed_with_their_sentence(make_case):
     words = Reader(render(**make_case(failed=("lms",)))).words
     assert "Could not be fitted: the design has no column that varies (in fold 1 of 5)" in words
     assert "One model could not be fitted." in words
-
-
-def test_when_every_model_failed_the_page_says_why(make_case):
-    case = make_case(failed=("lms",))
-    scores = [score for score in case["comparison"].scores if score.error]
-    case.update(comparison=Comparison(scores, {}), models={})
-    words = Reader(render(**case)).words
-    assert "No model could be fitted; the leaderboard says why." in words
-    assert "Missing Values" in words
 
 
 def test_models_without_coefficients_get_no_such_figure(make_case):
@@ -210,7 +201,7 @@ def test_folds_that_do_not_follow_the_dates_are_said_to(make_case):
     assert "forecasting" not in Reader(render(**case)).words
     case["frame"]["x1"] = pd.date_range("2024-01-01", periods=200)
     case["preparation"] = Preparation().fit(case["frame"])
-    made = Reader(render(**case | {"models": {}})).words
+    made = Reader(render(**case)).words
     assert "The rows have dates (x1), but the folds ignore them" in made
 
 
@@ -259,7 +250,7 @@ def test_a_table_with_everything(tmp_path, make_real):
         "bayes": BayesianLinearRegression(),
         "polynomial": make_pipeline(Polynomial(degree=2), BayesianLinearRegression()),
     }
-    write(tmp_path / "r.html", **make_real(frame, y.to_numpy(), models))
+    write(tmp_path / "r.html", study_of(**make_real(frame, y.to_numpy(), models)))
     words = Reader((tmp_path / "r.html").read_text(encoding="utf-8")).words
     assert "y rises with dose" in words
     assert "Bayesian linear regression after polynomial".lower() in words.lower()
@@ -271,7 +262,7 @@ def test_a_page_that_cannot_be_made_leaves_the_old_one(make_case, tmp_path):
     path.write_text("old")
     case = make_case()
     with pytest.raises(AttributeError):
-        write(path, **case | {"preparation": None})
+        write(path, study_of(**case | {"preparation": None}))
     assert path.read_text() == "old"
     assert [found.name for found in tmp_path.iterdir()] == ["r.html"]
 
@@ -280,15 +271,6 @@ def test_without_jinja_the_words_are_clear():
     code = "import sys; sys.modules['jinja2'] = None; import credo.study.report"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "credo.study.report needs Jinja2, which is not installed: pip install 'credo[report]'" in ended.stderr
-
-
-@dataclass(frozen=True)
-class Note:
-    text: str
-    important: bool = False
-
-    def __str__(self):
-        return self.text
 
 
 def test_important_notes_stand_on_top_and_the_others_where_they_are(make_case):
@@ -314,10 +296,7 @@ def test_nothing_beats_guessing_is_the_first_sentence_and_nothing_is_praised(mak
 
 def test_a_model_that_was_asked_for_has_the_page(make_case):
     case = make_case()
-    facts = Facts.of(
-        case["comparison"], target="yield", n_rows=200, seed=0, name="ridge", reason="Selected: ridge, as asked for."
-    )
-    page = Reader(render(**case, facts=facts)).words
+    page = Reader(render(**case, selected="ridge", reason="Selected: ridge, as asked for.")).words
     assert "Selected: ridge , as asked for." in page and "ridge selected" in page and "bayes selected" not in page
     assert "ridge on held-out rows, unless stated otherwise." in page
 
@@ -386,7 +365,7 @@ def test_a_seed_that_was_drawn_is_said_to_be(make_case):
 
 
 def test_an_endless_title_stays_a_heading(make_case):
-    assert len(_heading(render(**make_case(title="y" * 5000 + "\x1b from file.csv")))) <= 120
+    assert len(_heading(render(**make_case(target="y" * 5000 + "\x1b from file.csv")))) <= 120
 
 
 def _heading(text):

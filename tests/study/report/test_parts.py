@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+from tests.study.report.pages import render
 
 from credo.core.wording import aligned, fixed, listing, number, percent
 from credo.selection import Comparison, Gap, HeldOut, Score
 from credo.study.facts import Predicted
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report import _page as columns_table
-from credo.study.report import render
 from credo.study.report._surprises import largest_errors, unusual
 from credo.tables import Preparation
 
@@ -57,7 +58,7 @@ def test_columns_of_every_kind():
         }
     )
     preparation = Preparation().fit(frame)
-    found = {line.name: line for line in columns_table.lines(preparation.columns_, frame)}
+    found = {line.name: line for line in columns_table.lines(preparation.columns_, preparation.encoders_, frame)}
     assert found["weight"].values == "1 to 4, median 2.5"
     assert found["weight"].path.count("z") == 18
     assert found["eyes"].values == "brown: 50 %, blue: 30 %, grey: 10 %, 1 more"
@@ -107,6 +108,13 @@ def test_a_value_that_does_not_fit_the_other_columns_is_unusual():
     # Each of the two is inside its range; they don't go together.
     assert re.fullmatch(r"(width = 4.2|length = 8.5) \([\d.]+ expected from the others\)", first)
     assert second == "kind = odd (0.5 % of rows)"
+
+
+@pytest.mark.parametrize("load", [load_diabetes, load_iris, load_wine])
+def test_tables_without_wrong_values_have_no_unusual_ones(load):
+    frame = load(as_frame=True).data
+    for start in range(0, len(frame), 5):
+        assert unusual(frame, np.arange(start, min(start + 5, len(frame)))) == [""] * min(5, len(frame) - start)
 
 
 def test_rows_keep_their_names_and_a_column_without_entries_goes(make_held_out):

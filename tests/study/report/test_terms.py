@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from tests.study.report.pages import study_of_model
 
 from credo import AdditiveClassifier, AdditiveRegressor, LinearRegression, ModelAverage, TransformedTarget
 from credo.study.report._curves import curve_sentence, terms
@@ -145,7 +146,7 @@ def test_curves_of_a_member_or_a_tied_model_are_named_so(farm):
 def test_the_page_has_them_in_the_place_of_other_curves(farm):
     frame, y = farm
     model = fitted(AdditiveRegressor(family="gaussian", pairs=0), frame, y)
-    found = inputs("m", [], {"m": model}, frame, n_rows=len(y), spread=float(np.std(y)))
+    found = inputs(study_of_model(model, frame, y), n_rows=len(y), spread=float(np.std(y)))
     assert not found.curves and not found.failures
     assert found.terms is not None and [curve.name for curve in found.terms.curves][:2] == ["warmth", "soil"]
 

@@ -49,12 +49,13 @@ def explain(
     check_outputs([Path(source) for source in sources], [] if output is None else [Path(output)])
 
     from credo.study import explain as explained
-    from credo.tables import load, read_table, replacing
+    from credo.tables import TableModel, load, read_table, replacing
 
     screen = Screen(as_json=as_json)
 
     def inputs(path: str) -> Any:
-        sheet, target = read_table(path, **reading_arguments(**reading)), getattr(fitted, "target", None)
+        sheet = read_table(path, **reading_arguments(**reading))
+        target = fitted.target if isinstance(fitted, TableModel) else None
         for note in sheet.notes:
             screen.note(f"Note: {note}")
         return sheet.frame.drop(columns=[target]) if target in sheet.frame.columns else sheet.frame

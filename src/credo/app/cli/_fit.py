@@ -281,7 +281,7 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     screen.say()
     screen.leaderboard(study.comparison, study.selected)
     screen.say()
-    screen.say(f"{study.facts.reason_in_words} {study.facts.performance}")
+    screen.say(" ".join([study.facts.reason_in_words, *study.facts.performance]))
     if study.ahead is not None:
         screen.say(study.ahead.sentence)
     screen.say()

@@ -102,18 +102,16 @@ def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
 
 
 def _add_predict(app: FastAPI, model: ServedModel, limits: Limits, metrics: Metrics, worker: Worker) -> None:
-    rows, example = schema.predict_body(model, limits.max_rows)
     texts = "mean, std and interval" if model.classes is None else "class and probabilities"
 
     @app.post(
         "/predict",
         summary=f"Predict rows: {texts}",
-        response_class=Response,
-        responses={
-            **schema.answer(schema.predict_answer(model), "A prediction for each row, in their order."),
-            **schema.errors(400, 408, 413, 422, 503, 504),
-        },
-        openapi_extra=schema.body(rows, example),
+        **schema.documented(
+            *schema.predict_body(model, limits.max_rows),
+            schema.predict_answer(model),
+            "A prediction for each row, in their order.",
+        ),
     )
     async def predict(
         request: Request,
@@ -143,18 +141,12 @@ def _add_protocol(app: FastAPI, model: ServedModel, limits: Limits, metrics: Met
     }
     for path, (summary, value) in answers.items():
         app.add_api_route(path, _constant(value), tags=[_TAG], summary=summary, methods=["GET"])
-    request_body, example = schema.infer_body(model)
 
     @app.post(
         f"{place}/infer",
         tags=[_TAG],
         summary="Predict rows that are given as tensors",
-        response_class=Response,
-        responses={
-            **schema.answer(schema.infer_answer(), "One tensor for each output."),
-            **schema.errors(400, 408, 413, 422, 503, 504),
-        },
-        openapi_extra=schema.body(request_body, example),
+        **schema.documented(*schema.infer_body(model), schema.infer_answer(), "One tensor for each output."),
     )
     async def infer(request: Request) -> Response:
         content = await request.body()

@@ -19,10 +19,12 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.responses import JSONResponse
 
 logger = logging.getLogger("credo.app.serve")
 
@@ -168,17 +170,15 @@ async def refuse(scope: Scope, send: Send, status: int, error: str, headers: dic
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error[:100]})
         return
-    body = json.dumps({"error": error}).encode()
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
-    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body if scope.get("method") != "HEAD" else b""})
+    answer = JSONResponse({"error": error}, status, headers)
+    if scope.get("method") == "HEAD":
+        answer.body = b""
+    await answer(scope, None, send)  # type: ignore[arg-type]
 
 
 def header(scope: Scope, name: str) -> str | None:
     """The value of a header; None without one. Several of the same name are joined by commas, as HTTP allows."""
-    wanted = name.lower().encode("latin-1")
-    values = [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == wanted]
+    values = Headers(scope=scope).getlist(name)
     return ", ".join(values) if values else None
 
 
@@ -299,10 +299,7 @@ def _cookie(scope: Scope, name: str) -> str:
 
 
 def _query(scope: Scope, name: str) -> str:
-    try:
-        found = parse_qs(scope.get("query_string", b"").decode("latin-1"), max_num_fields=100).get(name, [""])
-    except ValueError:
-        return ""
+    found = QueryParams(scope.get("query_string", b"")).getlist(name)
     return found[0] if len(found) == 1 else ""
 
 
@@ -434,10 +431,10 @@ def _with_headers(send: Send, added: dict[str, str]) -> Send:
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = list(message.get("headers", ()))
-            present = {name.lower() for name, _ in headers}
-            encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in added.items()]
-            message = {**message, "headers": headers + [pair for pair in encoded if pair[0] not in present]}
+            headers = MutableHeaders(raw=list(message.get("headers", ())))
+            for name, value in added.items():
+                headers.setdefault(name, value)
+            message = {**message, "headers": headers.raw}
         await send(message)
 
     return sending

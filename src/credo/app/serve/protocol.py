@@ -50,27 +50,20 @@ PROBLEM = _object({
 ERROR = _object({"error": _TEXT}, {"problems": _list(PROBLEM)})
 
 
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The answers with an error, for FastAPI's `responses`."""
+def documented(request: Schema, example: Any, answer: Schema, description: str) -> dict[str, Any]:
+    """FastAPI's arguments for a route that answers a body: what both are, and the answers with an error."""
     texts = {
+        200: description,
         400: "The body isn't JSON.", 408: "The body didn't arrive in time.", 413: "The body or the table is too large.",
         422: "Unknown columns, values of a wrong type or missing cells; the answer names them.",
         503: "Too many requests are waiting.", 504: "The prediction takes too long.",
     }  # fmt: skip
-    return {
-        status: {"description": texts[status], "content": {"application/json": {"schema": ERROR}}}
-        for status in statuses
+    body = {"required": True, "content": {"application/json": {"schema": request, "example": example}}}
+    answers = {
+        status: {"description": text, "content": {"application/json": {"schema": answer if status == 200 else ERROR}}}
+        for status, text in texts.items()
     }
-
-
-def answer(schema: Schema, description: str) -> dict[int | str, dict[str, Any]]:
-    """The successful answer, for FastAPI's `responses`."""
-    return {200: {"description": description, "content": {"application/json": {"schema": schema}}}}
-
-
-def body(schema: Schema, example: Any) -> dict[str, Any]:
-    """The body of a request, for FastAPI's `openapi_extra`."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}}}
+    return {"response_class": Response, "responses": answers, "openapi_extra": {"requestBody": body}}
 
 
 def cell(column: Input) -> Schema:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo import plots
-from credo.core.wording import about, count, number, percent, plural
+from credo.core.wording import about, number, percent, plural
 from credo.metrics import forecast
-from credo.metrics.calibration import (
-    Confidence,
-)
 from credo.plots import shorten
 from credo.plots.probabilities import area
-from credo.selection import Gap, HeldOut
-from credo.study.facts import Facts, reliability_sentence
+from credo.selection import HeldOut
+from credo.study.facts import Facts, class_name, reliability_sentence
 from credo.study.report._figure import MAX_POINTS, Figure, figure
 from credo.tables import TableModel
 from credo.tables.errors import pandas
@@ -30,39 +26,9 @@ _INCHES_PER_CLASS, _TALLEST = 0.34, 9.0
 _UNLIKELY = 0.05
 
 
-def class_name(label: Any, target: str) -> str:
-    """A class in a sentence: a word as it is, a number or truth value with the name of the target.
-
-    >>> class_name("spam", "label"), class_name(1, "passed")
-    ('spam', 'passed = 1')
-    """
-    return shorten(label if isinstance(label, str) else f"{target} = {label}")
-
-
 def class_names(labels: Any, target: str) -> list[str]:
     """The names of all classes."""
     return [class_name(label, target) for label in labels.tolist()]
-
-
-def accuracy_sentence(fact: Confidence, frequent: tuple[str, float] | None) -> str:
-    """How often the predicted class was right, and how often the most `frequent` class would be."""
-    text = f"Accuracy on held-out rows: {percent(fact.share)} ({count(fact.right)} of {count(fact.n)})"
-    if frequent is None:
-        return f"{text}."
-    return f"{text}; always predicting {frequent[0]}, the most frequent class, gives {percent(frequent[1])}."
-
-
-def loss_sentence(value: float, baseline: float | None = None, gain: Gap | None = None) -> str:
-    """The log loss beside that of the baseline; `gain` is the paired difference of their log scores."""
-    if not math.isfinite(value):
-        return "Log loss is infinite: the model gave an observed label the probability zero."
-    text, guess = f"Log loss: {number(value)}", "the baseline, which always predicts the class frequencies"
-    if baseline is None or gain is None:
-        return f"{text}."
-    if gain.mean <= 0:
-        return f"{text}, no better than {guess} ({number(baseline)})."
-    chance = "" if gain.clear else ", a difference that chance could explain"
-    return f"{text}; {guess}, has {number(baseline)}{chance}."
 
 
 def auc_sentence(value: float, error: float, *, first: str, second: str) -> str:
@@ -91,26 +57,15 @@ def confusion_sentence(facts: Facts) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Unlikely:
+def unlikely_sentence(held: HeldOut) -> str:
     """How many rows had an unlikely actual class, and how many were expected by the predicted probabilities."""
-
-    n: int
-    expected: float
-
-    @classmethod
-    def of(cls, held: HeldOut) -> Unlikely:
-        found = forecast(held.y, held.dist)
-        small = found.table <= _UNLIKELY
-        return cls(int(np.sum(found.actual <= _UNLIKELY)), float(found.table[small].sum()))
-
-    def __str__(self) -> str:
-        rows = plural(self.n, "row", spell=True) if self.n else "no row"
-        expected = about(self.expected) if self.expected >= 0.05 else "none"
-        return (
-            f"In {rows} the actual class had a probability of at most {percent(_UNLIKELY)}; if the probabilities were "
-            f"right, about {expected} would be expected."
-        )
+    found = forecast(held.y, held.dist)
+    n, expected = int(np.sum(found.actual <= _UNLIKELY)), float(found.table[found.table <= _UNLIKELY].sum())
+    rows = plural(n, "row", spell=True) if n else "no row"
+    return (
+        f"In {rows} the actual class had a probability of at most {percent(_UNLIKELY)}; if the probabilities were "
+        f"right, about {about(expected) if expected >= 0.05 else 'none'} would be expected."
+    )
 
 
 def class_figures(facts: Facts) -> list[Figure]:

@@ -19,7 +19,7 @@ from credo.core.estimator import Description, describe, is_sparse
 from credo.core.wording import capital, datum, day, listing, number, percent, whole_percent
 from credo.distributions import Distribution
 from credo.plots import shorten
-from credo.plots.class_rows import color, dash, shape
+from credo.plots.class_rows import color, draw_bands, draw_levels
 from credo.plots.styling import canvas, distinct, name_axis
 from credo.study.report._figure import MAX_POINTS, Figure, figure, name_x
 from credo.study.report._pieces import Piece, pieces, told
@@ -29,8 +29,6 @@ from credo.tables.errors import pandas
 Vector = NDArray[np.float64]
 Rows = Sequence[int] | NDArray[np.intp]
 
-# The most cells of a prepared table that is examined.
-MAX_CELLS = 10**7
 # A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
 _FEW = 8
 _POINTS = 25
@@ -228,13 +226,11 @@ def _axis(model: Any, frame: Any, column: str) -> tuple[str, Vector, bool]:
 MAX_CURVES, MAX_CLASSES = 6, 8
 # A curve that could be enlarged this many times has a y-axis of its own.
 _ZOOM_FROM = 4.0
-# A change of direction by less than this share of a curve's range doesn't count.
-_TURN = 0.1
+# A change of direction by less than this share of a curve's range doesn't count, and of more points not all are told.
+_TURN, _MOST_TOLD = 0.1, 100
 _SMALL = (3.1, 2.1)
 # The most letters of a tick, unless two ticks would look alike.
 _TICK_WIDTH = 18
-# With more letters the ticks of a small figure are slanted.
-_TICKS = 26
 
 
 def curve_sentence(fact: Curve, *, zoom: float = 1.0, write: Callable[[float], str] = number) -> str:
@@ -274,53 +270,37 @@ def _classes(fact: Curve) -> str:
 
 
 def _shape(fact: Curve, write: Callable[[float], str]) -> str:
+    """The rises and falls of a curve: those of a term, or as few as fit into the band of another curve."""
     mean, lower, upper = fact.mean, fact.lower, fact.upper
     if fact.pieces:
-        return capital(told(fact.pieces, mean, lambda i: _point(fact, i), write))
-    span = float(np.ptp(mean))
-    # Compared with the range of the curve, rounding errors of a zero are nothing.
-    low, high = (write(end if abs(end) > 1e-4 * span else 0.0) for end in (float(mean.min()), float(mean.max())))
-    if upper.max() <= lower.min() or low == high:
+        return capital(told(fact.pieces, mean, partial(_point, fact), write))
+    span, tolerance = float(np.ptp(mean)), _TURN * float(np.ptp(mean))
+
+    def value(height: float) -> str:
+        # Compared with the range of the curve, rounding errors of a zero are nothing.
+        return write(height if abs(height) > 1e-4 * span else 0.0)
+
+    low, high = int(mean.argmin()), int(mean.argmax())
+    if upper.max() <= lower.min() or value(mean[low]) == value(mean[high]):
         return "No effect"
     fits_horizontal = bool(lower.max() <= upper.min())
     if fact.is_flat or (fact.is_flat is None and fits_horizontal):
         return "No clear effect"
-    tolerance = _TURN * span
-    turns = _turns(mean, tolerance)
-    if fact.ticks is not None or (fits_horizontal and turns):
-        lowest, highest = (_point(fact, int(i)) for i in (mean.argmin(), mean.argmax()))
-        return f"Lowest at {lowest} ({low}), highest at {highest} ({high})"
-    # A line that never falls fits into the band if no upper end is below a lower end to its left. Without a band only
-    # turns count; and where a horizontal line fits, rising and falling ones do alike.
-    way = np.sign(mean[-1] - mean[0]) if not turns and (fits_horizontal or not (upper > lower).any()) else 0
-    if way > 0 or (way == 0 and (np.maximum.accumulate(lower) <= upper).all()):
-        return f"Rises{' overall' if turns else ''} from {low} to {high}"
-    if way < 0 or (np.minimum.accumulate(upper) >= lower).all():
-        return f"Falls{' overall' if turns else ''} from {high} to {low}"
-    if turns == 1 and mean.max() - max(mean[0], mean[-1]) > tolerance:
-        return f"Rises to {high} at {_point(fact, int(mean.argmax()))}, then falls"
-    if turns == 1:
-        return f"Falls to {low} at {_point(fact, int(mean.argmin()))}, then rises"
-    return f"Rises and falls between {low} and {high}"
+    if fact.ticks is not None:
+        lowest, highest = (f"{_point(fact, i)} ({value(float(mean[i]))})" for i in (low, high))
+        return f"Lowest at {lowest}, highest at {highest}"
+    # If its points differ clearly, a band in which a level fits shows only how uncertain their common level is.
+    ends = (mean, mean) if fits_horizontal else (lower, upper)
+    thin = slice(None, None, -(-len(mean) // _MOST_TOLD))
+    lower, upper = np.minimum(ends[0], mean - tolerance)[thin], np.maximum(ends[1], mean + tolerance)[thin]
+    found = pieces(fact.x[thin], mean[thin], lower, upper)
+    return capital(told(found, mean[thin], lambda i: _point(fact, i * (thin.step or 1)), value))
 
 
 def _point(fact: Curve, i: int) -> str:
     if fact.ticks is not None:
         return fact.ticks[i]
     return day(float(fact.x[i])) if fact.dates else datum(float(fact.x[i]))
-
-
-def _turns(mean: NDArray[np.float64], tolerance: float) -> int:
-    """How often a curve changes its direction by more than a tolerance."""
-    turns, direction, extreme = 0, 0, float(mean[0])
-    for value in mean.tolist():
-        falls, rises = value < extreme - tolerance, value > extreme + tolerance
-        if (direction >= 0 and falls) or (direction <= 0 and rises):
-            turns += direction != 0
-            direction, extreme = (1 if rises else -1), value
-        elif direction:
-            extreme = max(extreme, value) if direction > 0 else min(extreme, value)
-    return turns
 
 
 def line_figure(line: Curve, y: NDArray[np.float64], *, target: str) -> Figure:
@@ -378,29 +358,14 @@ def _draw_curve(ax: Any, *, curve: Curve, limits: tuple[float, float], classes: 
     parts = [(curve.mean, curve.lower, curve.upper)]
     if curve.classes:
         parts = [(curve.mean[:, k], curve.lower[:, k], curve.upper[:, k]) for k in classes]
-    n = len(parts)
+    paints = [color(k) for k in range(len(parts))]
     with canvas(ax) as ax:
-        for k, (mean, lower, upper) in enumerate(parts):
-            paint = color(k)
-            if curve.ticks is None:
-                if curve.outer:
-                    ax.fill_between(curve.x, *curve.outer, color=paint, alpha=0.1, linewidth=0)
-                ax.fill_between(curve.x, lower, upper, color=paint, alpha=0.16, linewidth=0)
-                ax.plot(curve.x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
-            else:
-                x = curve.x + (0.0 if n == 1 else 0.5 * (k - (n - 1) / 2) / n)
-                ax.vlines(x, lower, upper, color=paint, linewidth=1.4)
-                ax.plot(x, mean, shape(k), color=paint, markersize=5 if n == 1 else 4)
         if curve.ticks is None:
-            ax.margins(x=0.0)
+            draw_bands(ax, curve.x, [(*part, *curve.outer) for part in parts], paints)
             is_named = curve.label != curve.name or curve.together
             name_x(ax, shorten(curve.label) if is_named else "", dates=curve.dates)
         else:
-            ax.set_xlim(-0.6, len(curve.x) - 0.4)
-            slanted = sum(map(len, curve.ticks)) > _TICKS
-            turn = {"rotation": 30, "ha": "right"} if slanted else {"rotation": 0, "ha": "center"}
-            ax.set_xticks(curve.x)
-            ax.set_xticklabels(curve.ticks, parse_math=False, **turn)
+            draw_levels(ax, curve.ticks, parts, paints)
         ax.set(ylim=limits)
         name_axis(ax.yaxis, "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,16 @@ class Figure:
     svg: Markup
     answer: str
     reading: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table as text: the headings, the cells of each row, a sentence about them, and a title."""
+
+    head: Sequence[str] = ()
+    lines: Sequence[Sequence[str]] = ()
+    sentence: str = ""
+    title: str = ""
 
 
 def figure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from credo import plots
-from credo.core.wording import about, capital, count, number, p_value, percent, plural, whole_percent
-from credo.metrics.calibration import ALARM, MIN_CALIBRATION_ROWS, Coverage, Uniformity
+from credo.core.wording import about, capital, count, number, p_value, plural, whole_percent
+from credo.metrics.calibration import ALARM, MIN_CALIBRATION_ROWS, Coverage
 from credo.metrics.sensitivity import MIN_TREND_ROWS, ResidualTrend, residual_trend
 from credo.plots import shorten
 from credo.plots.styling import MUTED
@@ -24,50 +23,6 @@ Vector = NDArray[np.float64]
 
 # How many rows the figure over time shows.
 _MAX_TIMES = 1000
-
-
-def error_sentence(found: Numbers, *, in_order: bool = False) -> str:
-    """The RMSE beside that of the baseline, and whether chance explains the difference."""
-    rmse = found.held.rmse
-    text = f"RMSE on held-out rows: {number(rmse)}"
-    if found.baseline is None or not math.isfinite(rmse):
-        return f"{text}."
-    guess = f"the baseline, which always predicts the mean{' of earlier rows' if in_order else ''}"
-    saved, known = 1 - rmse / found.baseline.rmse, number(found.baseline.rmse)
-    if saved >= 0.01:
-        verdict = "" if found.held.gain(found.baseline).clear else ", a difference that chance could explain"
-        return f"{text}; {guess}, has {known}. That is {whole_percent(saved)} below the baseline{verdict}."
-    verdict = "no smaller than" if saved > -0.01 else "larger than"
-    return f"{text}, {verdict} that of {guess} ({known})."
-
-
-def naive_sentence(held: Predicted, naive: Predicted) -> str:
-    """Whether forecasts are better than the last value before the held-out rows."""
-    rmse = f"the last value, the naive forecast (RMSE {number(naive.rmse)})"
-    if held.rmse >= naive.rmse:
-        return f"It doesn't beat {rmse}."
-    chance = "" if held.gain(naive).clear else ", a difference that chance could explain"
-    return f"It beats {rmse}: its error is {whole_percent(1 - held.rmse / naive.rmse)} smaller{chance}."
-
-
-def coverage_sentence(fact: Coverage, shape: Uniformity | None = None) -> str:
-    """Whether the 95 % intervals hold 95 % of the rows; with `shape`, also whether those of other levels are right."""
-    share, wide = fact.inside / fact.n, shape is not None and shape.too_wide
-    narrow = shape is not None and shape.too_narrow
-    bounds = count(fact.low) if fact.low == fact.high else f"{count(fact.low)}–{count(fact.high)}"
-    if fact.low <= fact.inside <= fact.high:
-        other = f". Intervals of lower levels are {'wider' if wide else 'narrower'} than they should be"
-        verdict = f"as expected ({bounds}){other if wide or narrow else ''}"
-    elif fact.inside < fact.low and wide:
-        verdict = f"fewer than expected ({bounds}), although most intervals are wider than necessary"
-    elif fact.inside < fact.low:
-        what = "slightly overconfident" if share > 0.93 else "overconfident: treat its intervals as too narrow"
-        verdict = f"fewer than expected ({bounds}); the model is {what}"
-    else:
-        what = "slightly underconfident" if share < 0.97 else "underconfident: its intervals are wider than necessary"
-        verdict = f"more than expected ({bounds}); the model is {what}"
-    rows = f"{count(fact.inside)} of {plural(fact.n, 'held-out row')} ({percent(share)})"
-    return f"Coverage: {rows} are inside their 95 % interval, {verdict}."
 
 
 def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_order: bool = False) -> str:
@@ -123,11 +78,6 @@ def residual_signs(y: Vector, mean: Vector, std: Vector | float = 1.0, *, useful
     return signs
 
 
-def is_useful(found: Numbers) -> bool:
-    """Whether the model predicts so much that a trend of its residuals means something."""
-    return (found.r2 or 0.0) > 0.05
-
-
 def worst_sentence(found: Numbers) -> str:
     """The fault of the predictions that the coverage doesn't show: a bias or else a pattern of the residuals."""
     held, shape = found.held, found.held.uniformity
@@ -136,7 +86,7 @@ def worst_sentence(found: Numbers) -> str:
         points = number(100 * shape.distance, digits=2)
         said = f"predicted and observed probabilities differ by up to {points} percentage points"
     if not said:
-        said = next(iter(residual_signs(held.y, held.mean, held.std, useful=is_useful(found)) or []), "")
+        said = next(iter(residual_signs(held.y, held.mean, held.std, useful=found.is_useful) or []), "")
     return f"Largest fault: {said}." if said else ""
 
 
@@ -190,7 +140,7 @@ def held_out_figures(found: Numbers, *, target: str, in_order: bool = False) -> 
             "residuals",
             "Do the residuals show a pattern?",
             lambda ax: plots.residuals(held.y, held.mean, ax=ax, **options),
-            residual_sentence(held.y, held.mean, held.std, useful=is_useful(found)),
+            residual_sentence(held.y, held.mean, held.std, useful=found.is_useful),
             f"Residuals of a good model scatter evenly around zero.{some}",
         ),
     ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from credo import plots
 from credo.core.estimator import describe
 from credo.core.wording import about, listing, number, percent, spelled, whole_percent
 from credo.plots import shorten
-from credo.sparse import ModelPrior
 from credo.study.report._figure import MAX_BARS, Figure, figure
+
+if TYPE_CHECKING:
+    from credo.sparse import ModelPrior
 
 Vector = NDArray[np.float64]
 
@@ -108,7 +110,7 @@ def grouped(model: str, inputs: Sequence[str], subsets: Any, *, wide: bool = Fal
     names, places, posterior = list(own), list(own.values()), subsets.posterior
     values = np.array([posterior.any_of(p) if len(p) > 1 else posterior.inclusion[p[0]] for p in places])
     # An input of k columns is excluded if all of them are; the prior of k out of d columns is of the same kind.
-    out = [float(ModelPrior(len(p), subsets.prior.inclusion).log_prob(0)) for p in places]
+    out = [float(replace(subsets.prior, d=len(p)).log_prob(0)) for p in places]
     return Inclusions(
         model,
         names,

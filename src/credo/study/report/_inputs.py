@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from credo import plots
 from credo.core.estimator import describe, is_sparse
 from credo.core.wording import about, capital, count, listing, number, plural, spelled
 from credo.metrics import Influence
-from credo.metrics import influence as influence_of
 from credo.plots import shorten
-from credo.study.report._classes import class_name
-from credo.study.report._curves import MAX_CELLS, MAX_CURVES, Curve, Terms, curves, line, sampled, terms
-from credo.study.report._figure import MAX_BARS, SIZE, Figure, bar_figure, figure
+from credo.study._explain import influence
+from credo.study.facts import class_name
+from credo.study.report._curves import MAX_CURVES, Curve, Terms, curves, line, sampled, terms
+from credo.study.report._figure import MAX_BARS, SIZE, Figure, Listing, bar_figure, figure
 from credo.study.report._inclusions import Inclusions, inclusion_sentence, inclusions
-from credo.tables import TableModel
+from credo.study.study import Study
 from credo.tables.encoders import Days
 
 T = TypeVar("T")
 Vector = NDArray[np.float64]
 
-# Limits beyond which influences aren't computed. Larger data are subsampled with a fixed seed.
-_MAX_COLUMNS, _MAX_ROWS = 100, 5000
 # An input has little influence below this share of the largest; the function is nearly linear along an input below
 # this share of the largest nonlinearity.
 _LITTLE, _NEARLY_LINEAR = 0.05, 0.1
@@ -84,10 +81,9 @@ class Coefficients:
         names = [
             name.removeprefix(prefix) if w else days.get(name, name) for name, w in zip(names, are_words, strict=True)
         ]
-        X = preparation.transform(frame)
         return cls(
-            title, names, *found.coefficients(), step(X), _std(X), are_words, found.classes, found.transform,
-            found.selects, preparation.scale_ if preparation.standardize else 1.0,
+            title, names, *found.coefficients(), *steps(preparation.transform(frame)), are_words, found.classes,
+            found.transform, found.selects, preparation.scale_ if preparation.standardize else 1.0,
         )  # fmt: skip
 
     def effects(self) -> Effects | None:
@@ -97,7 +93,7 @@ class Coefficients:
         estimate, lower, upper = (part[0] * self.step for part in (self.estimate, self.lower, self.upper))
         return Effects(self.model, self.names, estimate, lower, upper, self.transform)
 
-    def table(self, target: str) -> CoefficientTable | None:
+    def table(self, target: str) -> Listing | None:
         """The coefficients per unit of each input, for two classes with odds ratios; None without intervals."""
         if self.effects() is None:
             return None
@@ -114,13 +110,11 @@ class Coefficients:
             unknown = ("—", "not determined by these rows", *(["—"] if ratio else []))
             lines.append((shorten(name, width=60), *(known if np.isfinite(high - low) else unknown)))
         more = f" {count(len(self.names) - MAX_LINES)} more are not shown." if len(self.names) > MAX_LINES else ""
-        return CoefficientTable(
-            f"Coefficients of {self.model}",
-            head,
-            lines,
+        reading = (
             f"The change in {what} when an input rises by one of its units (a level: compared with the reference "
-            f"level), the other inputs held fixed. Fitted to all rows.{more}",
+            f"level), the other inputs held fixed. Fitted to all rows.{more}"
         )
+        return Listing(head, lines, reading, f"Coefficients of {self.model}")
 
     def non_zero(self) -> str:
         """How many coefficients a penalty has left, the largest named; empty without a penalty, or for one column."""
@@ -178,15 +172,6 @@ class Coefficients:
         )
 
 
-class CoefficientTable(NamedTuple):
-    """Coefficients with their intervals, as text."""
-
-    title: str
-    head: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    reading: str
-
-
 @dataclass(frozen=True)
 class Effects:
     """Change of the target when a feature moves by one step, the others fixed, with 95 % intervals.
@@ -219,40 +204,23 @@ class Effects:
         return np.where(self.is_known & (self.estimate != 0), ratio, 0.0)
 
 
-def all_coefficients(models: Mapping[str, Any], frame: Any) -> list[Coefficients]:
-    """Those of the models that are linear in their prepared columns."""
-    found = (Coefficients.of(name, model, frame) for name, model in models.items())
-    return [each for each in found if each is not None]
+def steps(X: Any) -> tuple[Vector, Vector]:
+    """The step of each column and its standard deviation, which is the step unless there are only two values.
 
+    Values between low and high have at most the variance (high − mean)(mean − low), and exactly that if all of them are
+    at the ends.
 
-def step(X: Any) -> Vector:
-    """One standard deviation of each column; the difference of its values if it has only two.
-
-    >>> step(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]])).round(3)
+    >>> steps(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 3.0]]))[0].round(3)
     array([1.   , 0.816])
     """
-    if not is_sparse(X):
-        X = np.asarray(X, dtype=np.float64)
-        low, high = X.min(axis=0), X.max(axis=0)
-        return np.where(np.all((low == X) | (high == X), axis=0), high - low, _std(X))
-    # A sparse column has its stored values and, unless all are stored, zero.
-    X = csc_array(X, dtype=np.float64)
-    n_rows, n_columns = X.shape
-    column = np.repeat(np.arange(n_columns), np.diff(X.indptr))
-    has_zero = np.bincount(column, minlength=n_columns) < n_rows
-    low, high = np.where(has_zero, 0.0, np.inf), np.where(has_zero, 0.0, -np.inf)
-    np.minimum.at(low, column, X.data)
-    np.maximum.at(high, column, X.data)
-    other = (X.data != low[column]) & (X.data != high[column])
-    is_binary = np.bincount(column, weights=other, minlength=n_columns) == 0
-    is_binary &= ~has_zero | (low == 0) | (high == 0)
-    return np.where(is_binary, high - low, _std(X))
-
-
-def _std(X: Any) -> Vector:
     if is_sparse(X):
-        return np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0)[1])
-    return np.asarray(X, dtype=np.float64).std(axis=0)
+        mean, variance = mean_variance_axis(X.tocsr().astype(np.float64), axis=0)
+        low, high = (np.ravel(end.toarray()) for end in (X.min(axis=0), X.max(axis=0)))
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        mean, variance, low, high = (of(X, axis=0) for of in (np.mean, np.var, np.min, np.max))
+    has_two = np.isclose(variance, (high - mean) * (mean - low), rtol=1e-9, atol=0.0)
+    return np.where(has_two, high - low, np.sqrt(variance)), np.sqrt(variance)
 
 
 def effect_sentences(fact: Effects, *, best: str, target: str) -> list[str]:
@@ -389,25 +357,16 @@ class Inputs:
         return [*said, self.non_zero] if self.non_zero else said
 
 
-def inputs(
-    best: str,
-    others: Sequence[str],
-    models: Mapping[str, Any],
-    frame: Any,
-    *,
-    n_rows: int,
-    spread: float,
-    tied: Sequence[str] = (),
-) -> Inputs:
+def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
     """Examine the selected model, and the others only if it says nothing about its inputs.
 
     Inclusion probabilities are those of a model over all subsets, whichever model is selected. `n_rows` is the number
-    of held-out rows; `spread` the standard deviation of the target, or infinite for classes; `tied` are the models that
-    are statistically tied with the best.
+    of held-out rows; `spread` the standard deviation of the target, or infinite for classes.
     """
-    tried = {name: models.get(name) for name in dict.fromkeys([best, *others])}
-    known = {name: model for name, model in tried.items() if isinstance(model, TableModel)}
-    model, failures = known.get(best), list[str]()
+    best, frame, models = study.selected, study.data.frame, study.comparison.fitted
+    tried = dict.fromkeys([best, *(score.name for score in study.comparison.scores)])
+    known = {name: models[name] for name in tried if name in models}
+    model, failures = known[best], list[str]()
 
     def attempt(what: str, work: Callable[[], T], otherwise: T) -> T:
         """The result of the work; if it fails, the page says so and goes on."""
@@ -418,14 +377,15 @@ def inputs(
             return otherwise
 
     included = attempt("Inclusion probabilities", lambda: inclusions(known, n_rows), None)
-    linear: list[Coefficients] = attempt("Coefficients", lambda: all_coefficients(known, frame), [])
+    every = attempt("Coefficients", lambda: [Coefficients.of(*item, frame) for item in known.items()], [])
+    linear = [each for each in every if each is not None]
     effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
     own = next((each for each in linear if each.model == best), None)
     tabled = next((each for each in linear if each.model in effects), None)
     left = [each.non_zero() for each in linear if each is own or (included is None and not each.estimate.all())]
     sparse = next(filter(None, left), "")
-    found = None if model is None else attempt("The description", lambda: describe(model), None)
-    if model is None or found is None or found.curve is None:
+    found = attempt("The description", lambda: describe(model), None)
+    if found is None or found.curve is None:
         return Inputs(
             next(iter(effects.values()), None), inclusions=included, non_zero=sparse, failures=failures, tabled=tabled
         )
@@ -436,7 +396,7 @@ def inputs(
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     added: Terms | None = None
     if along is None:
-        added = attempt("Terms of the additive model", lambda: terms(best, tied, known), None)
+        added = attempt("Terms of the additive model", lambda: terms(best, study.comparison.tied, known), None)
     if along is None and moved is not None and added is None:
         shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
         drawn = attempt("Curves of the inputs", lambda: curves(model, frame, sampled(frame), shown), [])
@@ -459,25 +419,6 @@ def _judged(curve: Curve, own: Effects | None, moved: Influence, model: Any) -> 
         return replace(curve, is_flat=is_little(moved, curve.name))
     inputs = zip(model.preparation_.sources(), own.is_clear, strict=True)
     return replace(curve, is_flat=not any(clear for name, clear in inputs if name in (curve.name, *curve.together)))
-
-
-def influence(model: Any, frame: Any, *, spread: float) -> Influence | None:
-    """How much each column changes the predictions; None if the table is too large.
-
-    `spread` is the standard deviation of the target, or infinite for classes.
-    """
-    columns, found = model.preparation_.sources(), describe(model.estimator_)
-    if len(set(columns)) > _MAX_COLUMNS or len(frame) < 2 or found.curve is None:
-        return None
-    if len(frame) > _MAX_ROWS:
-        frame = frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:_MAX_ROWS])]
-    X = model.preparation_.transform(frame)
-    if X.shape[0] * X.shape[1] > MAX_CELLS:
-        return None
-    estimator = model.estimator_
-    predict = estimator.predict_proba if found.classes else estimator.predict
-    rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    return influence_of(lambda part: predict(model.for_estimator(part)), rows, columns, spread=spread)
 
 
 def is_little(fact: Influence, column: str) -> bool:

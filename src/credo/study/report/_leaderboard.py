@@ -52,7 +52,7 @@ def _evidence(comparison: Comparison) -> Measure:
     return measure if len(bases) < 2 else replace(measure, way="not all comparable", sign=0)
 
 
-def rows(comparison: Comparison, *, selected: str | None = None) -> list[Row]:
+def rows(comparison: Comparison, selected: str | None = None) -> list[Row]:
     """One row for each model, in the comparison's order."""
     good = [score for score in comparison.scores if score.error is None]
     columns = [_measured(comparison, measure) for measure in comparison.measures]
@@ -75,36 +75,34 @@ def rows(comparison: Comparison, *, selected: str | None = None) -> list[Row]:
 def words(comparison: Comparison, selected: str | None = None) -> list[str]:
     """The sentences below the leaderboard: the best model beside the selected one, or else the second."""
     good: list[Score] = [score for score in comparison.scores if score.name in comparison.held_out]
-    if not good:
-        return []
-    classes = comparison.task == "classification"
     found: list[str] = []
     if len(good) > 1:
-        what = "log loss" if classes else "log score"
-        others = [score.name for score in good[1:]]
-        names = good[0].name, selected if selected in others else others[0]
-        found.append(lead(*names, comparison.gap(*names), what=what))
-    found.append(evidence(_comparable(good), good[0].name))
-    return [sentence for sentence in found if sentence]
-
-
-def _comparable(scores: Sequence[Score]) -> dict[str, float]:
-    """The log evidences, if all have the same base."""
-    known = [score for score in scores if score.log_evidence is not None and math.isfinite(score.log_evidence)]
-    if len({score.evidence_base for score in known}) > 1:
-        return {}
-    return {score.name: float(score.log_evidence) for score in known if score.log_evidence is not None}
+        what = "log loss" if comparison.task == "classification" else "log score"
+        best, *others = [score.name for score in good]
+        second = selected if selected in others else others[0]
+        found.append(lead(best, second, comparison.gap(best, second), what=what))
+    known = [score for score in good if score.log_evidence is not None and math.isfinite(score.log_evidence)]
+    if len(known) > 1 and len({score.evidence_base for score in known}) == 1:
+        found.append(evidence({score.name: float(score.log_evidence or 0.0) for score in known}, good[0].name))
+    return found
 
 
 def _measured(comparison: Comparison, name: str) -> list[Cell]:
     """The cells of a held-out score; coverage and calibration are flagged unless chance explains them."""
     good = [score for score in comparison.scores if score.error is None]
     cells = _column([score.held_out.get(name) for score in good], MEASURES[name])
-    flags = {"coverage": _covered, "calibration_error": _calibrated}.get(name)
-    if flags is None:
-        return cells
     held = [comparison.held_out.get(score.name) for score in good]
-    return [cell if each is None else replace(cell, flag=flags(each)) for cell, each in zip(cells, held, strict=True)]
+    return [
+        cell if each is None else replace(cell, flag=_flag(name, each)) for cell, each in zip(cells, held, strict=True)
+    ]
+
+
+def _flag(name: str, held: HeldOut) -> str:
+    """What chance doesn't explain of a coverage or a calibration error."""
+    if name == "coverage":
+        fact = Predicted(held).coverage
+        return "low" if fact.inside < fact.low else "high" if fact.inside > fact.high else ""
+    return class_calibration(held.y, held.dist).verdict if name == "calibration_error" else ""
 
 
 def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:
@@ -118,30 +116,17 @@ def _column(values: Sequence[float | None], measure: Measure) -> list[Cell]:
 
 
 def _texts(values: Sequence[float | None], measure: Measure) -> list[str]:
+    if measure.decimals is None and not measure.is_share:
+        return aligned(values)
+    return ["—" if value is None else _text(value, measure) for value in values]
+
+
+def _text(value: float, measure: Measure) -> str:
+    """A share in per cent with one decimal, or more if that would round to 100; other numbers with fixed decimals."""
     if measure.is_share:
-        return ["—" if value is None else _share(value) for value in values]
-    return aligned(values) if measure.decimals is None else [_fixed(value, measure.decimals) for value in values]
-
-
-def _share(value: float) -> str:
-    """In per cent with one decimal, or more if that would round to 100."""
-    text = percent(value)
-    return text if "." in text else f"{text.removesuffix(' %')}.0 %"
-
-
-def _fixed(value: float | None, decimals: int) -> str:
-    if value is None or not math.isfinite(value):
-        return "—" if value is None else number(value)
-    return fixed(value, decimals=decimals)
-
-
-def _covered(held: HeldOut) -> str:
-    fact = Predicted(held).coverage
-    return "low" if fact.inside < fact.low else "high" if fact.inside > fact.high else ""
-
-
-def _calibrated(held: HeldOut) -> str:
-    return class_calibration(held.y, held.dist).verdict
+        text = percent(value)
+        return text if "." in text else f"{text.removesuffix(' %')}.0 %"
+    return fixed(value, decimals=measure.decimals or 0) if math.isfinite(value) else number(value)
 
 
 def _seconds(value: float | None) -> str:
@@ -163,8 +148,6 @@ def lead(best: str, second: str, fact: Gap, *, what: str = "log score") -> str:
 
 def evidence(logs: Mapping[str, float], top: str) -> str:
     """Whether the evidence prefers `top`, the model with the best held-out log score."""
-    if len(logs) < 2:
-        return ""
     first, second = sorted(logs, key=lambda name: -logs[name])[:2]
     lead = number(logs[first] - logs[second], digits=2)
     if top not in logs:

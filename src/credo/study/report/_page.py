@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from credo._version import __version__
 from credo.core.estimator import Description, describe
@@ -24,17 +24,13 @@ from credo.core.seeds import random_states
 from credo.core.wording import count, datum, fixed, percent, plural, whole_percent
 from credo.distributions import Limited
 from credo.plots import shorten
-from credo.selection import Comparison
-from credo.study.ahead import Ahead
-from credo.study.data import column_notes
-from credo.study.facts import Facts, Folds
 from credo.study.report import _leaderboard as leaderboard
+from credo.study.report._figure import Listing
 from credo.study.report._results import classification, regression
-from credo.study.report._surprises import Listing
-from credo.tables.columns import as_frame, numbers, present_mask
+from credo.study.study import Study
+from credo.tables import Days, Numbers
 from credo.tables.errors import pandas
 from credo.tables.files import replacing
-from credo.tables.kinds import profile, timestamps
 
 # How many columns are listed.
 MAX_COLUMNS = 100
@@ -61,9 +57,10 @@ def target_line(name: str, y: NDArray[Any], *, classes: bool = False) -> Line:
     return Line(shorten(name, width=60), "target", "0", _spread(y), "", histogram(y))
 
 
-def lines(columns: Sequence[Any], frame: Any) -> list[Line]:
+def lines(columns: Sequence[Any], encoders: Sequence[Any], frame: Any) -> list[Line]:
     """The lines of the columns, with the kinds that the preparation found."""
-    return [_line(column, frame) for column in columns[:MAX_COLUMNS]]
+    used = {encoder.name: encoder for encoder in encoders}
+    return [_line(column, used.get(column.name), frame[column.name]) for column in columns[:MAX_COLUMNS]]
 
 
 def histogram(values: NDArray[np.float64]) -> str:
@@ -89,39 +86,22 @@ def histogram(values: NDArray[np.float64]) -> str:
     )
 
 
-def _line(column: Any, frame: Any) -> Line:
-    values = frame[column.name]
+def _line(column: Any, encoder: Any, values: Any) -> Line:
     path, text = "", ""
-    if column.kind == "numeric":
-        path, text = _numeric(values)
-    elif column.kind == "date":
-        path, text = _dates(values)
-    elif column.kind == "categorical":
+    if isinstance(encoder, Days):
+        path, text = histogram(encoder.values(values)), f"{encoder.text(encoder.low)} to {encoder.text(encoder.high)}"
+    # Yes and no are numbers for a model; a reader wants their frequencies.
+    elif isinstance(encoder, Numbers) and encoder.words is None:
+        found = encoder.values(values)
+        path, text = histogram(found), _spread(found)
+    elif column.kind in ("numeric", "categorical"):
         text = _levels(values)
     elif column.kind in ("text", "identifier", "unit"):
         text = f"{count(int(column.n_distinct))} different"
-    share = column.n_missing / max(1, len(frame))
+    share = column.n_missing / max(1, len(values))
     missing = f"{count(column.n_missing)} ({percent(share)})" if column.n_missing else "0"
     detail = "" if column.detail == text else str(column.detail)
     return Line(shorten(column.name, width=60), column.kind, missing, text, detail, path)
-
-
-def _numeric(values: Any) -> tuple[str, str]:
-    found, odd = numbers(values, present_mask(values))
-    # Yes and no are numbers for a model; a reader wants their frequencies.
-    if len(odd) > 0.5 * len(values):
-        return "", _levels(values)
-    return histogram(found), _spread(found)
-
-
-def _dates(values: Any) -> tuple[str, str]:
-    found = profile("", values)
-    if found.date_format is None or not found.n_present:
-        return "", ""
-    stamps = timestamps(values, found.present, found.date_format)
-    known = stamps[~np.isnat(stamps)]
-    days = (known - known.min()) / np.timedelta64(1, "D")
-    return histogram(np.asarray(days, dtype=np.float64)), f"{str(known.min())[:10]} to {str(known.max())[:10]}"
 
 
 def _spread(values: NDArray[np.float64]) -> str:
@@ -150,57 +130,14 @@ _TITLE = 120
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
-def render(
-    *,
-    title: str,
-    sheet_notes: Sequence[str],
-    preparation: Any,
-    comparison: Comparison,
-    models: Mapping[str, Any],
-    target: str,
-    frame: Any,
-    y: ArrayLike,
-    seed: int | None,
-    source: str | None = None,
-    date: str | None = None,
-    notes: Sequence[Any] = (),
-    facts: Facts | None = None,
-    ahead: Ahead | None = None,
-    fingerprint: str | None = None,
-) -> str:
-    """The report of a comparison as one HTML page that needs nothing else.
+def render(study: Study, *, date: str | None = None) -> str:
+    """The report of a study as one HTML page that needs nothing else.
 
     Parameters
     ----------
-    title : str
-        The page's heading, best a question.
-    sheet_notes : sequence of str
-        What was noticed while the table was read.
-    preparation : fitted credo.tables.Preparation
-        For the columns and what was done to them.
-    comparison : credo.selection.Comparison
-    models : dict of name to credo.tables.TableModel
-        Fitted on all rows, by the names of the comparison.
-    target : str
-        The name of what is predicted.
-    frame : pandas.DataFrame
-        The rows that were compared on, without the target.
-    y : array of shape (n_samples,)
-    seed : int or None
-        For the record.
-    source : str, optional
-        What the table is called, printed below the heading.
+    study : Study
     date : str, optional
-        Printed as it is; without it the page holds no date, and equal input makes equal bytes.
-    notes : sequence of str, or of objects with a text and an attribute `important`
-        What else the reader should know, by default the notes of the comparison. Important notes (also among
-        `sheet_notes`) are highlighted on top of the page.
-    facts : Facts, optional
-        What is known about the model that the page is about; by default the one that the comparison selects.
-    ahead : Ahead, optional
-        The forecast after the last row of a table in time order.
-    fingerprint : str, optional
-        A hash of the table, for the record.
+        Printed as it is; without it the page holds no date, and equal studies make equal bytes.
 
     Examples
     --------
@@ -209,69 +146,61 @@ def render(
     >>> from credo.study.report import render
     >>> x = [float(i) for i in range(12)]
     >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
-    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
-    >>> data, board = study.data, study.comparison
-    >>> page = render(
-    ...     title="What determines growth?", sheet_notes=[], preparation=data.preparation, comparison=board,
-    ...     models=board.fitted, target="growth", frame=data.frame, y=data.y, seed=0,
-    ... )
-    >>> page.startswith("<!doctype html>"), "What determines growth?" in page
+    >>> page = render(analyze(frame, "growth", models=["linear"], progress=False))
+    >>> page.startswith("<!doctype html>"), "What predicts growth?" in page
     (True, True)
     """
-    classes = comparison.task == "classification"
-    values = np.asarray(y) if classes else np.asarray(y, dtype=np.float64)
-    frame = as_frame(frame)
+    data, comparison, facts = study.data, study.comparison, study.facts
+    classes, models = study.task == "classification", comparison.fitted
     columns = [
-        replace(column, kind="unit", detail="its rows are held out together")
-        if column.name == comparison.groups
-        else column
-        for column in preparation.columns_
+        replace(column, kind="unit", detail="its rows are held out together") if column.name == data.unit else column
+        for column in data.preparation.columns_
     ]
-    if facts is None and comparison.held_out:
-        facts = Facts.of(comparison, target=target, n_rows=len(values), seed=seed)
-    if facts is not None:
-        facts = replace(facts, target=shorten(target))
-    board = leaderboard.rows(comparison, selected=None if facts is None else facts.name)
-    varies = len(np.unique(values)) > 1
+    board = leaderboard.rows(comparison, study.selected)
     with collected():
-        found = _results(comparison, facts, models, frame, values, ahead)
-    of_table = [*sheet_notes, *column_notes(preparation, len(values), comparison.groups or None)]
-    of_run = [*(notes or comparison.notes)]
-    every = _unique([*of_run, *of_table])
-    alerts = [note for note in every if getattr(note, "important", False)]
+        found = (classification if classes else regression)(study)
+    alerts = dict.fromkeys(note.text for note in study.notes if note.important)
+    of_table = dict.fromkeys(note.text for note in data.notes if note.text not in alerts)
+    of_run = dict.fromkeys(note.text for note in study.notes if not {note.text} & (alerts.keys() | of_table.keys()))
     return _template().render(
-        title=shorten(title, width=_TITLE),
-        source=None if source is None else shorten(source, width=_TITLE),
-        style=Markup(_source("style.css")),
-        size=[plural(len(values), "row"), plural(len(columns), "column"), f"target {shorten(target)}"],
-        date=date,
-        classes=classes,
-        **found,
-        alerts=alerts,
-        head=leaderboard.head(comparison),
-        board=board,
-        board_words=leaderboard.words(comparison, None if facts is None else facts.name) if varies else [],
-        of_whole_numbers=any(
-            isinstance(held.dist, Limited) and held.dist.support.step > 0 for held in comparison.held_out.values()
-        ),
-        has_flags=any(cell.flag for row in board for cell in row.cells),
-        has_evidence=leaderboard.has_evidence(comparison),
-        lines=[target_line(target, values, classes=classes), *lines(columns, frame)],
-        unlisted=max(0, len(columns) - MAX_COLUMNS),
-        notes=_without(alerts, of_table),
-        run_notes=_without([*alerts, *of_table], of_run),
-        folds=facts.folds if facts is not None else Folds(len(values), len(values), comparison.n_folds, False, seed),
-        dated=[shorten(column.name) for column in columns if column.kind == "date"],
-        seed=seed,
-        drawn_seeds=_seeds(models),
-        settings={name: _settings(describe(model)) for name, model in models.items()},
-        fingerprint=fingerprint,
-        versions=_versions(),
+        _NOTHING
+        | found
+        | {
+            "title": shorten(f"What predicts {study.target}?", width=_TITLE),
+            "source": shorten(data.source, width=_TITLE),
+            "style": Markup(_source("style.css")),
+            "size": [plural(len(data.y), "row"), plural(len(columns), "column"), f"target {facts.target}"],
+            "date": date,
+            "classes": classes,
+            "alerts": list(alerts),
+            "head": leaderboard.head(comparison),
+            "board": board,
+            "board_words": leaderboard.words(comparison, study.selected) if len(np.unique(data.y)) > 1 else [],
+            "of_whole_numbers": any(
+                isinstance(held.dist, Limited) and held.dist.support.step > 0 for held in comparison.held_out.values()
+            ),
+            "has_flags": any(cell.flag for row in board for cell in row.cells),
+            "has_evidence": leaderboard.has_evidence(comparison),
+            "lines": [
+                target_line(study.target, data.y, classes=classes),
+                *lines(columns, data.preparation.encoders_, data.frame),
+            ],
+            "unlisted": max(0, len(columns) - MAX_COLUMNS),
+            "notes": list(of_table),
+            "run_notes": list(of_run),
+            "folds": facts.folds,
+            "dated": [shorten(column.name) for column in columns if column.kind == "date"],
+            "drawn_seeds": _seeds(models),
+            "settings": {name: _settings(describe(model)) for name, model in models.items()},
+            "fingerprint": data.fingerprint,
+            "versions": [("credo", __version__), ("python", platform.python_version())]
+            + [(name, version(name)) for name in _LIBRARIES],
+        }
     )
 
 
-def write(path: str | os.PathLike[str], **content: Any) -> None:
-    """Write the page that `render` makes of the same arguments, replacing the file in one step.
+def write(path: str | os.PathLike[str], study: Study, *, date: str | None = None) -> None:
+    """Write the page that `render` makes, replacing the file in one step.
 
     Examples
     --------
@@ -279,35 +208,30 @@ def write(path: str | os.PathLike[str], **content: Any) -> None:
     >>> from pathlib import Path
     >>> import pandas as pd
     >>> from credo import analyze
+    >>> from credo.study.report import write
     >>> x = [float(i) for i in range(12)]
     >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
-    >>> study = analyze(frame, "growth", models=["linear"], progress=False)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     study.report(Path(folder) / "report.html")  # calls `write` with the parts of the study
+    ...     write(Path(folder) / "report.html", analyze(frame, "growth", models=["linear"], progress=False))
     ...     "<h1" in (Path(folder) / "report.html").read_text(encoding="utf-8")
     True
     """
-    page = render(**content)
+    page = render(study, date=date)
     # Half a surrogate pair, which a broken file name may contain, isn't valid UTF-8.
     with replacing(path) as handle:
         handle.write(page.encode("utf-8", errors="xmlcharrefreplace"))
 
 
-def _results(
-    comparison: Comparison, facts: Facts | None, models: Mapping[str, Any], frame: Any, y: Any, ahead: Ahead | None
-) -> dict[str, Any]:
-    """The parts of the page that need a fitted model."""
-    nothing: dict[str, Any] = {key: [] for key in ("tiles", "figures", "curves", "class_key", "failures")}
-    nothing |= dict.fromkeys(("best", "along", "drawn", "about_terms"), "")
-    nothing |= dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines"), False)
-    nothing |= {"coefficients": None, "averaged": 1, "has_band": True, "classes_left": 0, "surprises": Listing()}
-    if all(score.error is not None for score in comparison.scores):
-        return nothing | {"answer": ["No model could be fitted; the leaderboard says why."]}
-    if facts is None or (facts.numbers is None and facts.classes is None):
-        return nothing | {"answer": ["None of these models predicts a distribution; the leaderboard has their errors."]}
-    if comparison.task == "classification":
-        return nothing | classification(comparison, facts, models, frame, y)
-    return nothing | regression(comparison, facts, models, frame, y, ahead)
+# What the template reads and not every page has.
+_NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("tiles", "figures", "curves", "class_key", "failures"), ()),
+    **dict.fromkeys(("best", "along", "drawn", "about_terms"), ""),
+    **dict.fromkeys(("has_process", "moved_together", "is_local", "key_marks", "key_lines", "coefficients"), False),
+    "averaged": 1,
+    "has_band": True,
+    "classes_left": 0,
+    "surprises": Listing(),
+}
 
 
 def _settings(found: Description) -> str:
@@ -322,27 +246,6 @@ def _seeds(models: Mapping[str, Any]) -> list[int]:
     """The seeds that models were fitted with."""
     found = [model.get_params()[name] for model in models.values() for name in random_states(model)]
     return sorted({int(seed) for seed in found if isinstance(seed, int | np.integer)})
-
-
-def _versions() -> list[tuple[str, str]]:
-    own = [("credo", __version__), ("python", platform.python_version())]
-    return own + [(name, version(name)) for name in _LIBRARIES]
-
-
-def _unique(notes: Sequence[Any]) -> list[Any]:
-    """Notes without repetition; a repeated one is important if any of them is."""
-    found: dict[str, Any] = {}
-    for note in notes:
-        known = found.setdefault(str(note), note)
-        if getattr(note, "important", False) and not getattr(known, "important", False):
-            found[str(note)] = note
-    return list(found.values())
-
-
-def _without(alerts: Sequence[Any], notes: Sequence[Any]) -> list[str]:
-    """The texts of the notes that aren't among the alerts."""
-    seen = {str(alert) for alert in alerts}
-    return [str(note) for note in _unique(notes) if str(note) not in seen]
 
 
 def _source(name: str) -> str:

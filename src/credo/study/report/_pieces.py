@@ -148,5 +148,6 @@ def told(found: Sequence[Piece], mean: Vector, point: Callable[[int], str], writ
         begin = float(piece.way * part[: stop - piece.start + 1].min())
         start = f" from {write(begin)}" if i == 0 else ""
         verb = "rises" if piece.way > 0 else "falls"
-        said.append(f"{verb}{start} to {write(float(mean[stop]))} at {point(stop)}")
+        place = "" if len(found) == 1 and stop == piece.stop else f" at {point(stop)}"
+        said.append(f"{verb}{start} to {write(float(mean[stop]))}{place}")
     return ", then ".join(said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,28 +10,12 @@ from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, datum, number, percent, plural, whole_percent
 from credo.plots.class_rows import color, dashes, mark
-from credo.selection import BASELINE, Comparison
-from credo.study.ahead import Ahead
-from credo.study.facts import Facts, Numbers, reliability_sentence
-from credo.study.report._classes import (
-    accuracy_sentence,
-    class_figures,
-    class_name,
-    class_names,
-    loss_sentence,
-    regions_figure,
-)
+from credo.selection import BASELINE
+from credo.study.facts import Numbers, class_name, reliability_sentence
+from credo.study.report._classes import class_figures, class_names, regions_figure
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
 from credo.study.report._figure import Figure
-from credo.study.report._held_out import (
-    ahead_figure,
-    coverage_sentence,
-    error_sentence,
-    held_out_figures,
-    naive_sentence,
-    time_figure,
-    worst_sentence,
-)
+from credo.study.report._held_out import ahead_figure, held_out_figures, time_figure, worst_sentence
 from credo.study.report._inclusions import inclusion_figure
 from credo.study.report._inputs import (
     Inputs,
@@ -44,13 +27,15 @@ from credo.study.report._inputs import (
     nonlinearity_figure,
 )
 from credo.study.report._surprises import largest_errors, least_probable
+from credo.study.study import Study
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
 _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
 
 
-def opening(comparison: Comparison, facts: Facts) -> list[str]:
+def opening(study: Study) -> list[str]:
     """Which model is selected, what it is, and why; or that no model beat the baseline."""
+    comparison, facts = study.comparison, study.facts
     n_failed = sum(score.error is not None for score in comparison.scores)
     failed = [f"{capital(plural(n_failed, 'model', spell=True))} could not be fitted."] if n_failed else []
     if facts.name != BASELINE:
@@ -63,10 +48,9 @@ def opening(comparison: Comparison, facts: Facts) -> list[str]:
     return [f"No model {'clearly ' if ahead else ''}beat the baseline. {facts.reason}", " ".join([advice, *failed])]
 
 
-def regression(
-    comparison: Comparison, facts: Facts, models: Mapping[str, Any], frame: Any, y: NDArray[Any], ahead: Ahead | None
-) -> dict[str, Any]:
+def regression(study: Study) -> dict[str, Any]:
     """The parts of the page for a numeric target."""
+    facts, ahead, frame = study.facts, study.ahead, study.data.frame
     best, target, numbers = facts.name, facts.target, facts.numbers
     assert numbers is not None
     held = numbers.held
@@ -75,26 +59,22 @@ def regression(
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     if best == BASELINE:
         text = f"The standard deviation of {target} is {number(spread)}."
-        return {"best": best, "answer": [*opening(comparison, facts), text]}
-    found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread, tied=comparison.tied)
-    in_order = facts.folds.in_order
-    answer = [
-        *opening(comparison, facts),
-        error_sentence(numbers, in_order=in_order),
-        *([] if numbers.naive is None else [naive_sentence(held, numbers.naive)]),
-        coverage_sentence(held.coverage, held.uniformity),
-        *filter(None, [worst_sentence(numbers)]),
-        *([] if ahead is None else [ahead.sentence]),
-    ]
-    answer += _input_sentences(found, best=best, effect=target, influence=target)
+        return {"best": best, "answer": [*opening(study), text]}
+    found, in_order = inputs(study, n_rows=len(held.y), spread=spread), facts.folds.in_order
     figures = _which_figures(found, best=best, effect=target, influence=target)
     if found.effects is None and len(found.nonlinearity) > 1:
         figures.append(nonlinearity_figure(found.nonlinearity))
     if found.line is not None:
-        figures = [line_figure(found.line, y, target=target)]
+        figures = [line_figure(found.line, study.data.y, target=target)]
     return {
         "best": best,
-        "answer": answer,
+        "answer": [
+            *opening(study),
+            *facts.performance,
+            *filter(None, [worst_sentence(numbers)]),
+            *([] if ahead is None else [ahead.sentence]),
+            *_input_sentences(found, best=best, effect=target, influence=target),
+        ],
         # The error of forecasts is no noise around a known function.
         "tiles": _tiles(numbers, found if not in_order else replace(found, noise=None), best),
         "figures": [
@@ -140,64 +120,53 @@ def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, s
     return made
 
 
-def classification(
-    comparison: Comparison, facts: Facts, models: Mapping[str, Any], frame: Any, y: NDArray[Any]
-) -> dict[str, Any]:
+def classification(study: Study) -> dict[str, Any]:
     """The parts of the page for classes."""
+    facts, data = study.facts, study.data
     best, target, classes = facts.name, facts.target, facts.classes
     assert classes is not None
-    frequent = class_name(classes.frequent[0], target), classes.frequent[1]
+    label, share = facts.frequent
     if best == BASELINE:
-        said = f"The most frequent class is {frequent[0]} ({percent(frequent[1])})."
-        return {"best": best, "answer": [*opening(comparison, facts), said]}
-    found = inputs(
-        best, _others(comparison), models, frame, n_rows=len(classes.held.y), spread=np.inf, tied=comparison.tied
-    )
+        return {"best": best, "answer": [*opening(study), f"The most frequent class is {label} ({percent(share)})."]}
+    found, model = inputs(study, n_rows=len(classes.held.y), spread=np.inf), study.model
     names = class_names(classes.forecast.classes, target)
     event = names[1] if len(names) == 2 else None
     changed = "class probabilities" if event is None else f"probability of {event}"
     sure, weakest, guess = classes.calibration.confidence, classes.weakest, classes.baseline_loss
-    model = models.get(best)
-    weighed = found.own is not None and found.own.weights()[0].any()
     answer = [
-        *opening(comparison, facts),
-        f"{accuracy_sentence(sure, frequent)} {loss_sentence(classes.loss, guess, classes.gain)}",
-        facts.detection,
+        *opening(study),
+        *facts.performance,
         reliability_sentence(classes.calibration),
         *_input_sentences(found, best=best, effect=f"the probability of {event}", influence=changed),
     ]
-    if not found.is_settled and not found.has_influence and weighed and found.own is not None:
+    if not found.is_settled and not found.has_influence and found.own is not None and found.own.weights()[0].any():
         answer.append(found.own.weight_sentence(target))
     missed = f"{count(weakest.right)} of {plural(weakest.actual, 'row')} found"
+    terms = _terms(
+        found, best, what=f"the probability of {event} (median)", scale=_PROBABILITY, max_zoom=_MAX_ZOOM, write=percent
+    )
     return {
         "best": best,
         "answer": answer,
         "tiles": [
-            (percent(sure.share), "accuracy", f"always {frequent[0]}: {percent(frequent[1])}"),
+            (percent(sure.share), "accuracy", f"always {label}: {percent(share)}"),
             (percent(weakest.recall), f"recall of {class_name(weakest.label, target)}", missed),
             (number(classes.loss), "log loss", "on held-out rows" if guess is None else f"baseline: {number(guess)}"),
         ],
         "figures": [
             *class_figures(facts),
-            *regions_figure(model, frame, y, target=target),
+            *regions_figure(model, data.frame, data.y, target=target),
             *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
-        **_probability_curves(found, model, frame, y, target),
+        **_probability_curves(found, model, data.y, target),
         "coefficients": found.tabled and found.tabled.table(target),
-        **_terms(
-            found,
-            best,
-            what=f"the probability of {event} (median)",
-            scale=_PROBABILITY,
-            max_zoom=_MAX_ZOOM,
-            write=percent,
-        ),
-        "surprises": least_probable(classes.held, frame),
+        **terms,
+        "surprises": least_probable(classes.held, data.frame),
         "failures": found.failures,
     }
 
 
-def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
+def _probability_curves(found: Inputs, model: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
     """The probability of the second of two classes, or of the most frequent of more, along each input."""
     if not found.curves:
         return {}
@@ -228,10 +197,6 @@ def _terms(found: Inputs, best: str, *, what: str, **options: Any) -> dict[str, 
         "about_terms": found.terms.caption(best, what=what),
         "class_key": [],
     }
-
-
-def _others(comparison: Comparison) -> list[str]:
-    return [score.name for score in comparison.scores]
 
 
 def _curve_facts(found: Inputs) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from credo import kernels
 from credo.app.lab.playground._controls import Control, log_slider
 from credo.app.lab.playground._equations import number
 from credo.app.lab.playground._problem import Domain
 from credo.app.lab.refused import Refused
-from credo.kernels import RBF, Constant, Exponential, Kernel, Linear, Matern32, Matern52, Periodic, RationalQuadratic
+from credo.kernels import Constant, Kernel, Linear, Product, Sum
 
 MAX_TERMS, MAX_FACTORS = 3, 3
 Terms = list[list[dict[str, Any]]]
@@ -52,17 +53,19 @@ class Shape:
 STATIONARY = {
     kind.__name__: Shape(kind, label, (*_LENGTHS, *_VARIANCE), equation)
     for kind, label, equation in (
-        (RBF, "Squared exponential (RBF)", "exp(−r^2/(2 · {lengthscale}^2))"),
-        (Matern52, "Matérn 5/2", '"Matérn 5/2"(r/{lengthscale})'),
-        (Matern32, "Matérn 3/2", '"Matérn 3/2"(r/{lengthscale})'),
-        (Exponential, "Exponential (Matérn 1/2)", "exp(−r/{lengthscale})"),
+        (kernels.RBF, "Squared exponential (RBF)", "exp(−r^2/(2 · {lengthscale}^2))"),
+        (kernels.Matern52, "Matérn 5/2", '"Matérn 5/2"(r/{lengthscale})'),
+        (kernels.Matern32, "Matérn 3/2", '"Matérn 3/2"(r/{lengthscale})'),
+        (kernels.Exponential, "Exponential (Matérn 1/2)", "exp(−r/{lengthscale})"),
     )
 }
 _RATIONAL = "(1 + r^2/(2 · {shape} · {lengthscale}^2))^(−{shape})"
 _WAVE = "exp(−(2 sin^2((π r)/{period}))/{lengthscale}^2)"
 KERNELS = STATIONARY | {
-    "RationalQuadratic": Shape(RationalQuadratic, "Rational quadratic", (*_LENGTHS, _SHAPE, *_VARIANCE), _RATIONAL),
-    "Periodic": Shape(Periodic, "Periodic", (_PERIOD, _WAVES, *_VARIANCE), _WAVE),
+    "RationalQuadratic": Shape(
+        kernels.RationalQuadratic, "Rational quadratic", (*_LENGTHS, _SHAPE, *_VARIANCE), _RATIONAL
+    ),
+    "Periodic": Shape(kernels.Periodic, "Periodic", (_PERIOD, _WAVES, *_VARIANCE), _WAVE),
     "Linear": Shape(Linear, "Linear", _VARIANCE, "u u′"),
     "Constant": Shape(Constant, "Constant", _VARIANCE, ""),
 }
@@ -83,11 +86,11 @@ class KernelControl(Control):
         return replace(self, known=known, default=[[{"name": "RBF", **default}]])
 
     def json(self) -> dict[str, Any]:
-        kernels = [
+        known = [
             {"name": name, "label": KERNELS[name].label, "parameters": [control.json() for control in controls]}
             for name, controls in self.known.items()
         ]
-        return super().json() | {"kernels": kernels, "max_terms": MAX_TERMS, "max_factors": MAX_FACTORS}
+        return super().json() | {"kernels": known, "max_terms": MAX_TERMS, "max_factors": MAX_FACTORS}
 
     def resolve(self, value: Any) -> Terms:
         if not isinstance(value, list) or not 1 <= len(value) <= MAX_TERMS:
@@ -167,8 +170,7 @@ def _parameters(leaf: Kernel) -> dict[str, float]:
 
 
 def _leaves(kernel: Kernel) -> list[Kernel]:
-    terms = getattr(kernel, "terms", None)
-    return [kernel] if terms is None else [leaf for term in terms for leaf in _leaves(term)]
+    return [leaf for term in kernel.terms for leaf in _leaves(term)] if isinstance(kernel, Sum | Product) else [kernel]
 
 
 def parameter_control(control: KernelControl, terms: Terms, path: str) -> tuple[Control, float]:

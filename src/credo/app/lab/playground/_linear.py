@@ -344,6 +344,7 @@ class PerceptronModel(PlaneModel):
     shows: ClassVar = {"classification": ("bars",)}
     declared = (_degree(5), PASSES)
     no_evidence = "The perceptron has no likelihood, so it has no evidence."
+    has_probabilities = False
 
     def make(self) -> Any:
         return Perceptron(int(self.settings["epochs"]), random_state=0)

@@ -86,6 +86,7 @@ class Model:
     least: ClassVar[int] = 1
     no_evidence: ClassVar[str] = "This model has no prior over functions, so it has no evidence."
     learned_note: ClassVar[str] = ""
+    has_probabilities: ClassVar[bool] = True
     # Whether the function itself has an interval, and whether the middle of the plot is subtracted from y.
     latent: ClassVar[bool] = False
     centered: ClassVar[bool] = False
@@ -145,13 +146,9 @@ class Model:
         latent = self.estimator.predict_dist(rows, latent=True) if self.latent else None
         return Band.of(self.estimator.predict_dist(rows), latent, self.offset)
 
-    @property
-    def _has_probabilities(self) -> bool:
-        return hasattr(self.estimator, "predict_proba")
-
     def probabilities(self, rows: Array) -> Array:
-        """Class probabilities, one column for each class that occurs."""
-        if self._has_probabilities:
+        """Class probabilities, one column for each class that occurs; without them, 1 for the predicted class."""
+        if self.has_probabilities:
             return self.estimator.predict_proba(self.features(rows))
         found = self.estimator.predict(self.features(rows))
         return np.asarray(found[:, None] == self.estimator.classes_, dtype=np.float64)
@@ -193,7 +190,7 @@ class Model:
             x, rows = f"features({x})", f"features({rows})"
         if not regression:
             found = f"1.0 * (model.predict({rows})[:, None] == model.classes_)"
-            last = [f"probability = {f'model.predict_proba({rows})' if self._has_probabilities else found}"]
+            last = [f"probability = {f'model.predict_proba({rows})' if self.has_probabilities else found}"]
         else:
             last = prediction(rows, self.offset) if self.has_interval else [f"mean = model.predict({rows})"]
         return [*before, f"model = {source(self.estimator)}", f"model.fit({x}, {shift(y, self.offset, '-')})", *last]

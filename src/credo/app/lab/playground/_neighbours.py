@@ -101,7 +101,7 @@ class KernelPerceptronModel(Weighing):
     id, name, least = "kernel_perceptron", "Kernel perceptron", 1
     shows: ClassVar = {"classification": ("weights",)}
     declared = (*(replace(control, learnable=False) for control in _CONTROLS), PASSES)
-    no_evidence, notes = PerceptronModel.no_evidence, PerceptronModel.notes
+    no_evidence, notes, has_probabilities = PerceptronModel.no_evidence, PerceptronModel.notes, False
     formula = "f(x) = ∑ α_i y_i k(x − x_i)"
 
     def make(self) -> Any:

@@ -15,7 +15,8 @@ export async function request(path, { method = "GET", json, body, headers = {}, 
   }
   const response = await reach(path, options);
   const value = await response.json().catch(() => null);
-  if (!response.ok) throw failure(response.status, sentence(value) ?? `The server answered ${response.status}.`);
+  // The application calls the sentence detail, its guard error.
+  if (!response.ok) throw failure(response.status, value?.detail ?? value?.error ?? `The server answered ${response.status}.`);
   return value;
 }
 
@@ -26,13 +27,6 @@ async function reach(path, options) {
     if (error.name === "AbortError") throw error;
     throw failure(0, "The lab's server doesn't answer. Is it still running?");
   }
-}
-
-function sentence(value) {
-  if (value && typeof value.detail === "string") return value.detail;
-  if (value && typeof value.error === "string") return value.error;
-  if (value && Array.isArray(value.detail)) return value.detail.map((item) => item.msg ?? String(item)).join(" ");
-  return null;
 }
 
 // At most one call is under way. Of those made meanwhile only the newest is sent, when the running one has ended.
