@@ -271,7 +271,7 @@ class TableModel(FittedState, BaseEstimator):
         check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        rows = preparation.fit_transform(table, **weights)
+        rows = preparation.fit_transform(table, targets.astype(str) if _predicts_classes(self) else targets, **weights)
         estimator = clone(self.estimator)
         rows = rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
