@@ -282,6 +282,11 @@ class Trial:
             notes.append(f"{self.name}, in {len(warned)} of {max(self.n_fits - 1, 1)} folds: {warned[0][0]}")
         return notes
 
+    def replace_parts(self, parts: Sequence[Part]) -> None:
+        """Score other distributions of the held-out rows instead."""
+        self.parts = list(parts)
+        self.measured = [self.task.rows(self.y[rows], self.support.limit(dist)) for rows, dist in parts]
+
     def held_out(self) -> HeldOut | None:
         """The predictions of all folds; None if the model predicts no distribution."""
         if self.plain:

@@ -2,9 +2,9 @@
 
     z = Φ⁻¹(F(y)),    z ~ N(0, s²) for rows with one missing pattern,    ν/s² ~ χ²_ν
 
-A model with one noise variance is too sure where an important value is missing, and too unsure where none is. The normal
-scores z of held-out rows have the standard deviation s in each pattern, whose posterior is shrunken towards 1 by as
-much as the patterns are alike: ν maximizes their joint evidence.
+A model with one noise variance is too sure where an important value is missing, and too unsure where none is. The
+normal scores z of held-out rows have the standard deviation s in each pattern, whose posterior is shrunken towards 1 by
+as much as the patterns are alike: ν maximizes their joint evidence.
 """
 
 from __future__ import annotations

@@ -27,7 +27,15 @@ from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
-from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
+from credo.tables.columns import (
+    as_frame,
+    finite_columns,
+    has_names,
+    missing_columns,
+    present_mask,
+    signs_of,
+    unique_names,
+)
 from credo.tables.effects import FoldEffects, effect_names, level_effects, plain_target, scores
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
@@ -431,6 +439,23 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         table = self._table(X)
         days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
         return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
+
+    def missing(self, X: Any) -> NDArray[np.bool_]:
+        """Which cells are missing, of the columns in which cells of the training data are.
+
+        >>> table = {"age": [30, None, 50], "eyes": ["blue", "brown", "brown"]}
+        >>> Preparation().fit(table).missing({"age": [None, 20], "eyes": [None, "blue"]})
+        array([[ True],
+               [False]])
+        """
+        table = self._table(X)
+        missing = np.zeros((len(table), 0), dtype=bool)
+        for encoder in self.encoders_:
+            if not isinstance(encoder, Texts) and encoder.had_missing:
+                column = table[encoder.name]
+                gone = ~present_mask(column) if isinstance(encoder, Levels) else ~np.isfinite(encoder.values(column))
+                missing = np.column_stack([missing, gone])
+        return missing
 
     def related_dates(self) -> dict[str, str]:
         """The columns of dates that are counted from an earlier date of their row, with that column."""

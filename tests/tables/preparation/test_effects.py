@@ -142,9 +142,7 @@ def test_rows_without_a_weight_do_not_count():
     y = np.where(weight > 0, y, 1e6)
     preparation = Preparation()
     rows = preparation.fit_transform(frame, y, sample_weight=weight)
-    np.testing.assert_array_equal(
-        rows[weight > 0], Preparation().fit_transform(frame[weight > 0], y[weight > 0])
-    )
+    np.testing.assert_array_equal(rows[weight > 0], Preparation().fit_transform(frame[weight > 0], y[weight > 0]))
     np.testing.assert_array_equal(rows[weight == 0], preparation.transform(frame)[weight == 0])
 
 
