@@ -26,7 +26,7 @@ def shops(n=1200, n_shops=60, *, effect=1.0, seed=0):
 
 
 def test_effects_are_those_of_a_random_intercept_of_maximum_likelihood():
-    """The posterior mean under the variances that maximize the normal density of all rows, as a dense matrix gives it."""
+    """The posterior mean under the variances that maximize the normal density of the rows, with dense matrices."""
     rng = np.random.default_rng(1)
     code = rng.choice(12, 150, p=rng.dirichlet(np.ones(12) * 2))
     y = rng.normal(size=12)[code] + rng.normal(size=150)
