@@ -75,6 +75,9 @@ def test_the_numbers_of_the_first_fit_are_true(tmp_path):
         assert {name: float(value) for name, value in shown.items()} == pytest.approx(score.held_out, rel=1e-4)
     dist, level = scope["dist"], scope["dist"].interval(0.9)
     comments = re.search(r"dist\.mean  #.*?model\.", page, re.DOTALL)[0]
+    for wider in (scope["new_till"], scope["no_staff"]):
+        width = wider["upper"] - wider["lower"]
+        assert width[1] > 1.2 * width[0]
     listed = [float(number) for number in re.findall(r"-?\d+\.\d", comments)]
     assert listed == pytest.approx([*dist.mean, *dist.std, 0.9, *level[0], *level[1]], abs=0.06)
 

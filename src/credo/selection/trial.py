@@ -172,16 +172,21 @@ def _table(dist: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
 
 @dataclass
 class Parts:
-    """Subsets of a table's rows, created once for all models, so that they share prepared columns."""
+    """Subsets of a table's rows, created once for all models, so that they share prepared columns.
+
+    Columns that were learned from the target of all rows are learned again by `relearn` from the rows of a split.
+    """
 
     X: Any
-    taken: dict[int, tuple[NDArray[np.intp], Any]] = field(default_factory=dict)
+    relearn: Callable[[Any, Indices, Indices], tuple[Any, Any]] | None = None
+    taken: dict[int, tuple[Indices, Any, Any]] = field(default_factory=dict)
 
-    def take(self, rows: NDArray[np.intp]) -> Any:
-        """These rows; the same object for the same array."""
-        if id(rows) not in self.taken:
-            self.taken[id(rows)] = rows, _safe_indexing(self.X, rows)
-        return self.taken[id(rows)][1]
+    def split(self, train: Indices, test: Indices) -> tuple[Any, Any]:
+        """The training and the held-out rows; the same objects for the same arrays."""
+        if id(train) not in self.taken:
+            both = _safe_indexing(self.X, train), _safe_indexing(self.X, test)
+            self.taken[id(train)] = train, *(both if self.relearn is None else self.relearn(self.X, train, test))
+        return self.taken[id(train)][1:]
 
 
 @dataclass
@@ -244,9 +249,9 @@ class Trial:
             self.fitted = model.fit(self.X.X, self.y, **options)
             self.seconds = perf_counter() - start
             return
-        self.fitted = model.fit(self.X.take(train), self.y[train], **options)
+        rows, part = self.X.split(train, test)
+        self.fitted = model.fit(rows, self.y[train], **options)
         self.seconds = perf_counter() - start
-        part = self.X.take(test)
         try:
             dist = predictive(model, part)
         except NoDistribution:
@@ -276,6 +281,11 @@ class Trial:
         if warned:
             notes.append(f"{self.name}, in {len(warned)} of {max(self.n_fits - 1, 1)} folds: {warned[0][0]}")
         return notes
+
+    def replace_parts(self, parts: Sequence[Part]) -> None:
+        """Score other distributions of the held-out rows instead."""
+        self.parts = list(parts)
+        self.measured = [self.task.rows(self.y[rows], self.support.limit(dist)) for rows, dist in parts]
 
     def held_out(self) -> HeldOut | None:
         """The predictions of all folds; None if the model predicts no distribution."""

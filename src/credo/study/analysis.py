@@ -11,14 +11,15 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from credo.core.folds import Split
 from credo.core.wording import listing, number, percent
 from credo.distributions import REAL_LINE, Limited, Support
 from credo.metrics import pit, point, rmse
-from credo.selection import Comparison, HeldOut
+from credo.selection import Comparison, HeldOut, gap
 from credo.selection.comparing import comparison_of
-from credo.selection.trial import SavedTrials
+from credo.selection.trial import SavedTrials, Trial
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
 from credo.study.data import Dataset, Note, dataset
 from credo.study.display import display
@@ -26,6 +27,7 @@ from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
 from credo.tables import read_table
+from credo.tables.gaps import Gaps, scaled, scales_of_others
 from credo.tables.groups import Groups, given_others, group_codes, normal_scores
 
 TIME = 60.0
@@ -206,8 +208,12 @@ def run(
     if not work.has_model:
         failed = [f"{trial.name}: {trial.error}." for trial in trials if trial.error is not None]
         raise ValueError(" ".join(["no model was finished.", *failed, *_not_run_notes(work)]))
+    saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
+    gaps = _learn_gaps(data, trials)
     found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits), in_order=data.time is not None)
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
+    for name, known in gaps.items():
+        fitted[name].gaps = known
     left_out = tuple(note for note in found.notes if not note.startswith(BASELINE))
     found = replace(found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "")
     selected = found.selected if select is None else select
@@ -221,7 +227,6 @@ def run(
         )
         found = replace(found, fitted={**fitted, selected: model})
     every = _notes(work, found, selected, [*part_notes, *unit_notes])
-    saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
     study = Study(data, found, found.selected, found.reason, every, seed, saved)
     return study if select is None else study.select(select)
 
@@ -242,6 +247,30 @@ def _notes(work: Engine, found: Comparison, selected: str, important: Sequence[s
         *map(Note, _of_several_models(found.notes, found.fitted)),
         *map(Note, _option_notes(found.notes, found.fitted)),
     )
+
+
+def _learn_gaps(data: Dataset, trials: Sequence[Trial]) -> dict[str, Gaps]:
+    """Scale the held-out predictions of each missing pattern where that raises a model's log score.
+
+    The mean gain must be larger than its standard error, as for the map that calibrates the average. Held-out rows
+    have the scale that the other rows of their pattern show, the model that of all.
+    """
+    missing, gaps = data.preparation.missing(data.frame), dict[str, Gaps]()
+    if data.task == "classification" or not missing.any():
+        return gaps
+    for trial in trials:
+        held = None if trial.error is not None else trial.held_out()
+        if held is None:
+            continue
+        scores = normal_scores(pit(held.y, held.dist, random_state=0))
+        scale = scales_of_others(missing[held.rows], scores)
+        gain = gap(norm.logpdf(scores, scale=scale), norm.logpdf(scores))
+        if gain.mean > gain.error:
+            gaps[trial.name] = Gaps.of(missing[held.rows], scores)
+            trial.replace_parts(
+                [(rows, scaled(dist, scale[np.searchsorted(held.rows, rows)])) for rows, dist in trial.parts]
+            )
+    return gaps
 
 
 def _learn_units(data: Dataset, found: Comparison, selected: str) -> list[str]:

@@ -34,6 +34,7 @@ from credo.tables import (
     without_lone_classes,
 )
 from credo.tables.columns import as_frame, column_named, finite_columns, row_weights
+from credo.tables.effects import FoldEffects
 from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
 from credo.tables.groups import group_codes, group_names
@@ -76,7 +77,7 @@ class Dataset:
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
-    the rows, from the column `weight_column`.
+    the rows, from the column `weight_column`. `fold_effects` learns the effects of levels from the rows of each fold.
 
     Examples
     --------
@@ -108,6 +109,7 @@ class Dataset:
     units: Any = None
     weight: NDArray[np.float64] | None = None
     weight_column: str | None = None
+    fold_effects: FoldEffects | None = None
 
     @property
     def shape(self) -> str:
@@ -206,7 +208,8 @@ def dataset(
     if unit is not None:
         forced = {**forced, unit: "identifier"}
     preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
-    rows = preparation.fit_transform(frame)
+    labels = y.astype(str) if task == "classification" else y
+    rows = preparation.fit_transform(frame, labels)
     in_order = in_order and time is not None and time.name in preparation.sources()
     ordered = time if in_order else None
     possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
@@ -225,6 +228,7 @@ def dataset(
         transformation=best_transformation(rows, y) if task == "regression" else "identity",
         labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
         unit=unit, units=None if unit is None else group_names(frame[unit]),
+        fold_effects=preparation.fold_effects(frame, labels),
         weight=None if weights is None else weights[frame.index], weight_column=weight,
     )  # fmt: skip
     repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]

@@ -219,7 +219,8 @@ class Engine:
         rows = self.data.rows
         dense = not is_sparse(rows) or not get_tags(model).input_tags.sparse
         if dense not in self._tables:
-            self._tables[dense] = Parts(rows_for(model, rows, self.data.preparation.get_feature_names_out()))
+            names, relearn = self.data.preparation.get_feature_names_out(), self.data.fold_effects
+            self._tables[dense] = Parts(rows_for(model, rows, names), relearn)
         return self._tables[dense]
 
     def _average(self) -> None:

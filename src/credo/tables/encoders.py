@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A 0/1 column for each level except the reference.
+    """A 0/1 column for each level except the reference, or with many levels the effect of each on the target.
 
     `levels` have a column each; those in `pooled` share one, "other". Levels that were not seen in `fit` count as
     "other" if there is such a column. Otherwise they are unknown, and so is a missing value if none or few were missing
@@ -34,6 +34,9 @@ class Levels:
 
     `shares` are the training frequencies of `levels`, the reference and "other", in that order; `order` lists all
     levels that aren't pooled, including the reference, and `ordered` says whether that order is a scale.
+
+    With `effect_names`, the columns of these names have the `effects` of the levels, from the smallest to the largest,
+    and below them those of a missing value; nothing is pooled, and no level is a reference (see `tables.effects`).
     """
 
     name: str
@@ -45,11 +48,15 @@ class Levels:
     shares: Annotated[tuple[float, ...], Axes("s"), Finite, NonNegative, Where(any, "positive for some level")]
     order: tuple[str, ...]
     ordered: bool
+    effect_names: Annotated[tuple[str, ...], Axes("E")] = ()
+    effects: Annotated[Array, Axes("s+1 E | 0 E"), Finite] = field(default_factory=lambda: np.zeros((0, 0)))
 
     def _sizes(self) -> dict[str, int]:
         return {"s": self.n_known}
 
     def names(self) -> list[str]:
+        if self.effect_names:
+            return list(self.effect_names)
         named = [f"{self.name}={level}" for level in self.levels]
         named += [f"{self.name}=other"] * bool(self.pooled)
         return named + [f"{self.name} is missing"] * self.missing
@@ -74,6 +81,8 @@ class Levels:
     def coding(self) -> Array:
         """The prepared columns of each code: the levels, the reference, "other", missing, unknown."""
         n_levels, n_known = len(self.levels), self.n_known
+        if self.effect_names:
+            return np.vstack([self.effects, self.frequencies() @ self.effects[:n_known]])
         table = np.zeros((n_known + 2, len(self.names())))
         table[:n_levels, :n_levels] = np.eye(n_levels)
         if self.pooled:
@@ -95,6 +104,15 @@ class Levels:
         unseen = {word: int(count) for word, count in zip(distinct, counts, strict=True) if word not in known}
         self._warn(unseen, 0 if self.had_missing else int((~present).sum()))
         return codes
+
+    def with_effects(self, effects: Array) -> Levels:
+        """The same levels with these effects, in the order of the first one.
+
+        An average over many levels takes some of them, evenly spaced in that order.
+        """
+        order = np.argsort(effects[: self.n_known, 0], kind="stable")
+        levels, shares = (tuple(part[i] for i in order.tolist()) for part in (self.levels, self.shares))
+        return replace(self, levels=levels, shares=shares, effects=effects[[*order, self.n_known]])
 
     def outside(self, column: Any) -> tuple[NDArray[np.intp], list[str]]:
         """The rows whose level was not seen in `fit`, and a phrase for each."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.deadlines import check
-from credo.core.wording import not_numbers, plural, shown
+from credo.core.wording import not_numbers, plural, quoted, shown
 from credo.features import Words
 from credo.tables import kinds, time_order
 from credo.tables.columns import (
@@ -38,7 +38,8 @@ class Learner:
 
     `weight` is the weight of each row, `signs` are those of the table's file. `values` are the numbers and days that
     were read, NaN where one is missing; `encoders` are those of the columns that are used; `gap_notes` are the notes
-    about missing values.
+    about missing values. If `effects` has names of effects, the categories with many levels, `many`, have such columns,
+    which are still zero.
     """
 
     max_levels: int
@@ -54,6 +55,8 @@ class Learner:
     gaps: dict[bytes, str] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     keep_sentinels: bool = False
+    effects: tuple[str, ...] = ()
+    many: list[str] = field(default_factory=list)
 
     def learn_all(self, table: Any, forced: dict[str, Form]) -> None:
         """Learn every column of a table; `forced` are forms that are not to be detected."""
@@ -191,6 +194,8 @@ class Learner:
             counts[word] += weight
         ranked = sorted(counts, key=lambda level: (-counts[level], level))
         pooled: list[str] = []
+        if len(ranked) > self.max_levels and self.effects:
+            return self._many_levels(found, {level: counts[level] for level in ranked})
         if len(ranked) > self.max_levels:
             ranked, pooled = ranked[: self.max_levels - 1], ranked[self.max_levels - 1 :]
             columns = f"the {len(ranked)} most frequent have a column each, the others share '{found.name}=other'"
@@ -209,6 +214,22 @@ class Learner:
         frequencies = tuple(float(share / sum(shares)) for share in shares)
         missing = marked and shared is None, bool(found.n_missing)
         return Levels(found.name, kept, reference, tuple(pooled), *missing, frequencies, tuple(order), ordered)
+
+    def _many_levels(self, found: Profile, counts: Mapping[str, float]) -> Levels:
+        names = tuple(f"{found.name} ({effect})" for effect in self.effects)
+        columns = f"one for each is replaced by its effect on the target, {quoted(names)}"
+        rare = "shrunken towards zero where rows are few"
+        self.notes.append(f"Column {found.name!r} has {len(counts):,} levels: {columns}, {rare}.")
+        if found.n_missing:
+            rows = plural(found.n_missing, "row")
+            self.notes.append(f"Column {found.name!r}: missing in {rows}; treated as a separate level.")
+        self.many.append(found.name)
+        shares, order = np.array([*counts.values()]) / sum(counts.values()), in_order(counts, found.column.dtype)
+        effects = np.zeros((len(counts) + 1, len(names)))
+        return Levels(
+            found.name, tuple(counts), None, (), missing=False, had_missing=found.n_missing > 0,
+            shares=tuple(shares.tolist()), order=tuple(order[0]), ordered=order[1], effect_names=names, effects=effects,
+        )  # fmt: skip
 
     def _texts(self, found: Profile, form: Form) -> tuple[Encoder | None, Form, str]:
         texts = [word or "" for word in found.words]

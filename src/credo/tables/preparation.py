@@ -27,7 +27,16 @@ from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
-from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
+from credo.tables.columns import (
+    as_frame,
+    finite_columns,
+    has_names,
+    missing_columns,
+    present_mask,
+    signs_of,
+    unique_names,
+)
+from credo.tables.effects import FoldEffects, effect_names, level_effects, plain_target, scores
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
 from credo.tables.kinds import KINDS, SYNONYMS, Column, Form, days_since
@@ -181,8 +190,10 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     Categories become 0/1 columns for all levels except the most frequent, the reference: a coefficient is the
     difference from it, which is identified even under least squares and a flat prior. (With a column for every
     level, only differences of coefficients are identified, and the interval of each reflects the prior.)
+    A category with more than `max_levels` levels has one column: the effect of its level on the target, an intercept
+    that is shrunken towards zero where rows are few. If `fit` gets no target, rare levels share a column instead.
     A level that was not seen in `fit` counts as "other" if rare levels share a column. Otherwise its columns hold the
-    training frequencies of the levels, the average of their codings. Both give a warning.
+    average of the codings of the levels, weighted by their training frequencies. Both give a warning.
 
     Parameters
     ----------
@@ -204,7 +215,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
-        Maximum number of columns of one category; rarer levels share one.
+        Maximum number of columns of one category; with more levels, it has one column with their effects on the target,
+        or without a target, rarer levels share one.
     max_words : int, default 1000
         Maximum number of words of one text column.
 
@@ -297,22 +309,25 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             raise ValueError("counts_ must be those of the encoders")
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the columns' kinds, levels, medians and scales; y is ignored.
+        """Learn the columns' kinds, levels, medians and scales.
 
         Parameters
         ----------
         X : data frame (pandas, polars, pyarrow), dict of columns, or array
+        y : array of shape (n_rows,), optional
+            The target: numbers, or classes as text. Used only for categories of more than `max_levels` levels.
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows in medians, frequencies, means and standard deviations.
         """
-        self._fit(as_frame(X), sample_weight)
+        self._fit(as_frame(X), y, sample_weight)
         return self
 
-    def _fit(self, table: Any, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
-        """Learn the columns; returns the numbers and days that were read, of the rows with a weight."""
+    def _fit(self, table: Any, y: Any, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
+        """Learn the columns; returns the numbers and days that were read, of the rows with a weight, and effects."""
         if len(table) == 0 or table.shape[1] == 0:
             raise ColumnError(f"the table is empty: {len(table)} rows and {table.shape[1]} columns")
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+        target = None if y is None else plain_target(y)[weight > 0]
         table, weight = table[weight > 0], weight[weight > 0]
         if len(table) == 0:
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
@@ -320,8 +335,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         max_levels = max(2, positive_integer("max_levels", self.max_levels))
         max_words = positive_integer("max_words", self.max_words)
         learner = Learner(
-            max_levels, max_words, self.drop_reference, weight, signs_of(table), keep_sentinels=self.keep_sentinels
-        )
+            max_levels, max_words, self.drop_reference, weight, signs_of(table), keep_sentinels=self.keep_sentinels,
+            effects=() if target is None or target.ndim > 1 else effect_names(target),
+        )  # fmt: skip
         learner.learn_all(table, forced)
         if not learner.encoders:
             left_out = " ".join(learner.notes)
@@ -335,6 +351,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.n_features_in_ = table.shape[1]
         self.feature_names_in_ = np.array(table.columns.tolist(), dtype=object)
         with collected():
+            if learner.many and target is not None:
+                learner.values |= self._learn_effects(learner.many, target, table, weight, learner.values)
             categories = self._categories()
             codes = [encoder.codes(table[encoder.name]) for encoder in categories]
             self.combinations_, self.combination_weights_ = representatives(codes, weight) if codes else _NONE
@@ -344,12 +362,53 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 self._learn_scales(self._dense(table, learner.values), self._words(table), weight, table.index)
         return learner.values
 
-    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
-        """Fit, and transform the same rows; warnings are in `notes_`."""
-        table = as_frame(X)
-        read = self._fit(table, sample_weight)
+    def _learn_effects(
+        self, many: list[str], y: NDArray[Any], table: Any, weight: Array, read: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Learn the effects of categories with many levels; returns those for the rows, by cross-fitting."""
+        found = self._fold_effects(table, y)
+        own = np.concatenate([np.arange(place.start, place.stop) for place in found.places])
+        others = np.delete(self._dense(table, read), own, axis=1)
+        effects, without = level_effects(found.codes, found.sizes, scores(y), others, weight)
+        learned = dict(zip(many, effects, strict=True))
+        self.encoders_ = [
+            encoder.with_effects(learned[encoder.name]) if isinstance(encoder, Levels) and encoder.name in learned
+            else encoder for encoder in self.encoders_
+        ]  # fmt: skip
+        return dict(zip(many, without, strict=True))
+
+    def fold_effects(self, X: Any, y: Any) -> FoldEffects | None:
+        """What replaces the effects of levels by those that the training rows of a split show; None without any."""
+        check_is_fitted(self)
+        found = self._fold_effects(as_frame(X), plain_target(y))
+        return found if found.places else None
+
+    def _fold_effects(self, table: Any, y: NDArray[Any]) -> FoldEffects:
+        places = [(one, slice(*own)) for one, own in self._places() if isinstance(one, Levels) and one.effect_names]
         with collected():
-            return self._matrix(table, read if sample_weight is None else {})
+            codes = [encoder.codes(table[encoder.name]) for encoder, _ in places]
+        sizes, dense = [encoder.n_known + 1 for encoder, _ in places], self._places()[-1][1][1] if places else 0
+        return FoldEffects([own for _, own in places], codes, sizes, y, dense)
+
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit, and transform the same rows; warnings are in `notes_`.
+
+        The effects of levels in these rows are those of other rows: unlike `transform`, whose effects of all rows have
+        seen their targets.
+        """
+        table = as_frame(X)
+        read = self._fit(table, y, sample_weight)
+        with collected():
+            return self._matrix(table, read if sample_weight is None else self._expanded(read, table, sample_weight))
+
+    def _expanded(self, read: Mapping[str, Array], table: Any, sample_weight: ArrayLike) -> dict[str, Array]:
+        """The effects of levels in all rows, of which those without a weight weren't fitted."""
+        kept, found = _check_sample_weight(sample_weight, table, dtype=np.float64) > 0, {}
+        for encoder in self._categories():
+            if encoder.effect_names:
+                found[encoder.name] = encoder.matrix(table[encoder.name])
+                found[encoder.name][kept] = read[encoder.name]
+        return found
 
     def transform(self, X: Any) -> Any:
         """The rows as numbers: a float64 array, or a CSR array if a column is text.
@@ -384,6 +443,23 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         table = self._table(X)
         days = [encoder for encoder in self.encoders_ if isinstance(encoder, Days)]
         return table.assign(**{encoder.name: encoder.timestamps(table[encoder.name]) for encoder in days})
+
+    def missing(self, X: Any) -> NDArray[np.bool_]:
+        """Which cells are missing, of the columns in which cells of the training data are.
+
+        >>> table = {"age": [30, None, 50], "eyes": ["blue", "brown", "brown"]}
+        >>> Preparation().fit(table).missing({"age": [None, 20], "eyes": [None, "blue"]})
+        array([[ True],
+               [False]])
+        """
+        table = self._table(X)
+        missing = np.zeros((len(table), 0), dtype=bool)
+        for encoder in self.encoders_:
+            if not isinstance(encoder, Texts) and encoder.had_missing:
+                column = table[encoder.name]
+                gone = ~present_mask(column) if isinstance(encoder, Levels) else ~np.isfinite(encoder.values(column))
+                missing = np.column_stack([missing, gone])
+        return missing
 
     def related_dates(self) -> dict[str, str]:
         """The columns of dates that are counted from an earlier date of their row, with that column."""
@@ -525,7 +601,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 labels += encoder.groups()
             else:
                 names = encoder.names()
-                joint = isinstance(encoder, Levels | Texts)
+                joint = isinstance(encoder, Levels | Texts) and not getattr(encoder, "effect_names", ())
                 labels += [str(encoder.name)] * len(names) if joint else names
         return labels
 
@@ -605,6 +681,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 block[:, start:end] = encoder.filled(_read(encoder, table, read), earlier)
             elif isinstance(encoder, Numbers | Days) and name in read:
                 block[:, start:end] = encoder.filled(read[name])
+            elif isinstance(encoder, Levels) and name in read:
+                block[:, start:end] = read[name]
             else:
                 block[:, start:end] = encoder.matrix(table[name])
         return block

@@ -45,6 +45,7 @@ from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Levels, Numbers, Outside, Texts
 from credo.tables.errors import pandas
+from credo.tables.gaps import Gaps
 from credo.tables.groups import Groups
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.shift import Shift
@@ -196,6 +197,8 @@ class TableModel(FittedState, BaseEstimator):
         The possible values of the target: predictions are distributions of these, so that no interval contains another.
     groups : Groups, optional
         The units with several rows each, such as patients, that are known: what their other rows say about a new one.
+    gaps : Gaps, optional
+        How much wider or narrower predictions are for rows with missing values.
 
     Attributes
     ----------
@@ -226,12 +229,14 @@ class TableModel(FittedState, BaseEstimator):
         target: str | None = None,
         support: Support | None = None,
         groups: Groups | None = None,
+        gaps: Gaps | None = None,
     ) -> None:
         self.preparation = preparation
         self.estimator = estimator
         self.target = target
         self.support = support
         self.groups = groups
+        self.gaps = gaps
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -274,7 +279,7 @@ class TableModel(FittedState, BaseEstimator):
         check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        rows = preparation.fit_transform(table, **weights)
+        rows = preparation.fit_transform(table, targets.astype(str) if _predicts_classes(self) else targets, **weights)
         estimator = clone(self.estimator)
         rows = rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
@@ -313,7 +318,7 @@ class TableModel(FittedState, BaseEstimator):
         if (return_std or return_cov) and _predicts_classes(self):
             raise ValueError("labels have no standard deviation; predict_proba gives the probability of each")
         rows, unknown = self._rows(X)
-        if return_std or ((self._is_limited or self.groups is not None) and not return_cov):
+        if return_std or ((self._is_limited or self.groups or self.gaps) and not return_cov):
             dist = self._dist(rows, unknown, X)
             return (dist.mean, dist.std) if return_std else point(dist)
         if unknown is None:
@@ -495,6 +500,8 @@ class TableModel(FittedState, BaseEstimator):
         dist = predictive(self.estimator_, rows)
         if unknown is not None:
             dist = unknown.mixture(dist, unknown.parts(lambda part: predictive(self.estimator_, part)))
+        if self.gaps is not None:
+            dist = self.gaps.given(dist, self.preparation_.missing(self._without_target(as_frame(X))))
         if self.groups is not None and has_names(X) and self.groups.column in as_frame(X).columns:
             dist = self.groups.given(dist, as_frame(X)[self.groups.column])
         return self.support.limit(dist) if self.support is not None and self._is_limited else dist
