@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from credo.core.folds import Split
-from credo.core.wording import listing, number, percent
-from credo.distributions import REAL_LINE, Limited, Support
-from credo.metrics import pit, point, rmse
-from credo.selection import Comparison, HeldOut
+from credo.core.wording import listing
+from credo.distributions import Support
+from credo.selection import Comparison
 from credo.selection.comparing import comparison_of
 from credo.selection.trial import SavedTrials
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
@@ -25,8 +24,8 @@ from credo.study.display import display
 from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
+from credo.study.units import KnownUnits
 from credo.tables import read_table
-from credo.tables.groups import Groups, given_others, group_codes, normal_scores
 
 TIME = 60.0
 
@@ -214,7 +213,11 @@ def run(
     if selected not in fitted:
         why = found[selected].error if any(s.name == selected for s in found.scores) else work.not_run.get(selected)
         raise ValueError(f"the model {selected!r} was not finished: {why}")
-    unit_notes, part_notes = _learn_units(data, found, selected), list[str]()
+    units, unit_notes, part_notes = None, list[str](), list[str]()
+    if data.unit is not None and data.task == "regression":
+        units = KnownUnits(work, found.held_out)
+        known = units.learn(selected, fitted[selected])
+        unit_notes = [] if known is None else [known.sentence]
     if data.whole is not None:
         model, part_notes = fitted_to_all(
             fitted[selected], data.whole, weight=data.weight_column, engine=engine, scheduler=scheduler
@@ -222,7 +225,7 @@ def run(
         found = replace(found, fitted={**fitted, selected: model})
     every = _notes(work, found, selected, [*part_notes, *unit_notes])
     saved = SavedTrials.of(key, [trial for trial in trials if trial.name != AVERAGE])
-    study = Study(data, found, found.selected, found.reason, every, seed, saved)
+    study = Study(data, found, found.selected, found.reason, every, seed, saved, units)
     return study if select is None else study.select(select)
 
 
@@ -241,44 +244,6 @@ def _notes(work: Engine, found: Comparison, selected: str, important: Sequence[s
         *(note for note in data.notes if not note.important),
         *map(Note, _of_several_models(found.notes, found.fitted)),
         *map(Note, _option_notes(found.notes, found.fitted)),
-    )
-
-
-def _learn_units(data: Dataset, found: Comparison, selected: str) -> list[str]:
-    """Tell the models what their held-out rows say about known units; a note about the selected one."""
-    notes: list[str] = []
-    if data.unit is None or data.task == "classification":
-        return notes
-    for name, model in found.fitted.items():
-        held = found.held_out.get(name)
-        if held is None:
-            continue
-        scores = normal_scores(pit(held.y, held.dist, random_state=0))
-        model.groups = Groups.of(data.unit, data.units[held.rows], scores)
-        if name == selected:
-            notes.append(_unit_note(data.unit, held, model.groups.correlation, scores, data.units[held.rows]))
-    return notes
-
-
-def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -> str:
-    """Errors and intervals for known units, from the other rows of each, beside those for new ones."""
-    if not rho:
-        return (
-            f"The rows of one {unit!r} have no more in common than the inputs explain: predictions for known and new "
-            "ones are the same."
-        )
-    support, base = REAL_LINE, held.dist
-    if isinstance(base, Limited):
-        support, base = base.support, base.base
-    dist = support.limit(given_others(base, rho, scores, group_codes(labels)))
-    (low, high), (new_low, new_high) = dist.interval(0.95), held.dist.interval(0.95)
-    inside = float(np.mean((low <= held.y) & (held.y <= high)))
-    width = float(np.mean(high - low) / np.mean(new_high - new_low))
-    return (
-        f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, point(held.dist)))}). A known one is predicted "
-        f"from its other rows as well: RMSE {number(rmse(held.y, point(dist)))}, 95 % intervals {percent(width)} as "
-        f"wide, of which {percent(inside)} contain the value. Intervals of coefficients, effects and inclusion "
-        "probabilities take rows to be independent: for inputs that are equal within a unit they are too optimistic."
     )
 
 

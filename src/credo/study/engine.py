@@ -138,8 +138,15 @@ class Engine:
         data = self.data
         return TableModel.of_fitted(data.preparation, trial.fitted, data.target, trial.seconds, data.support)
 
+    def trial(self, name: str, model: Any) -> Trial:
+        """A trial of a model on the study's rows, without any fit."""
+        data, task = self.data, CLASSIFICATION if self.data.size.classes else REGRESSION
+        groups = {"column_groups": data.preparation.groups()}
+        return Trial(name, model, self._parts(model), data.y, task, self.seed, groups, data.support, data.weight)
+
     @property
-    def _left(self) -> float:
+    def left(self) -> float:
+        """The seconds until the models have to be finished; infinite without a time budget."""
         return np.inf if self._deadline is None else self._deadline - monotonic()
 
     def _wait(self, compiler: Compiler) -> None:
@@ -164,7 +171,7 @@ class Engine:
         if self._deadline is None or spec.name == BASELINE or not self.has_model:
             return rows
         n_fits = len(self.splits) + 1
-        while self._expected(spec, rows, n_fits) > self._left:
+        while self._expected(spec, rows, n_fits) > self.left:
             rows //= 2
             # A model of part of the rows is not fitted again.
             n_fits = 1
@@ -174,7 +181,7 @@ class Engine:
 
     def _fit(self, spec: ModelSpec) -> None:
         """Run all fits of a model, or note why not."""
-        rows, left = self._rows_in_time(spec), self._left
+        rows, left = self._rows_in_time(spec), self.left
         n_fits = len(self.splits) + 1
         if not rows:
             needed = _duration(self._expected(spec, self.data.size.rows, n_fits))
@@ -186,19 +193,7 @@ class Engine:
             n_fits = 1
             rng = np.random.default_rng(self.seed)
             splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
-        groups = {"column_groups": self.data.preparation.groups()}
-        task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        trial = Trial(
-            spec.name,
-            model,
-            self._parts(model),
-            self.data.y,
-            task,
-            self.seed,
-            groups,
-            self.data.support,
-            self.data.weight,
-        )
+        trial = self.trial(spec.name, model)
         start = monotonic()
         try:
             with _threads(spec), until(self._deadline if self.has_model else None):
@@ -250,7 +245,7 @@ class Engine:
         if self.report is None:
             return
         waiting = () if running is None else tuple(spec.name for spec in self._waiting if spec.name != running)
-        left = None if self._deadline is None else max(self._left, 0.0)
+        left = None if self._deadline is None else max(self.left, 0.0)
         models = {name: self.table_model(trial) for name, trial in self.trials.items() if trial.error is None}
         n_fits = len(self.splits) + 1
         self.report(Progress(running, fits, n_fits, waiting, tuple(self._scores), left, message, models))

@@ -43,7 +43,7 @@ from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Levels, Numbers, Outside, Texts
 from credo.tables.errors import pandas
-from credo.tables.groups import Groups
+from credo.tables.groups import Groups, for_new
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.shift import Shift
 from credo.tables.target import split_target
@@ -549,12 +549,20 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95, quantiles: Sequen
 
     For numbers: mean, std, lower, upper, and the quantiles, such as q0.05. For classes: predicted, and a probability
     for each class, such as p(spam). A model that knows its training range also gives `outside`, which names values
-    outside of it and is empty otherwise.
+    outside of it and is empty otherwise. If units such as patients have several rows, `known patient` says whether that
+    of a row is known: then all these are predictions from its other rows too, and new_lower and new_upper are the
+    interval of a new patient.
     """
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
-    frame = distribution_frame(predictive(model, rows), level=level, classes=classes, quantiles=quantiles)
+    dist = predictive(model, rows)
+    frame = distribution_frame(dist, level=level, classes=classes, quantiles=quantiles)
     if isinstance(model, TableModel):
         if model.groups is not None and model.groups.column in as_frame(rows).columns:
+            place = frame.columns.get_loc("upper") + 1
+            for i, (name, end) in enumerate(
+                zip(("new_lower", "new_upper"), for_new(dist).interval(level), strict=True)
+            ):
+                frame.insert(place + i, name, end)
             frame[f"known {model.groups.column}"] = model.groups.knows(as_frame(rows)[model.groups.column])
         frame["outside"] = model.outside(rows).reasons
     return frame.set_axis(rows.index, axis=0) if isinstance(rows, pandas().DataFrame) else frame

@@ -21,7 +21,7 @@ from credo._version import __version__
 from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
-from credo.core.wording import count, datum, fixed, percent, plural, whole_percent
+from credo.core.wording import count, datum, fixed, number, percent, plural, whole_percent
 from credo.distributions import Limited
 from credo.plots import shorten
 from credo.selection import Comparison
@@ -31,6 +31,7 @@ from credo.study.facts import Facts, Folds
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._results import classification, regression
 from credo.study.report._surprises import Listing
+from credo.study.units import Known
 from credo.tables.columns import as_frame, numbers, present_mask
 from credo.tables.errors import pandas
 from credo.tables.files import replacing
@@ -167,6 +168,7 @@ def render(
     facts: Facts | None = None,
     ahead: Ahead | None = None,
     fingerprint: str | None = None,
+    known: Known | None = None,
 ) -> str:
     """The report of a comparison as one HTML page that needs nothing else.
 
@@ -201,6 +203,8 @@ def render(
         The forecast after the last row of a table in time order.
     fingerprint : str, optional
         A hash of the table, for the record.
+    known : Known, optional
+        How rows of new and of known units, such as patients, are predicted.
 
     Examples
     --------
@@ -266,6 +270,7 @@ def render(
         drawn_seeds=_seeds(models),
         settings={name: _settings(describe(model)) for name, model in models.items()},
         fingerprint=fingerprint,
+        units=[] if known is None else _unit_lines(known),
         versions=_versions(),
     )
 
@@ -308,6 +313,15 @@ def _results(
     if comparison.task == "classification":
         return nothing | classification(comparison, facts, models, frame, y)
     return nothing | regression(comparison, facts, models, frame, y, ahead)
+
+
+def _unit_lines(known: Known) -> list[tuple[str, list[str]]]:
+    """Rows of a new and of a known unit, with their scores."""
+    unit = shorten(known.unit)
+    return [
+        (f"{which} {unit}", [f"{own.log_score:.4f}", number(own.rmse), percent(own.coverage), number(own.width)])
+        for which, own in (("new", known.new), ("known", known.known))
+    ]
 
 
 def _settings(found: Description) -> str:
