@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from credo.core.folds import Split, even_folds, pairs_of_folds
 from credo.core.wording import number, percent
-from credo.distributions import REAL_LINE, Distribution, Limited
+from credo.distributions import Distribution, Limited
 from credo.ensemble import ModelAverage
 from credo.metrics import log_score, pit, point, rmse
 from credo.selection import HeldOut
@@ -67,8 +67,8 @@ class Known:
         """Which score is about which, and what the other rows of a unit are worth."""
         new = f"Scores are about a new {self.unit!r}: RMSE {number(self.new.rmse)}, {_intervals(self.new)}."
         caution = (
-            "Intervals of coefficients, effects and inclusion probabilities take rows to be independent: for inputs that "
-            "are equal within a unit they are too optimistic."
+            "Intervals of coefficients, effects and inclusion probabilities take rows to be independent: for inputs "
+            "that are equal within a unit they are too optimistic."
         )
         if not self.groups.correlation:
             return (
@@ -82,7 +82,7 @@ class Known:
 
 
 def _intervals(scores: Scores) -> str:
-    return f"95 % intervals {number(scores.width)} wide on average, of which {percent(scores.coverage)} hold"
+    return f"95 % intervals {number(scores.width)} wide on average contain {percent(scores.coverage)} of the rows"
 
 
 @dataclass
@@ -111,10 +111,7 @@ class KnownUnits:
             return None
         scores = normal_scores(pit(held.y, held.dist, random_state=0))
         groups = Groups.of(data.unit, data.units, scores)
-        support, base = (
-            (held.dist.support, held.dist.base) if isinstance(held.dist, Limited) else (REAL_LINE, held.dist)
-        )
-        given = support.limit(given_others(base, groups.correlation, scores, data.groups))
+        given = data.support.limit(given_others(_unlimited(held), groups.correlation, scores, data.groups))
         alone, known = Scores.of(held.y, held.dist), Scores.of(held.y, given)
         if not known.log_score > alone.log_score:
             groups, known = replace(groups, correlation=0.0), alone
@@ -135,8 +132,13 @@ class KnownUnits:
         first, *others = [one for one in held if one is not None]
         if not is_average:
             return first
-        dist = mixed(model, [one.dist.base if isinstance(one.dist, Limited) else one.dist for one in (first, *others)])
+        dist = mixed(model, [_unlimited(one) for one in (first, *others)])
         return HeldOut(first.y, work.data.support.limit(dist), first.rows)
+
+
+def _unlimited(held: HeldOut) -> Distribution:
+    """The predictions of the model itself, before they were limited to the possible values."""
+    return held.dist.base if isinstance(held.dist, Limited) else held.dist
 
 
 def _held_out(trial: Trial, splits: Sequence[Split]) -> HeldOut | None:
