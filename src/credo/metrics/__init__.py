@@ -23,7 +23,7 @@ Not here: splitting into folds and comparing models (`credo.selection`), figures
 the formulas of the single distributions (`credo.distributions`).
 """
 
-from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, scorer
+from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, rps, scorer
 from credo.metrics._scores import NoDistribution, crps, final_step, log_score, point, predictive, rmse
 from credo.metrics._shapley import ShapleyValues, shapley
 from credo.metrics.calibration import calibration_curve, coverage, pit
@@ -32,5 +32,5 @@ from credo.metrics.sensitivity import Influence, influence
 __all__ = [
     "Forecast", "Influence", "NoDistribution", "Scorer", "ShapleyValues", "accuracy", "brier", "calibration_curve",
     "calibration_error", "coverage", "crps", "final_step", "forecast", "groups", "influence", "log_score", "pit",
-    "point", "predictive", "rmse", "scorer", "shapley",
+    "point", "predictive", "rmse", "rps", "scorer", "shapley",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from credo.core.estimator import is_sparse
 from credo.core.folds import Split
 from credo.core.notices import on_one_line
 from credo.selection.comparison import Score
-from credo.selection.measures import CLASSIFICATION, REGRESSION
+from credo.selection.measures import CLASSIFICATION, REGRESSION, Task, on_a_scale
 from credo.selection.trial import Parts, SavedTrials, Trial
 from credo.study.average import average
 from credo.study.catalogue import AVERAGE, BASELINE, ModelSpec
@@ -98,8 +98,7 @@ class Engine:
                 "continue_from is a study of another table or target, or with other folds, groups, weights, possible "
                 "values of the target, or random_state"
             )
-        task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed, self.data.support):
+        for trial in saved.trials(Parts(self.data.rows), self.data.y, self._task, self.seed, self.data.support):
             self._keep(trial)
         self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
@@ -140,9 +139,13 @@ class Engine:
 
     def trial(self, name: str, model: Any) -> Trial:
         """A trial of a model on the study's rows, without any fit."""
-        data, task = self.data, CLASSIFICATION if self.data.size.classes else REGRESSION
-        groups = {"column_groups": data.preparation.groups()}
-        return Trial(name, model, self._parts(model), data.y, task, self.seed, groups, data.support, data.weight)
+        data, groups = self.data, {"column_groups": self.data.preparation.groups()}
+        return Trial(name, model, self._parts(model), data.y, self._task, self.seed, groups, data.support, data.weight)
+
+    @property
+    def _task(self) -> Task:
+        size = self.data.size
+        return on_a_scale(size.order) if size.order else CLASSIFICATION if size.classes else REGRESSION
 
     @property
     def left(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, number, p_value, percent, plural, whole_percent
+from credo.distributions import Categorical
 from credo.metrics import forecast, pit, point
 from credo.metrics.calibration import (
     ALARM_Z,
@@ -225,6 +227,15 @@ class Classes:
         return replace(made, threshold=best if f1 > own else None)
 
 
+def _in_order(dist: Any, order: Sequence[Any]) -> Any:
+    """Probabilities of classes from the lowest to the highest, if they are on a scale."""
+    if not order or not isinstance(dist, Categorical):
+        return dist
+    place = {label: k for k, label in enumerate(dist.classes.tolist())}
+    columns = [place[label] for label in order if label in place]
+    return Categorical(dist.probs[:, columns], classes=dist.classes[columns])
+
+
 def _best_threshold(probability: Vector, event: NDArray[np.bool_]) -> tuple[Threshold, float]:
     """The threshold with the highest F1 score, 2 × right / (actual + named)."""
     order = np.argsort(-probability, kind="stable")
@@ -276,6 +287,7 @@ class Facts:
         if comparison.task == "classification":
             known = comparison[BASELINE].held_out["log_loss"] if base is not None else None
             gain = None if base is None else gap(held.log_score, base.log_score)
+            held = replace(held, dist=_in_order(held.dist, comparison.order))
             classes = Classes(held, comparison[name].held_out["log_loss"], known, gain)
             return cls(name, words, reason, target, folds, classes=classes)
         naive = comparison.held_out.get(NAIVE) if name != NAIVE else None

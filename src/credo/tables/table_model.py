@@ -46,7 +46,7 @@ from credo.tables.errors import pandas
 from credo.tables.groups import Groups, for_new
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.shift import Shift
-from credo.tables.target import split_target
+from credo.tables.target import class_order, split_target
 
 _SCALED = ("estimate", "sd", "lower", "upper")
 
@@ -592,7 +592,8 @@ def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = (), 
         table = dist.probs if isinstance(dist, Categorical) else np.column_stack([1 - dist.probs, dist.probs])
         labels = np.asarray(classes or (dist.classes if isinstance(dist, Categorical) else (0, 1)))
         columns: dict[str, Any] = {"predicted": labels[table.argmax(axis=1)]}
-        columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
+        place = {label: k for k, label in enumerate(labels.tolist())}
+        columns |= {f"p({label})": table[:, place[label]] for label in class_order(labels) or place}
         return pd.DataFrame(columns)
     lower, upper = dist.interval(level)
     columns = {"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper}

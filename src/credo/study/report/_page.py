@@ -250,6 +250,7 @@ def render(
         size=[plural(len(values), "row"), plural(len(columns), "column"), f"target {shorten(target)}"],
         date=date,
         classes=classes,
+        is_on_a_scale=bool(comparison.order),
         **found,
         alerts=alerts,
         head=leaderboard.head(comparison),

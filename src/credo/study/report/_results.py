@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -182,7 +182,7 @@ def classification(
             *regions_figure(model, frame, y, target=target),
             *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
-        **_probability_curves(found, model, frame, y, target),
+        **_probability_curves(found, model, frame, y, target, comparison.order),
         "coefficients": found.tabled and found.tabled.table(target),
         **_terms(
             found,
@@ -197,7 +197,9 @@ def classification(
     }
 
 
-def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
+def _probability_curves(
+    found: Inputs, model: Any, frame: Any, y: NDArray[Any], target: str, order: Sequence[Any]
+) -> dict[str, Any]:
     """The probability of the second of two classes, or of the most frequent of more, along each input."""
     if not found.curves:
         return {}
@@ -206,6 +208,9 @@ def _probability_curves(found: Inputs, model: Any, frame: Any, y: NDArray[Any], 
     if several_classes:
         _, counts = np.unique(y, return_counts=True)
         shown = sorted(np.argsort(-counts, kind="stable")[:MAX_CLASSES].tolist())
+    if order:
+        labels = model.classes_.tolist()
+        shown.sort(key=lambda place: order.index(labels[place]))
     return {
         "curves": curve_figures(
             found.curves, scale=_PROBABILITY, max_zoom=_MAX_ZOOM, write=percent, classes=shown
