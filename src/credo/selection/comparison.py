@@ -29,8 +29,9 @@ class Score:
     `held_out` has the scores on held-out rows by name: for regression `log_score`, `rmse`, `crps` and `coverage` (of
     the 95 % interval), for classification `log_loss`, `brier`, `accuracy` and `calibration_error`, and `rps` if
     the classes are on a scale; for a model that predicts no distribution only `rmse` or `accuracy`. The other numbers
-    are those of the fit on all rows. `model_probability` is p(model | data) among the models whose log evidence has the same `evidence_base`, with equal
-    prior probabilities; a model alone in its base has none. `description_length` is in bits.
+    are those of the fit on all rows. `model_probability` is p(model | data) among the models whose log evidence has the
+    same `evidence_base`, with equal prior probabilities; a model alone in its base has none. `description_length` is in
+    bits.
 
     Examples
     --------
