@@ -28,7 +28,7 @@ from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
 from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
-from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
+from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Scale, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
 from credo.tables.kinds import KINDS, SYNONYMS, Column, Form, days_since
 from credo.tables.learn import Learner
@@ -521,7 +521,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 labels += encoder.groups()
             else:
                 names = encoder.names()
-                joint = isinstance(encoder, Levels | Texts)
+                joint = isinstance(encoder, Levels | Texts) and not isinstance(encoder, Scale)
                 labels += [str(encoder.name)] * len(names) if joint else names
         return labels
 

@@ -41,7 +41,7 @@ from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution, Support
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
-from credo.tables.encoders import Levels, Numbers, Outside, Texts
+from credo.tables.encoders import Levels, Numbers, Outside, Scale, Texts
 from credo.tables.errors import pandas
 from credo.tables.groups import Groups, for_new
 from credo.tables.preparation import Alternatives, Preparation
@@ -434,7 +434,7 @@ class TableModel(FittedState, BaseEstimator):
         names, order = preparation.get_feature_names_out().tolist(), np.arange(len(curve.mean))
         for name, values in curve.points.items():
             encoder, points[name] = encoders.get(name), values
-            if isinstance(encoder, Levels):
+            if isinstance(encoder, Levels) and not isinstance(encoder, Scale):
                 points[name] = np.where(values == "reference", encoder.reference or "other", values)
                 place = {level: i for i, level in enumerate(encoder.order)}
                 if len(curve.points) == 1:
