@@ -212,7 +212,8 @@ def dataset(
     unit, equal = _unit(frame, groups, has_time=in_order)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
+    words = tuple((reading or {}).get("na_words") or ())
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, na_words=words)
     rows = preparation.fit_transform(frame)
     in_order = in_order and time is not None and time.name in preparation.sources()
     ordered = time if in_order else None

@@ -10,7 +10,7 @@ levels are replaced together by combinations that occur in the training data. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -27,7 +27,15 @@ from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
-from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
+from credo.tables.columns import (
+    as_frame,
+    finite_columns,
+    has_names,
+    missing_columns,
+    signs_of,
+    unique_names,
+    without_words,
+)
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Scale, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
 from credo.tables.kinds import KINDS, SYNONYMS, Column, Form, days_since
@@ -201,6 +209,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     keep_sentinels : bool, default False
         Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
         numbers. By default they count as missing, and `notes_` name them; in a column whose kind is given they don't.
+    na_words : sequence of str, optional
+        Words that count as missing, as for `read_table`.
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
@@ -262,6 +272,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         clip: bool = False,
         kinds: Mapping[str, str | Form] | None = None,
         keep_sentinels: bool = False,
+        na_words: Sequence[str] = (),
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -270,6 +281,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.clip = clip
         self.kinds = kinds
         self.keep_sentinels = keep_sentinels
+        self.na_words = na_words
         self.drop_reference = drop_reference
         self.max_levels = max_levels
         self.max_words = max_words
@@ -302,7 +314,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows in medians, frequencies, means and standard deviations.
         """
-        self._fit(as_frame(X), sample_weight)
+        self._fit(without_words(as_frame(X), self.na_words), sample_weight)
         return self
 
     def _fit(self, table: Any, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
@@ -342,7 +354,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Any:
         """Fit, and transform the same rows; warnings are in `notes_`."""
-        table = as_frame(X)
+        table = without_words(as_frame(X), self.na_words)
         read = self._fit(table, sample_weight)
         with collected():
             return self._matrix(table, read if sample_weight is None else {})
@@ -549,7 +561,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def _table(self, X: Any) -> Any:
         """New rows as a frame that has the columns in use."""
         check_is_fitted(self)
-        table = as_frame(X)
+        table = without_words(as_frame(X), self.na_words)
         if not has_names(X):
             _check_n_features(self, table, reset=False)
         present = set(table.columns.tolist())
