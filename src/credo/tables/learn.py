@@ -167,9 +167,8 @@ class Learner:
         if found.reading is not None:
             self.notes += found.reading.notes
         elif len(found.odd):
-            self.notes.append(
-                f"Column {found.name!r}: {not_numbers(len(found.odd), found.slips, int(found.odd[0]) + 1)} treated as missing."
-            )
+            phrase = not_numbers(len(found.odd), found.slips, int(found.odd[0]) + 1)
+            self.notes.append(f"Column {found.name!r}: {phrase} treated as missing.")
         infinite = np.isinf(found.values)
         if infinite.any():
             count = plural(int(infinite.sum()), "infinite value")
