@@ -41,7 +41,7 @@ _MEMBERS = {
             NaiveForecast Perceptron Ridge RowSummary ridge_path summarize
         """,
         "metrics": """
-            accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse
+            accuracy brier calibration_curve calibration_error coverage crps log_score pit predictive rmse rps
             scorer
         """,
         "mixtures": "GaussianMixture StudentTMixture average_densities",

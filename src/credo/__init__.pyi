@@ -137,6 +137,7 @@ from credo.core.parts import read_parquet as read_parquet
 from credo.tables import read_table as read_table
 from credo.linear import ridge_path as ridge_path
 from credo.metrics import rmse as rmse
+from credo.metrics import rps as rps
 from credo.tables import save as save
 from credo.metrics import scorer as scorer
 from credo.selection import search_kernel as search_kernel

@@ -155,6 +155,7 @@ def test_ordered_classes():
     f = 2 * np.asarray(F) + rng.logistic(size=400)
     y = np.array(["low", "medium", "high"])[np.digitize(f, [-0.5, 1.0])]
     model = AdditiveClassifier(order=["low", "medium", "high"], pairs=0).fit(X, y)
+    assert "P(y ≤ k)" in model.describe().equation
     assert model.family_ == "ordinal" and list(model.classes_) == ["high", "low", "medium"]
     probs = model.predict_proba(X)
     np.testing.assert_allclose(probs.sum(axis=1), 1.0)

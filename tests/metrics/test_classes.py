@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 from credo.distributions import Bernoulli, Categorical, Normal
 from credo.linear import LinearDiscriminant
-from credo.metrics import accuracy, brier, calibration_error, forecast, groups, log_score, scorer
+from credo.metrics import accuracy, brier, calibration_error, forecast, groups, log_score, rps, scorer
 
 RNG = np.random.default_rng(8)
 WORDS = np.array(["ash", "elm", "oak"])
@@ -90,3 +90,37 @@ def test_scorers_of_classes():
     assert scorer("brier")(model, X, y) == pytest.approx(
         -brier_score_loss(y, model.predict_proba(X)[:, 1], pos_label="b")
     )
+
+
+LEVELS = ["low", "medium", "high", "very high"]
+
+
+def test_ranked_probability_score_is_the_squared_distance_of_distribution_functions():
+    rng = np.random.default_rng(2)
+    probs, codes = rng.dirichlet(np.ones(4), size=30), rng.integers(0, 4, 30)
+    y, weight = np.array(LEVELS)[codes], rng.integers(1, 4, 30)
+    each = [sum((probs[i, : k + 1].sum() - (codes[i] <= k)) ** 2 for k in range(4)) for i in range(30)]
+    assert rps(y, Categorical(probs, classes=LEVELS)) == pytest.approx(np.mean(each), rel=1e-12)
+    # The CRPS of the numbers of the levels; in an order of its own, and with levels that have no probability.
+    numbers = Categorical(probs)
+    assert rps(y, Categorical(probs, classes=LEVELS), sample_weight=weight) == pytest.approx(
+        np.average(numbers.crps(codes), weights=weight), rel=1e-12
+    )
+    mixed = rng.permutation(4)
+    shuffled = Categorical(probs[:, mixed], classes=np.array(LEVELS)[mixed])
+    assert rps(y, shuffled, order=LEVELS) == pytest.approx(np.mean(each), rel=1e-12)
+    ends = Categorical([[0.3, 0.7]], classes=["high", "low"])
+    assert rps(["low"], ends, order=LEVELS) == pytest.approx(2 * 0.3**2)
+    assert rps(["high"], ends, order=["none", *LEVELS]) == pytest.approx(2 * 0.7**2)
+
+
+def test_ranked_probability_score_of_two_classes_is_the_brier_score():
+    y, dist = [0, 1, 1], Bernoulli([0.2, 0.6, 0.9])
+    assert rps(y, dist) == pytest.approx(brier_score_loss(y, dist.probs)) == brier(y, dist)
+    assert scorer("rps").name == "rps"
+
+
+@pytest.mark.parametrize("order", [["low", "low", "high"], ["low"], ["low", "medium"]])
+def test_an_order_has_every_class_once(order):
+    with pytest.raises(ValueError, match="order must name each class once"):
+        rps(["low"], Categorical([[0.5, 0.5]], classes=["high", "low"]), order=order)

@@ -91,7 +91,8 @@ def test_weights_reach_the_score(table):
 
 def test_a_wrong_name_suggests_the_nearest():
     with pytest.raises(
-        ValueError, match="'log_score', 'crps', 'rmse', 'brier', 'accuracy'; got 'logscore'; did you mean 'log_score'"
+        ValueError,
+        match="'log_score', 'crps', 'rmse', 'brier', 'rps', 'accuracy'; got 'logscore'; did you mean 'log_score'",
     ):
         scorer("logscore")
 

@@ -7,6 +7,7 @@ from scipy import stats
 
 import credo
 from credo.distributions import Support
+from credo.metrics import rps
 from credo.metrics.calibration import interval_probability
 from credo.study import dataset
 from credo.tables import target_support
@@ -114,8 +115,19 @@ def test_ordered_classes_are_modelled_as_such(analyze):
     board = {score.name: score.held_out["log_loss"] for score in study.comparison.scores}
     # One function of the columns instead of three.
     assert board["ordinal"] < min(board["baseline"] - 0.1, board["logistic"] + 0.01)
+    # The ranked probability score beside the log loss, and classes in their order.
+    scores = {score.name: score.held_out["rps"] for score in study.comparison.scores}
+    assert study.comparison.measures[:2] == ("log_loss", "rps") and scores["ordinal"] < scores["baseline"]
+    held = study.comparison.held_out["ordinal"]
+    assert scores["ordinal"] == pytest.approx(rps(held.y, held.dist, order=study.data.size.order))
+    assert study.facts.classes.forecast.classes.tolist() == ["never", "rarely", "sometimes", "often"]
+    names = [f"p({word})" for word in study.data.size.order]
+    assert [name for name in study.predict(table.head(2)) if name.startswith("p(")] == names
+    assert [name for name in study.held_out() if name.startswith("p(")] == names
     nominal = table.assign(answer=np.array(["oak", "elm", "ash", "fir"])[place])
     assert dataset(nominal, "answer").size.order == ()
+    of_words = analyze(nominal, "answer", models=["logistic"], time=None)
+    assert "rps" not in of_words.comparison.measures
     with pytest.raises(ValueError, match="the classes are not on a scale"):
         analyze(nominal, "answer", models=["ordinal"], time=None)
 

@@ -93,11 +93,57 @@ def test_a_known_unit_is_predicted_from_its_other_rows(of_patients, growth, tmp_
     error = np.abs(frame["mean"] - growth["weight"]).to_numpy()
     assert error[known].mean() < 0.4 * error[~known].mean()
     (note,) = [note.text for note in of_patients.notes if "A known one is predicted" in note.text]
-    shares = [float(text) for text in re.findall(r"([\d.]+) %", note)]
-    assert shares[0] == 95 and shares[1] < 40 and shares[2] > 90
+    scores = of_patients.known
+    assert scores.known.rmse < 0.4 * scores.new.rmse and scores.known.coverage > 0.9
+    assert all(f"RMSE {one.rmse:.3g}" in note for one in (scores.new, scores.known))
     of_patients.save(tmp_path / "model.credo")
     loaded = credo.load(tmp_path / "model.credo")
     np.testing.assert_array_equal(loaded.predict(growth), of_patients.model.predict(growth))
+
+
+def test_the_interval_of_a_new_unit_is_beside_that_of_a_known_one(of_patients, growth):
+    rows = growth.iloc[[3, 4]].assign(patient=[500, 999])
+    both, new = of_patients.predict(rows, level=0.8), of_patients.predict(rows.drop(columns="patient"), level=0.8)
+    np.testing.assert_array_equal(both["new_lower"], new["lower"])
+    np.testing.assert_array_equal(both["new_upper"], new["upper"])
+    assert both["lower"].iloc[0] > both["new_lower"].iloc[0] and "new_lower" not in new
+    np.testing.assert_array_equal(both["lower"].iloc[1], both["new_lower"].iloc[1])
+
+
+def test_a_level_that_the_model_has_learned_is_not_counted_twice(analyze):
+    """Each patient has a blood value of its own, from which a flexible model learns its level."""
+    rng = np.random.default_rng(3)
+    patient = np.repeat(np.arange(60), 4)
+    blood = rng.normal(size=60)
+    level = np.sin(3 * blood) + 0.5 * rng.normal(size=60)
+    table = pd.DataFrame({"patient": patient, "blood": blood[patient], "visit": np.tile(np.arange(4), 60)})
+    table["y"] = level[patient] + 0.1 * rng.normal(size=240)
+    last = table["visit"] == 3
+    study = analyze(table[~last], "y", models=["gp"], groups="patient", time=None)
+    found = study.predict(table[last]), study.predict(table[last].drop(columns="patient"))
+    known, alone = (np.sqrt(np.mean((frame["mean"] - table["y"][last]) ** 2)) for frame in found)
+    assert known < 1.05 * alone
+    assert study.known.known.log_score >= study.known.alone.log_score
+
+
+def test_all_units_of_a_table_with_one_held_out_part_are_known(analyze):
+    rng = np.random.default_rng(4)
+    patient = np.repeat(np.arange(800), 4)
+    table = pd.DataFrame({"patient": patient, "x": rng.normal(size=3200)})
+    table["y"] = table["x"] + 2 * rng.normal(size=800)[patient] + rng.normal(size=3200)
+    study = analyze(table, "y", models=["linear"], groups="patient", folds=None)
+    assert study.facts.folds.n_parts == 1 and len(study.model.groups.names) == 800
+    # The intraclass correlation and the error of a row given three others, by the formulas of a random intercept.
+    assert study.model.groups.correlation == pytest.approx(0.8, abs=0.03)
+    assert study.known.known.rmse == pytest.approx(np.sqrt(1 + 4 / (1 + 3 * 4)), rel=0.05)
+    assert study.known.new.rmse == pytest.approx(np.sqrt(5), rel=0.1)
+
+
+def test_a_class_that_only_one_unit_has_is_not_scored(analyze, growth):
+    rare = np.where(growth["patient"] == 503, "rare", np.where(growth["weight"] > 60, "heavy", "light"))
+    study = analyze(growth.assign(weight=rare), "weight", models=["logistic"], groups="patient")
+    assert any("6 held-out rows are not scored (classes: 'rare')" in note.text for note in study.notes)
+    assert "p(rare)" in study.predict(growth.head(2)) and len(study.comparison.held_out["logistic"].y) == 114
 
 
 def test_new_units_are_covered(analyze):

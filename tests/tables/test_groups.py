@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from credo.distributions import GivenGroup, Normal
+from credo.distributions import GivenGroup, Normal, Support
 from credo.linear import LinearRegression
 from credo.tables import ModelFileError, Preparation, TableModel, save
-from credo.tables.groups import Groups, correlation, given_others, group_codes, normal_scores
+from credo.tables.groups import Groups, correlation, for_new, given_others, group_codes, normal_scores
 
 RNG = np.random.default_rng(0)
 CODES = np.repeat(np.arange(40), 5)
@@ -65,6 +65,14 @@ def test_a_group_has_the_same_name_in_every_table():
         assert found.knows(labels).tolist() == [True, False]
         assert found.given(Normal([0.0, 0.0], 1.0), labels).scale[1] == 1.0
     assert group_codes(pd.Series(["b", None, "a", None, "b"])).tolist() == [1, 2, 0, 3, 1]
+
+
+def test_predictions_for_new_groups_are_found_below_the_possible_values():
+    support, base = Support(0.0, np.inf, 1.0), Normal([1.0, 2.0], [1.0, 3.0])
+    for limit in (support.limit, lambda dist: dist):
+        new = for_new(limit(GivenGroup(base, [1.0, 0.0], [0.5, 1.0])))
+        np.testing.assert_array_equal(new.interval(0.9), limit(base).interval(0.9))
+        np.testing.assert_array_equal(for_new(limit(base)).mean, limit(base).mean)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -16,12 +17,13 @@ from credo.additive._learning import Layout
 from credo.additive._model import AdditiveModel
 from credo.additive._posterior import AdditivePosterior, basis_layout, centered_basis, monotone
 from credo.additive.terms import Term, TrainingColumns
-from credo.core.estimator import Classifier, check_labels, choice, interval_level
+from credo.core.estimator import Classifier, Description, check_labels, choice, interval_level
 from credo.core.fields import Axes
 from credo.likelihoods import Bernoulli, Likelihood, Ordinal, expected_sigmoid
 from credo.likelihoods.bernoulli import expected_softmax, normal_points, softmax_interval
 
 Array = NDArray[np.float64]
+_ORDINAL = "logit P(y ≤ k) = c_k − f1(x) − f2(x) − ..."
 # Equally probable points of a standard normal distribution, over which ordered probabilities are averaged.
 _EVEN = ndtri((np.arange(101) + 0.5) / 101)
 
@@ -86,6 +88,11 @@ class AdditiveClassifier(AdditiveModel, Classifier):
         self.pairs = pairs
         self.hyperparameters = hyperparameters
         self.reml = reml
+
+    def describe(self, *, level: float = 0.95) -> Description:
+        """What the fitted model is, in words and numbers, with a curve for each term: see `Description`."""
+        found = super().describe(level=level)
+        return replace(found, equation=_ORDINAL) if self.family_ == "ordinal" else found
 
     def _check_state(self) -> None:
         n, m = len(self.classes_), self.posterior_.n_latents

@@ -40,7 +40,11 @@ def splits(
         return with_known_classes(pairs, y) if classes else (pairs, [])
     tests, notes = shuffled(_num_samples(X), cv, rng, groups=groups, classes=y if classes else None)
     every = np.arange(len(y))
-    return [(np.setdiff1d(every, test), test) for test in tests], notes
+    pairs = [(np.setdiff1d(every, test), test) for test in tests]
+    if not classes or groups is None:
+        return pairs, notes
+    pairs, more = with_known_classes(pairs, y)
+    return pairs, notes + more
 
 
 def shuffled(
@@ -53,7 +57,8 @@ def shuffled(
 ) -> tuple[list[Indices], list[str]]:
     """The held-out rows of each fold, shuffled; rows of one group stay together.
 
-    With `classes`, the label of each row, each class is spread over the folds as evenly as whole groups allow.
+    With `classes`, the label of each row, each class is spread over the folds as evenly as whole groups allow. One that
+    only a single group has can't be (`with_known_classes`).
     """
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
         raise ValueError(f"cv must be a whole number of at least 2 folds, or a scikit-learn splitter; got {cv!r}")
@@ -68,7 +73,10 @@ def shuffled(
     # so that the same is true of each class.
     order = order[np.argsort(-sizes[order], kind="stable")]
     if classes is not None:
-        order = order[np.argsort(_class_of_groups(classes, labels)[order], kind="stable")]
+        if what == "row":
+            _require_two_rows(classes)
+        first = np.unique(labels, return_index=True)[1]
+        order = order[np.argsort(np.unique(classes, return_inverse=True)[1].ravel()[first][order], kind="stable")]
     fold_of = np.empty(len(sizes), dtype=np.intp)
     fold_of[order] = np.arange(len(sizes)) % n_folds
     return [np.flatnonzero(fold_of[labels] == fold) for fold in range(n_folds)], notes
@@ -196,8 +204,8 @@ def row_places(X: Any) -> Array | None:
 def with_known_classes(pairs: Sequence[Split], y: NDArray[Any]) -> tuple[list[Split], list[str]]:
     """The folds without rows of classes that have fewer than two training rows, and a note about those left out.
 
-    Blocks in time order, and folds given by a caller, may hold out a class before any training row has it. A fold whose
-    training rows have fewer than two classes is left out.
+    Blocks in time order, and folds given by a caller, may hold out a class before any training row has it, and folds of
+    whole groups a class that only one group has. A fold whose training rows have fewer than two classes is left out.
     """
     found, lost = [], []
     for train, test in pairs:
@@ -209,8 +217,8 @@ def with_known_classes(pairs: Sequence[Split], y: NDArray[Any]) -> tuple[list[Sp
             found.append((train[np.isin(y[train], known)], test[scored]))
     if not found:
         raise ValueError(
-            "no fold has held-out rows of a class that its training rows have: hold out rows at random instead "
-            "(time_order=False in analyze, --shuffle in credo fit)"
+            "no fold has held-out rows of a class that its training rows have: hold out single rows at random instead "
+            "(time_order=False or groups=False in analyze, --shuffle or --no-group in credo fit)"
         )
     rows = np.concatenate(lost)
     if not len(rows):
@@ -233,19 +241,13 @@ def _checked(pairs: Iterable[tuple[Any, Any]], n_samples: int) -> list[Split]:
     return found
 
 
-def _class_of_groups(classes: NDArray[Any], labels: Indices) -> Indices:
-    """The class of each group's first row; every class must have at least two groups, for training and for testing."""
-    known, codes = np.unique(classes, return_inverse=True)
-    pairs = np.unique(np.column_stack([codes.ravel(), labels]), axis=0)
-    few = np.flatnonzero(np.bincount(pairs[:, 0]) < 2)
-    if len(few):
-        n = int(np.sum(codes == few[0]))
-        rows = "one row only" if n == 1 else f"{n} rows, all of one group"
+def _require_two_rows(classes: NDArray[Any]) -> None:
+    known, counts = np.unique(classes, return_counts=True)
+    if counts.min() < 2:
         raise ValueError(
-            f"the class {known[few[0]].item()!r} has {rows}, which can't be split into training and held-out rows: "
-            "remove it, or merge it with another class"
+            f"the class {known[counts.argmin()].item()!r} has one row only, which can't be split into training and "
+            "held-out rows: remove it, or merge it with another class"
         )
-    return codes.ravel()[np.unique(labels, return_index=True)[1]]
 
 
 def _labels(groups: ArrayLike, n_samples: int) -> Indices:

@@ -133,10 +133,11 @@ def _clipped(name: str) -> str:
     return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 
-def not_numbers(count: int, examples: Iterable[object]) -> str:
-    """A phrase about values that aren't numbers."""
-    verb = "that isn't a number" if count == 1 else "that aren't numbers"
-    return f"{plural(count, 'value')} {verb} ({quoted(examples)})"
+def not_numbers(count: int, examples: Iterable[object], first: int) -> str:
+    """A phrase about values that aren't numbers, the first of them in row `first`, counted from 1."""
+    if count == 1:
+        return f"1 value that isn't a number ({quoted(examples)} in row {first})"
+    return f"{plural(count, 'value')} that aren't numbers ({quoted(examples)}; the first in row {first})"
 
 
 def shown(value: object) -> str:

@@ -24,7 +24,7 @@ the formulas of the single distributions (`credo.distributions`).
 """
 
 from credo.core.estimator import NoDistribution, final_step, point, predictive
-from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, scorer
+from credo.metrics._classes import Forecast, Scorer, accuracy, brier, calibration_error, forecast, groups, rps, scorer
 from credo.metrics._scores import crps, log_score, rmse
 from credo.metrics._shapley import ShapleyValues, shapley
 from credo.metrics.calibration import calibration_curve, coverage, pit
@@ -33,5 +33,5 @@ from credo.metrics.sensitivity import Influence, influence
 __all__ = [
     "Forecast", "Influence", "NoDistribution", "Scorer", "ShapleyValues", "accuracy", "brier", "calibration_curve",
     "calibration_error", "coverage", "crps", "final_step", "forecast", "groups", "influence", "log_score", "pit",
-    "point", "predictive", "rmse", "scorer", "shapley",
+    "point", "predictive", "rmse", "rps", "scorer", "shapley",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -107,6 +108,49 @@ def brier(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None =
     return average(squares / 2 if len(found.classes) == 2 else squares, sample_weight)
 
 
+def rps(
+    y: ArrayLike,
+    dist: Distribution,
+    *,
+    order: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean ranked probability score of classes on a scale, such as low, medium and high; lower is better.
+
+    Σₖ (P(Y ≤ k) − 1{y ≤ k})² over the levels k of the scale (Epstein 1969): the CRPS of the numbers of the levels. A
+    certain prediction that is wrong by d levels costs d, so that near misses cost less than with the Brier score.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    dist : Bernoulli or Categorical with n_samples rows
+    order : sequence, optional
+        All classes from the lowest to the highest; by default those of the distribution, in its order.
+    sample_weight : array of shape (n_samples,), optional
+
+    Examples
+    --------
+    >>> from credo.distributions import Categorical
+    >>> from credo.metrics import rps
+    >>> sure = Categorical([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], classes=["low", "medium", "high"])
+    >>> rps(["medium", "high"], sure)
+    1.5
+    """
+    found = forecast(y, dist)
+    place = {label: i for i, label in enumerate(found.classes.tolist())}
+    levels = list(place) if order is None else list(order)
+    if len(set(levels)) < len(levels) or not place.keys() <= set(levels):
+        raise ValueError(
+            f"order must name each class once, from the lowest to the highest; the classes are "
+            f"{', '.join(map(repr, place))}, and order is {levels!r}"
+        )
+    columns = [place[level] for level in levels if level in place]
+    below, actual = np.cumsum(found.table[:, columns], axis=1), np.eye(len(place))[found.codes][:, columns]
+    # Levels that have no probability repeat the difference of the level before.
+    width = np.diff([levels.index(level) for level in levels if level in place], append=len(levels) - 1)
+    return average((below - np.cumsum(actual, axis=1)) ** 2 @ width, sample_weight)
+
+
 def accuracy(y: ArrayLike, dist: Distribution, *, sample_weight: ArrayLike | None = None) -> float:
     """Share of the rows whose most probable class is the actual one.
 
@@ -173,6 +217,7 @@ _SCORES = {
     "crps": (-1.0, crps),
     "rmse": (-1.0, rmse),
     "brier": (-1.0, brier),
+    "rps": (-1.0, rps),
     "accuracy": (1.0, accuracy),
 }
 
@@ -204,8 +249,9 @@ def scorer(name: str) -> Scorer:
 
     Parameters
     ----------
-    name : {"log_score", "crps", "rmse", "brier", "accuracy"}
-        CRPS, RMSE and Brier score are negated, so that greater is better; the last two are for classes.
+    name : {"log_score", "crps", "rmse", "brier", "rps", "accuracy"}
+        CRPS, RMSE, Brier and ranked probability score are negated, so that greater is better; the last three are for
+        classes, and rps for those whose order by number or alphabet is a scale.
 
     Examples
     --------

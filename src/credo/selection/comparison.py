@@ -14,7 +14,7 @@ from scipy.special import softmax
 from credo.core.frames import Table
 from credo.distributions import Bernoulli, Categorical, Distribution
 from credo.metrics import forecast, point
-from credo.selection.measures import CLASSIFICATION, MEASURES, REGRESSION
+from credo.selection.measures import MEASURES
 from credo.selection.rule import BASELINE, Candidate, Gap, Selection, gap, select
 
 # Columns that are shown only if at least one model has a value.
@@ -28,10 +28,11 @@ class Score:
     If the model failed, all numbers are None and `error` says why.
 
     `held_out` has the scores on held-out rows by name: for regression `log_score`, `rmse`, `crps` and `coverage` (of
-    the 95 % interval), for classification `log_loss`, `brier`, `accuracy` and `calibration_error`; for a model that
-    predicts no distribution only `rmse` or `accuracy`. The other numbers are those of the fit on all rows.
-    `model_probability` is p(model | data) among the models whose log evidence has the same `evidence_base`, with equal
-    prior probabilities; a model alone in its base has none. `description_length` is in bits.
+    the 95 % interval), for classification `log_loss`, `brier`, `accuracy` and `calibration_error`, and `rps` if
+    the classes are on a scale; for a model that predicts no distribution only `rmse` or `accuracy`. The other numbers
+    are those of the fit on all rows. `model_probability` is p(model | data) among the models whose log evidence has the
+    same `evidence_base`, with equal prior probabilities; a model alone in its base has none. `description_length` is in
+    bits.
 
     Examples
     --------
@@ -127,6 +128,10 @@ class Comparison:
         Models that were not finished, and why.
     in_order : bool
         Whether each held-out row was predicted from earlier rows only.
+    groups : str
+        The column whose values were held out whole; empty if there is none.
+    order : tuple
+        The classes from the lowest to the highest if they are on a scale, otherwise empty.
 
     Examples
     --------
@@ -151,6 +156,7 @@ class Comparison:
     not_run: Mapping[str, str] = field(default_factory=dict)
     in_order: bool = False
     groups: str = ""
+    order: tuple[Any, ...] = ()
 
     @cached_property
     def selection(self) -> Selection:
@@ -198,8 +204,7 @@ class Comparison:
     def measures(self) -> tuple[str, ...]:
         """The names of the held-out scores; empty if no model has any."""
         found = {name for score in self.scores for name in score.held_out}
-        known = [*REGRESSION.measures, *CLASSIFICATION.measures]
-        return tuple(name for name in [*known, *sorted(found.difference(known))] if name in found)
+        return tuple(name for name in [*MEASURES, *sorted(found.difference(MEASURES))] if name in found)
 
     def records(self) -> list[dict[str, Any]]:
         """The leaderboard as flat records, one for each model; None if a model has no such number."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credo.distributions import Distribution
-from credo.metrics import accuracy, brier, calibration_error, final_step, point, rmse
+from credo.metrics import accuracy, brier, calibration_error, final_step, point, rmse, rps
 
 
 def bic(model: Any) -> float:
@@ -108,6 +108,7 @@ MEASURES: Mapping[str, Measure] = {
     "crps": Measure("CRPS", "lower is better", -1),
     "coverage": Measure("95 % coverage", "near 95 %", is_share=True, brief="coverage"),
     "log_loss": Measure("log loss", "lower is better", -1, decimals=4),
+    "rps": Measure("ranked probability score", "lower is better", -1, decimals=4, brief="RPS"),
     "brier": Measure("Brier score", "lower is better", -1, decimals=4, brief="Brier"),
     "accuracy": Measure("accuracy", "higher is better", 1, is_share=True),
     "calibration_error": Measure("calibration error", "near chance", is_share=True, brief="calib error"),
@@ -197,3 +198,14 @@ CLASSIFICATION = Task(
     _of_classes,
     _class_scores,
 )
+
+
+def on_a_scale(order: Sequence[Any]) -> Task:
+    """Classification into classes on a scale, from the lowest to the highest: also by ranked probability score."""
+
+    def scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> dict[str, float]:
+        found = _class_scores(y, dist, rows)
+        return {"log_loss": found.pop("log_loss"), "rps": rps(y, dist, order=order), **found}
+
+    first, *others = CLASSIFICATION.measures
+    return replace(CLASSIFICATION, measures=(first, "rps", *others), scores=scores)

@@ -14,10 +14,10 @@ import numpy as np
 from scipy.stats import norm
 
 from credo.core.folds import Split
-from credo.core.wording import listing, number, percent
-from credo.distributions import REAL_LINE, Limited, Support
-from credo.metrics import pit, point, rmse
-from credo.selection import Comparison, HeldOut, gap
+from credo.core.wording import listing
+from credo.distributions import Support
+from credo.metrics import pit
+from credo.selection import Comparison, gap
 from credo.selection.comparing import comparison_of
 from credo.selection.trial import SavedTrials, Trial
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
@@ -26,9 +26,10 @@ from credo.study.display import display
 from credo.study.engine import Engine, Report
 from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
+from credo.study.units import KnownUnits
 from credo.tables import read_table
 from credo.tables.gaps import Gaps, scaled, scales_of_others
-from credo.tables.groups import Groups, given_others, group_codes, normal_scores
+from credo.tables.groups import normal_scores
 
 TIME = 60.0
 
@@ -212,22 +213,28 @@ def run(
     gaps = _learn_gaps(data, trials)
     found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits), in_order=data.time is not None)
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
-    for name, known in gaps.items():
-        fitted[name].gaps = known
+    for name, widths in gaps.items():
+        fitted[name].gaps = widths
     left_out = tuple(note for note in found.notes if not note.startswith(BASELINE))
-    found = replace(found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "")
+    found = replace(
+        found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "", order=data.size.order
+    )
     selected = found.selected if select is None else select
     if selected not in fitted:
         why = found[selected].error if any(s.name == selected for s in found.scores) else work.not_run.get(selected)
         raise ValueError(f"the model {selected!r} was not finished: {why}")
-    unit_notes, part_notes = _learn_units(data, found, selected), list[str]()
+    units, unit_notes, part_notes = None, list[str](), list[str]()
+    if data.unit is not None and data.task == "regression":
+        units = KnownUnits(work, found.held_out)
+        known = units.learn(selected, fitted[selected])
+        unit_notes = [] if known is None else [known.sentence]
     if data.whole is not None:
         model, part_notes = fitted_to_all(
             fitted[selected], data.whole, weight=data.weight_column, engine=engine, scheduler=scheduler
         )
         found = replace(found, fitted={**fitted, selected: model})
     every = _notes(work, found, selected, [*part_notes, *unit_notes])
-    study = Study(data, found, found.selected, found.reason, every, seed, saved)
+    study = Study(data, found, found.selected, found.reason, every, seed, saved, units)
     return study if select is None else study.select(select)
 
 
@@ -271,44 +278,6 @@ def _learn_gaps(data: Dataset, trials: Sequence[Trial]) -> dict[str, Gaps]:
                 [(rows, scaled(dist, scale[np.searchsorted(held.rows, rows)])) for rows, dist in trial.parts]
             )
     return gaps
-
-
-def _learn_units(data: Dataset, found: Comparison, selected: str) -> list[str]:
-    """Tell the models what their held-out rows say about known units; a note about the selected one."""
-    notes: list[str] = []
-    if data.unit is None or data.task == "classification":
-        return notes
-    for name, model in found.fitted.items():
-        held = found.held_out.get(name)
-        if held is None:
-            continue
-        scores = normal_scores(pit(held.y, held.dist, random_state=0))
-        model.groups = Groups.of(data.unit, data.units[held.rows], scores)
-        if name == selected:
-            notes.append(_unit_note(data.unit, held, model.groups.correlation, scores, data.units[held.rows]))
-    return notes
-
-
-def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -> str:
-    """Errors and intervals for known units, from the other rows of each, beside those for new ones."""
-    if not rho:
-        return (
-            f"The rows of one {unit!r} have no more in common than the inputs explain: predictions for known and new "
-            "ones are the same."
-        )
-    support, base = REAL_LINE, held.dist
-    if isinstance(base, Limited):
-        support, base = base.support, base.base
-    dist = support.limit(given_others(base, rho, scores, group_codes(labels)))
-    (low, high), (new_low, new_high) = dist.interval(0.95), held.dist.interval(0.95)
-    inside = float(np.mean((low <= held.y) & (held.y <= high)))
-    width = float(np.mean(high - low) / np.mean(new_high - new_low))
-    return (
-        f"Scores are about a new {unit!r} (RMSE {number(rmse(held.y, held.point))}). A known one is predicted "
-        f"from its other rows as well: RMSE {number(rmse(held.y, point(dist)))}, 95 % intervals {percent(width)} as "
-        f"wide, of which {percent(inside)} contain the value. Intervals of coefficients, effects and inclusion "
-        "probabilities take rows to be independent: for inputs that are equal within a unit they are too optimistic."
-    )
 
 
 def _digest(data: Dataset, splits: Sequence[Split]) -> str:

@@ -68,6 +68,12 @@ def _weights(scores: Array) -> Array:
     return weights / weights.sum()
 
 
+def mixed(model: ModelAverage, dists: Sequence[Distribution]) -> Distribution:
+    """What a fitted average predicts if these are the predictions of its members."""
+    dist, found = _mixed(dists, model.weights_), getattr(model, "calibration_", None)
+    return dist if found is None else found(dist)
+
+
 def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
     """The mixture; of classes, which may differ between models, the mean probabilities."""
     used = [(dist, weight) for dist, weight in zip(dists, weights, strict=True) if weight > 0]

@@ -137,7 +137,11 @@ class Dataset:
         labels = self.y if classes else None
         tests, notes = shuffled(n, n_folds, np.random.default_rng(seed), groups=self.groups, classes=labels)
         every = np.arange(n)
-        return [(np.setdiff1d(every, test), test) for test in (tests[:1] if once else tests)], notes
+        pairs = [(np.setdiff1d(every, test), test) for test in (tests[:1] if once else tests)]
+        if not classes or self.unit is None:
+            return pairs, notes
+        pairs, more = with_known_classes(pairs, self.y)
+        return pairs, notes + more
 
     def _first_forecast(self) -> int:
         """The number of rows before the first forecast: half of them, or those of two cycles, at most three quarters.
@@ -207,7 +211,8 @@ def dataset(
     unit, equal = _unit(frame, groups, has_time=in_order)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
+    words = tuple((reading or {}).get("na_words") or ())
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, na_words=words)
     labels = y.astype(str) if task == "classification" else y
     rows = preparation.fit_transform(frame, labels)
     in_order = in_order and time is not None and time.name in preparation.sources()

@@ -27,7 +27,7 @@ from credo.core.estimator import is_sparse
 from credo.core.folds import Split
 from credo.core.notices import on_one_line
 from credo.selection.comparison import Score
-from credo.selection.measures import CLASSIFICATION, REGRESSION
+from credo.selection.measures import CLASSIFICATION, REGRESSION, Task, on_a_scale
 from credo.selection.trial import Parts, SavedTrials, Trial
 from credo.study.average import average
 from credo.study.catalogue import AVERAGE, BASELINE, ModelSpec
@@ -98,8 +98,7 @@ class Engine:
                 "continue_from is a study of another table or target, or with other folds, groups, weights, possible "
                 "values of the target, or random_state"
             )
-        task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed, self.data.support):
+        for trial in saved.trials(Parts(self.data.rows), self.data.y, self._task, self.seed, self.data.support):
             self._keep(trial)
         self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
@@ -138,8 +137,19 @@ class Engine:
         data = self.data
         return TableModel.of_fitted(data.preparation, trial.fitted, data.target, trial.seconds, data.support)
 
+    def trial(self, name: str, model: Any) -> Trial:
+        """A trial of a model on the study's rows, without any fit."""
+        data, groups = self.data, {"column_groups": self.data.preparation.groups()}
+        return Trial(name, model, self._parts(model), data.y, self._task, self.seed, groups, data.support, data.weight)
+
     @property
-    def _left(self) -> float:
+    def _task(self) -> Task:
+        size = self.data.size
+        return on_a_scale(size.order) if size.order else CLASSIFICATION if size.classes else REGRESSION
+
+    @property
+    def left(self) -> float:
+        """The seconds until the models have to be finished; infinite without a time budget."""
         return np.inf if self._deadline is None else self._deadline - monotonic()
 
     def _wait(self, compiler: Compiler) -> None:
@@ -164,7 +174,7 @@ class Engine:
         if self._deadline is None or spec.name == BASELINE or not self.has_model:
             return rows
         n_fits = len(self.splits) + 1
-        while self._expected(spec, rows, n_fits) > self._left:
+        while self._expected(spec, rows, n_fits) > self.left:
             rows //= 2
             # A model of part of the rows is not fitted again.
             n_fits = 1
@@ -174,7 +184,7 @@ class Engine:
 
     def _fit(self, spec: ModelSpec) -> None:
         """Run all fits of a model, or note why not."""
-        rows, left = self._rows_in_time(spec), self._left
+        rows, left = self._rows_in_time(spec), self.left
         n_fits = len(self.splits) + 1
         if not rows:
             needed = _duration(self._expected(spec, self.data.size.rows, n_fits))
@@ -186,19 +196,7 @@ class Engine:
             n_fits = 1
             rng = np.random.default_rng(self.seed)
             splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
-        groups = {"column_groups": self.data.preparation.groups()}
-        task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        trial = Trial(
-            spec.name,
-            model,
-            self._parts(model),
-            self.data.y,
-            task,
-            self.seed,
-            groups,
-            self.data.support,
-            self.data.weight,
-        )
+        trial = self.trial(spec.name, model)
         start = monotonic()
         try:
             with _threads(spec), until(self._deadline if self.has_model else None):
@@ -251,7 +249,7 @@ class Engine:
         if self.report is None:
             return
         waiting = () if running is None else tuple(spec.name for spec in self._waiting if spec.name != running)
-        left = None if self._deadline is None else max(self._left, 0.0)
+        left = None if self._deadline is None else max(self.left, 0.0)
         models = {name: self.table_model(trial) for name, trial in self.trials.items() if trial.error is None}
         n_fits = len(self.splits) + 1
         self.report(Progress(running, fits, n_fits, waiting, tuple(self._scores), left, message, models))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, number, p_value, percent, plural, shorten, whole_percent
+from credo.distributions import Categorical
 from credo.metrics import forecast, pit
 from credo.metrics.calibration import (
     ALARM_Z,
@@ -233,6 +235,15 @@ class Classes:
         return replace(made, threshold=best if f1 > own else None)
 
 
+def _in_order(dist: Any, order: Sequence[Any]) -> Any:
+    """Probabilities of classes from the lowest to the highest, if they are on a scale."""
+    if not order or not isinstance(dist, Categorical):
+        return dist
+    place = {label: k for k, label in enumerate(dist.classes.tolist())}
+    columns = [place[label] for label in order if label in place]
+    return Categorical(dist.probs[:, columns], classes=dist.classes[columns])
+
+
 def _best_threshold(probability: Vector, event: NDArray[np.bool_]) -> tuple[Threshold, float]:
     """The threshold with the highest F1 score, 2 × right / (actual + named)."""
     order = np.argsort(-probability, kind="stable")
@@ -280,6 +291,7 @@ class Facts:
         if comparison.task == "classification":
             known = None if base is None else comparison[BASELINE].held_out["log_loss"]
             gain = None if base is None else gap(held.log_score, base.log_score)
+            held = replace(held, dist=_in_order(held.dist, comparison.order))
             found["classes"] = Classes(held, comparison[name].held_out["log_loss"], known, gain)
         else:
             others = (None if one is None else Predicted(one) for one in (base, naive))

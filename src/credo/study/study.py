@@ -23,6 +23,7 @@ from credo.study._explain import Explanation, explain, influence
 from credo.study.ahead import Ahead, forecast_ahead
 from credo.study.data import Dataset, Note
 from credo.study.facts import Facts
+from credo.study.units import Known, KnownUnits
 from credo.tables import TableModel, save
 from credo.tables.table_model import distribution_frame, predictions
 
@@ -59,8 +60,8 @@ def write(study: Study, folder: Path, *, keep_all: bool = False) -> list[str]:
     if study.comparison.not_run:
         save(study.saved, folder / STUDY)
     if keep_all:
-        for name, model in study.comparison.fitted.items():
-            save(model, folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)}.credo")
+        for name in study.comparison.fitted:
+            save(study[name], folder / f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)}.credo")
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
         notes.append(f"No report was written: it needs {' and '.join(missing)} (pip install 'credo[report]').")
@@ -164,6 +165,7 @@ class Study:
     notes: Sequence[Note]
     seed: int
     saved: SavedTrials
+    units: KnownUnits | None = None
 
     @property
     def task(self) -> str:
@@ -184,6 +186,11 @@ class Study:
         )  # fmt: skip
 
     @property
+    def known(self) -> Known | None:
+        """How the selected model predicts rows of new and of known units, such as patients; None without units."""
+        return None if self.units is None else self.units.learn(self.selected, self.comparison.fitted[self.selected])
+
+    @property
     def leaderboard(self) -> Table:
         """The models with their held-out scores, best first; a table as text, or as HTML in a notebook."""
         table = self.comparison.table()
@@ -197,11 +204,17 @@ class Study:
         return self[self.selected]
 
     def __getitem__(self, name: str) -> TableModel:
-        """A model by its name on the leaderboard, fitted on all rows."""
+        """A model by its name on the leaderboard, fitted on all rows.
+
+        If units such as patients have several rows each, a model other than the selected one is fitted again to parts
+        of them, once, to find out how it predicts known units.
+        """
         fitted = self.comparison.fitted
         if name not in fitted:
             raise KeyError(f"there is no fitted model {name!r}; choose from {', '.join(map(repr, fitted))}")
         found: TableModel = fitted[name]
+        if self.units is not None:
+            self.units.learn(name, found)
         return found
 
     def select(self, name: str) -> Study:
@@ -238,7 +251,9 @@ class Study:
         -------
         pandas.DataFrame
             For numbers: mean, std, lower, upper. For classes: predicted, and a probability for each class, such as
-            p(spam). In both cases `outside`, which names values outside the training range and is empty otherwise.
+            p(spam). In both cases `outside`, which names values outside the training range and is empty otherwise. If
+            units such as patients have several rows, `known patient` says whether that of a row is known, which then is
+            predicted from its other rows too; new_lower and new_upper are the interval of a new patient.
         """
         return predictions(self[self.selected if name is None else name], rows, level=level, quantiles=quantiles)
 
@@ -332,6 +347,7 @@ class Study:
             "selected": self.selected,
             "reason": self.reason,
             "performance": " ".join(self.facts.performance),
+            "units": None if self.known is None else self.known.record(),
             "tied": self.comparison.tied,
             "leaderboard": self.comparison.records(),
             "inclusions": self.inclusions(),

@@ -14,6 +14,7 @@ training rows):
 
     numeric      as it is; true/false and yes/no as 1/0
     categorical  0/1 for each level except the most frequent, which is the reference; of many levels, their effects
+    a scale      the place of each answer, and 0/1 for answers beside it, such as no answer
     text         0/1 for each word
     date         days since the first date, or since an earlier one of the row; hour, weekday and day of the year
     missing      replaced by the median, with a 0/1 indicator (for categories, a separate level)
@@ -29,8 +30,8 @@ what to do. Nothing in a table or in a model file is ever executed.
 `groups` has what a model knows about units with several rows, such as patients; `gaps` how much wider its predictions
 are for rows with missing values; `effects` has the effects of the levels of a category that has many.
 
-`Numbers`, `Days`, `Levels`, `Texts`, `Counts`, `Groups` and `Gaps` are parts of fitted table models, and so of model
-files: their names here are part of the file format.
+`Numbers`, `Days`, `Levels`, `Scale`, `Texts`, `Counts`, `Groups` and `Gaps` are parts of fitted table models, and so of
+model files: their names here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
 openpyxl are imported when first needed.
@@ -40,6 +41,7 @@ from credo.tables.encoders import Days as Days
 from credo.tables.encoders import Levels as Levels
 from credo.tables.encoders import Numbers as Numbers
 from credo.tables.encoders import Outside
+from credo.tables.encoders import Scale as Scale
 from credo.tables.encoders import Texts as Texts
 from credo.tables.errors import ColumnError, ModelFileError, TableError, TableWarning
 from credo.tables.files import Manifest, describe, load, replacing, save

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -82,7 +82,10 @@ def read_numbers(words: NDArray[Any], *, name: str, decimal: str) -> Reading | N
         values = np.full(len(words), np.nan)
         values[~missing] = [form.numbers.get(text, np.nan) for text in texts]
         notes = [f"Column {name!r} was read as numbers {' and '.join(form.notes)}."] if form.notes else []
-        notes += [f"Column {name!r}: {not_numbers(len(odd), sorted(set(odd)))} treated as missing."] if odd else []
+        if odd:
+            first = next(row for row, text in zip(np.flatnonzero(~missing), texts, strict=True) if text in form.odd)
+            phrase = not_numbers(len(odd), sorted(set(odd)), int(first) + 1)
+            notes.append(f"Column {name!r}: {phrase} treated as missing.")
         return Reading(values, tuple(notes), form.sign)
     return None
 
@@ -404,6 +407,20 @@ def not_a_number(column: Any, odd: NDArray[np.intp], *, what: str = "column") ->
     """The sentence about the first value that isn't a number."""
     more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
     return f"{what} {str(column.name)!r}, row {odd[0] + 1}: {column.iat[odd[0]]!r} is not a number{more}"
+
+
+def without_words(table: Any, words: Sequence[str]) -> Any:
+    """The table without the cells that are one of these words."""
+    if not len(words):
+        return table
+    marked = {name: table[name].astype(str).str.strip().isin(words) for name in table if is_wordy(table[name])}
+    marked = {name: cells for name, cells in marked.items() if cells.any()}
+    if not marked:
+        return table
+    found = table.copy(deep=False)
+    for name, cells in marked.items():
+        found[name] = table[name].mask(cells)
+    return found
 
 
 def has_names(table: Any) -> bool:

@@ -65,6 +65,11 @@ class Levels:
         return self.coding()[self.codes(column)]
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether its columns have numbers other than 0 and 1, which don't belong together."""
+        return bool(self.effect_names)
+
+    @property
     def n_known(self) -> int:
         """The number of levels, the reference and "other" included; also the code of a missing value."""
         return len(self.levels) + (self.reference is not None) + bool(self.pooled)
@@ -141,6 +146,44 @@ class Levels:
             warn(TableWarning(f"column {self.name!r}: {values}"), stacklevel=6)
 
 
+@dataclass(frozen=True, eq=False)
+class Scale(Levels):
+    """The place of each level on a scale such as disagree, neutral, agree, and a 0/1 column for each other answer.
+
+    `beside` are the answers beside the scale, such as no answer, the last of `order`. They and unknown levels have the
+    average place. `levels` are those of `order`.
+    """
+
+    beside: tuple[str, ...] = ()
+
+    def _check_state(self) -> None:
+        n = len(self.order) - len(self.beside)
+        if n < 1 or self.order[n:] != self.beside or self.levels != self.order or self.reference or self.pooled:
+            raise ValueError(f"{self.name!r} must have the levels of a scale, followed by those beside it")
+
+    @property
+    def is_numeric(self) -> bool:
+        return True
+
+    def names(self) -> list[str]:
+        others = [f"{self.name}={level}" for level in self.beside]
+        return [self.name, *others, *[f"{self.name} is missing"] * self.missing]
+
+    def coding(self) -> Array:
+        """The prepared columns of each code: the levels of the scale, other answers, missing, unknown."""
+        n_known, n_beside, shares = self.n_known, len(self.beside), self.frequencies()
+        n = n_known - n_beside
+        places, on_scale = np.arange(float(n)), shares[:n]
+        table = np.zeros((n_known + 2, len(self.names())))
+        table[:n, 0] = places
+        table[n:, 0] = places @ on_scale / on_scale.sum() if on_scale.any() else places.mean()
+        table[n:n_known, 1 : n_beside + 1] = np.eye(n_beside)
+        table[n_known:, 1:] = shares @ table[:n_known, 1:]
+        if self.missing:
+            table[n_known, 1:] = np.eye(len(self.names()))[-1, 1:]
+        return table
+
+
 def _distinct(column: Any, present: NDArray[np.bool_]) -> tuple[NDArray[np.intp], list[str]]:
     """The index of each row's word among the distinct words of rows that have one, and these words."""
     pd = pandas()
@@ -199,8 +242,39 @@ def in_order(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], bool]
     return words, False
 
 
+_NO_ANSWERS = {
+    "can't say", "cannot say", "decline to answer", "declined", "declined to answer", "did not answer", "do not know",
+    "don't know", "dont know", "dk", "no answer", "no opinion", "no response", "not applicable", "not asked",
+    "not available", "not known", "not stated", "not sure", "prefer not to answer", "prefer not to say", "refused",
+    "refused to answer", "rather not say", "unknown", "unsure",
+}  # fmt: skip
+
+
+def answers(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], list[str]]:
+    """The levels of a scale in their order, and answers beside it, such as no answer; both empty without a scale.
+
+    Examples
+    --------
+    >>> from credo.tables.encoders import answers
+    >>> answers(["yes", "perhaps", "no", "don't know"])
+    (['no', 'perhaps', 'yes'], ["don't know"])
+    """
+    every = sorted(levels)
+    others = [word for word in every if _plain(word) in _NO_ANSWERS]
+    # In no, not sure, yes it is a place on the scale.
+    for beside in ([], others):
+        order, is_scale = in_order([word for word in every if word not in beside], dtype)
+        if is_scale:
+            return order, beside
+    return [], []
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[\s_\-]+", " ", word.casefold().replace("’", "'")).strip(" .")
+
+
 def _scale(words: list[str]) -> list[float] | None:
-    plain = [re.sub(r"[\s_\-]+", " ", word.casefold()).strip(" .") for word in words]
+    plain = [_plain(word) for word in words]
     if len(set(plain)) < max(len(plain), 2) or (set(plain) < _LETTERS):
         return None
     return next(([float(rank[word]) for word in plain] for rank in _RANKS if rank.keys() >= set(plain)), None)
@@ -559,4 +633,4 @@ class Texts:
 
 
 # Each has a name, the `names()` of its prepared columns, their values `matrix(column)`, and rows `outside(column)`.
-Encoder = Numbers | Days | Levels | Texts
+Encoder = Numbers | Days | Levels | Scale | Texts

@@ -2,8 +2,8 @@
 
     z = Φ⁻¹(F(y)),    z of one group ~ N(0, (1 − ρ) I + ρ 11ᵀ)
 
-F is a model's predictive distribution for a new group. The normal scores z of held-out rows, predicted by models that
-don't know their group, have the intraclass correlation ρ. Given n scores of a group with mean m, the next one is normal
+F is what a model predicts that doesn't see the group's name. The normal scores z of held-out rows have the intraclass
+correlation ρ. Given n scores of a group with mean m, the next one is normal
 with mean nρm/(1 + (n − 1)ρ) and variance 1 − nρ²/(1 + (n − 1)ρ): `GivenGroup`.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from credo.core.fields import Axes, Finite, NonNegative, Positive
-from credo.distributions import Distribution, GivenGroup
+from credo.distributions import Distribution, GivenGroup, Limited
 from credo.tables.columns import present_mask, words
 from credo.tables.errors import pandas
 
@@ -119,6 +119,21 @@ def given_others(dist: Distribution, rho: float, scores: Array, codes: NDArray[n
     """The distribution of each row given the other rows of its group."""
     n, total = np.bincount(codes).astype(np.float64), np.bincount(codes, scores)
     return GivenGroup(dist, *_next(rho, n[codes] - 1.0, total[codes] - scores))
+
+
+def for_new(dist: Distribution) -> Distribution:
+    """What is predicted if no group of the rows is known, from `Groups.given` of it.
+
+    Examples
+    --------
+    >>> from credo.distributions import GivenGroup, Normal
+    >>> from credo.tables.groups import for_new
+    >>> for_new(GivenGroup(Normal([10.0], 2.0), [1.5], [0.5])).mean
+    array([10.])
+    """
+    if isinstance(dist, Limited):
+        return dist.support.limit(for_new(dist.base))
+    return dist.base if isinstance(dist, GivenGroup) else dist
 
 
 def _next(rho: float, n: Array, total: Array) -> tuple[Array, Array]:

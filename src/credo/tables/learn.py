@@ -23,7 +23,18 @@ from credo.tables.columns import (
     sentinels,
     without,
 )
-from credo.tables.encoders import CYCLES, FIRST_MONDAY, Days, Encoder, Levels, Numbers, Texts, in_order
+from credo.tables.encoders import (
+    CYCLES,
+    FIRST_MONDAY,
+    Days,
+    Encoder,
+    Levels,
+    Numbers,
+    Scale,
+    Texts,
+    answers,
+    in_order,
+)
 from credo.tables.errors import ColumnError
 from credo.tables.kinds import Column, Form, Profile, days_since
 
@@ -161,7 +172,8 @@ class Learner:
         if found.reading is not None:
             self.notes += found.reading.notes
         elif len(found.odd):
-            self.notes.append(f"Column {found.name!r}: {not_numbers(len(found.odd), found.slips)} treated as missing.")
+            phrase = not_numbers(len(found.odd), found.slips, int(found.odd[0]) + 1)
+            self.notes.append(f"Column {found.name!r}: {phrase} treated as missing.")
         infinite = np.isinf(found.values)
         if infinite.any():
             count = plural(int(infinite.sum()), "infinite value")
@@ -196,24 +208,30 @@ class Learner:
         pooled: list[str] = []
         if len(ranked) > self.max_levels and self.effects:
             return self._many_levels(found, {level: counts[level] for level in ranked})
+        places, beside = answers(ranked, found.column.dtype) if len(ranked) <= self.max_levels else ([], [])
         if len(ranked) > self.max_levels:
             ranked, pooled = ranked[: self.max_levels - 1], ranked[self.max_levels - 1 :]
             columns = f"the {len(ranked)} most frequent have a column each, the others share '{found.name}=other'"
             self.notes.append(f"Column {found.name!r} has {len(counts):,} levels: {columns}.")
-        reference = ranked[0] if self.drop_reference else None
+        reference = ranked[0] if self.drop_reference and not beside else None
         marked = self._many(~found.present) or (found.n_missing > 0 and len(counts) == 1)
         shared = self._shared(found.name, ~found.present) if marked else None
         if found.n_missing:
             role = "treated as a separate level" if shared is None else f"indicated by {shared!r}"
             role = role if marked else "too few for a separate level, coded by the frequencies of the others"
             self._note_gaps(found.name, f"missing in {plural(found.n_missing, 'row')}; {role}")
-        order, ordered = in_order(ranked, found.column.dtype)
+        order, ordered = ([*places, *beside], True) if beside else in_order(ranked, found.column.dtype)
         kept = tuple(level for level in order if level != reference)
         shares = [counts[level] for level in [*kept, *ranked[: bool(reference)]]]
         shares += [sum(counts[level] for level in pooled)] * bool(pooled)
         frequencies = tuple(float(share / sum(shares)) for share in shares)
         missing = marked and shared is None, bool(found.n_missing)
-        return Levels(found.name, kept, reference, tuple(pooled), *missing, frequencies, tuple(order), ordered)
+        fields = found.name, kept, reference, tuple(pooled), *missing, frequencies, tuple(order), ordered
+        if not beside:
+            return Levels(*fields)
+        marks = f"{quoted(beside)} {'has a 0/1 column' if len(beside) == 1 else 'have 0/1 columns'} beside it"
+        self.notes.append(f"Column {found.name!r} is a scale from {places[0]!r} to {places[-1]!r}; {marks}.")
+        return Scale(*fields, beside=tuple(beside))
 
     def _many_levels(self, found: Profile, counts: Mapping[str, float]) -> Levels:
         names = tuple(f"{found.name} ({effect})" for effect in self.effects)

@@ -10,7 +10,7 @@ levels are replaced together by combinations that occur in the training data. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -35,6 +35,7 @@ from credo.tables.columns import (
     present_mask,
     signs_of,
     unique_names,
+    without_words,
 )
 from credo.tables.effects import FoldEffects, effect_names, level_effects, plain_target, scores
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
@@ -212,6 +213,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     keep_sentinels : bool, default False
         Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
         numbers. By default they count as missing, and `notes_` name them; in a column whose kind is given they don't.
+    na_words : sequence of str, optional
+        Words that count as missing, as for `read_table`.
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
@@ -277,6 +280,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         clip: bool = False,
         kinds: Mapping[str, str | Form] | None = None,
         keep_sentinels: bool = False,
+        na_words: Sequence[str] = (),
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -285,6 +289,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.clip = clip
         self.kinds = kinds
         self.keep_sentinels = keep_sentinels
+        self.na_words = na_words
         self.drop_reference = drop_reference
         self.max_levels = max_levels
         self.max_words = max_words
@@ -319,7 +324,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         sample_weight : array of shape (n_rows,), optional
             Weights of the rows in medians, frequencies, means and standard deviations.
         """
-        self._fit(as_frame(X), y, sample_weight)
+        self._fit(without_words(as_frame(X), self.na_words), y, sample_weight)
         return self
 
     def _fit(self, table: Any, y: Any, sample_weight: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
@@ -396,7 +401,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         The effects of levels in these rows are those of other rows: unlike `transform`, whose effects of all rows have
         seen their targets.
         """
-        table = as_frame(X)
+        table = without_words(as_frame(X), self.na_words)
         read = self._fit(table, y, sample_weight)
         with collected():
             return self._matrix(table, read if sample_weight is None else self._expanded(read, table, sample_weight))
@@ -601,7 +606,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
                 labels += encoder.groups()
             else:
                 names = encoder.names()
-                joint = isinstance(encoder, Levels | Texts) and not getattr(encoder, "effect_names", ())
+                joint = isinstance(encoder, Texts) or (isinstance(encoder, Levels) and not encoder.is_numeric)
                 labels += [str(encoder.name)] * len(names) if joint else names
         return labels
 
@@ -629,7 +634,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def _table(self, X: Any) -> Any:
         """New rows as a frame that has the columns in use."""
         check_is_fitted(self)
-        table = as_frame(X)
+        table = without_words(as_frame(X), self.na_words)
         if not has_names(X):
             _check_n_features(self, table, reset=False)
         present = set(table.columns.tolist())

@@ -43,13 +43,13 @@ from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution, Support
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
-from credo.tables.encoders import Levels, Numbers, Outside, Texts
+from credo.tables.encoders import Levels, Numbers, Outside, Scale, Texts
 from credo.tables.errors import pandas
 from credo.tables.gaps import Gaps
-from credo.tables.groups import Groups
+from credo.tables.groups import Groups, for_new
 from credo.tables.preparation import Alternatives, Preparation
 from credo.tables.shift import Shift
-from credo.tables.target import split_target
+from credo.tables.target import class_order, split_target
 
 _SCALED = ("estimate", "sd", "lower", "upper")
 
@@ -442,7 +442,7 @@ class TableModel(FittedState, BaseEstimator):
         names, order = preparation.get_feature_names_out().tolist(), np.arange(len(curve.mean))
         for name, values in curve.points.items():
             encoder, points[name] = encoders.get(name), values
-            if isinstance(encoder, Levels):
+            if isinstance(encoder, Levels) and not isinstance(encoder, Scale):
                 points[name] = np.where(values == "reference", encoder.reference or "other", values)
                 place = {level: i for i, level in enumerate(encoder.order)}
                 if len(curve.points) == 1:
@@ -559,12 +559,20 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95, quantiles: Sequen
 
     For numbers: mean, std, lower, upper, and the quantiles, such as q0.05. For classes: predicted, and a probability
     for each class, such as p(spam). A model that knows its training range also gives `outside`, which names values
-    outside of it and is empty otherwise.
+    outside of it and is empty otherwise. If units such as patients have several rows, `known patient` says whether that
+    of a row is known: then all these are predictions from its other rows too, and new_lower and new_upper are the
+    interval of a new patient.
     """
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
-    frame = distribution_frame(predictive(model, rows), level=level, classes=classes, quantiles=quantiles)
+    dist = predictive(model, rows)
+    frame = distribution_frame(dist, level=level, classes=classes, quantiles=quantiles)
     if isinstance(model, TableModel):
         if model.groups is not None and model.groups.column in as_frame(rows).columns:
+            place = frame.columns.get_loc("upper") + 1
+            for i, (name, end) in enumerate(
+                zip(("new_lower", "new_upper"), for_new(dist).interval(level), strict=True)
+            ):
+                frame.insert(place + i, name, end)
             frame[f"known {model.groups.column}"] = model.groups.knows(as_frame(rows)[model.groups.column])
         frame["outside"] = model.outside(rows).reasons
     return frame.set_axis(rows.index, axis=0) if isinstance(rows, pandas().DataFrame) else frame
@@ -594,7 +602,8 @@ def distribution_frame(dist: Any, *, level: float, classes: Sequence[Any] = (), 
         table = dist.probs if isinstance(dist, Categorical) else np.column_stack([1 - dist.probs, dist.probs])
         labels = np.asarray(classes or (dist.classes if isinstance(dist, Categorical) else (0, 1)))
         columns: dict[str, Any] = {"predicted": labels[table.argmax(axis=1)]}
-        columns |= {f"p({label})": table[:, k] for k, label in enumerate(labels.tolist())}
+        place = {label: k for k, label in enumerate(labels.tolist())}
+        columns |= {f"p({label})": table[:, place[label]] for label in class_order(labels) or place}
         return pd.DataFrame(columns)
     lower, upper = dist.interval(level)
     columns = {"mean": point(dist), "std": dist.std, "lower": lower, "upper": upper}

@@ -166,6 +166,9 @@ def test_options_say_how_to_read_the_table(run, tmp_path, frame, without_report)
     record = json.loads(result.stdout)
     assert (record["rows"], record["columns"]) == (80, 3)
     assert record["leaderboard"][0]["rmse"] < 10
+    # Words that counted as missing still do.
+    options = ("--separator", ";", "--decimal", ",", "--encoding", "utf-16")
+    assert run("predict", tmp_path / "out/model.credo", path, *options).exit_code == 0
     bare = run("fit", path, "--target", "column_4", "--no-header", "--models", "linear", "--out", tmp_path / "bare")
     assert "header" not in bare.stderr and "column_4" in bare.stderr
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import credo
 from credo.tables import Preparation
 from credo.tables.encoders import in_order
 
@@ -36,6 +37,9 @@ SCALES = [
     "Grade 2|Grade 9|Grade 10",
     "Q1|Q2|Q3|Q4",
     "child|adult",
+    "no|perhaps|yes",
+    "No|Not sure|Yes",
+    "no|partly|yes",
 ]
 NOT_SCALES = [
     "M|S",
@@ -78,6 +82,53 @@ def test_a_preparation_keeps_the_order():
     assert preparation.get_feature_names_out().tolist() == ["size=medium", "size=large", "site=b", "site=c"]
     everything = Preparation(drop_reference=False).fit({"size": sizes})
     assert everything.get_feature_names_out().tolist() == ["size=small", "size=medium", "size=large"]
+
+
+LIKERT = ["strongly disagree", "disagree", "neutral", "agree", "strongly agree"]
+
+
+def test_answers_beside_a_scale_have_columns_of_their_own():
+    said = [*LIKERT * 4, "agree", "agree", "no answer", "no answer", "Don’t know"]
+    frame = pd.DataFrame({"q": said})
+    preparation = Preparation().fit(frame)
+    assert preparation.get_feature_names_out().tolist() == ["q", "q=Don’t know", "q=no answer"]
+    assert preparation.columns_[0].levels == (*LIKERT, "Don’t know", "no answer") and preparation.columns_[0].ordered
+    assert any("a scale from 'strongly disagree' to 'strongly agree'" in note for note in preparation.notes_)
+    mean = np.mean([*range(5)] * 4 + [3, 3])
+    new = pd.DataFrame({"q": [*LIKERT, "no answer", "Don’t know"]})
+    expected = [[0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [mean, 0, 1], [mean, 1, 0]]
+    np.testing.assert_allclose(preparation.transform(new), expected)
+    # An unseen answer counts as the average of the others, and so does a gap.
+    with pytest.warns(UserWarning, match="treated as an average"):
+        other = preparation.transform(pd.DataFrame({"q": ["often", None]}))
+    np.testing.assert_allclose(other, [[mean, 1 / 25, 2 / 25]] * 2)
+    assert preparation.outside(pd.DataFrame({"q": ["often", "agree", "no answer"]})).rows.tolist() == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_gaps_of_a_scale_have_the_average_place_and_a_mark():
+    preparation = Preparation().fit(pd.DataFrame({"q": ["low", "high", "medium", "refused"] * 5 + [None] * 5}))
+    assert preparation.get_feature_names_out().tolist() == ["q", "q=refused", "q is missing"]
+    np.testing.assert_allclose(preparation.transform(pd.DataFrame({"q": [None, "high"]})), [[1, 0, 1], [2, 0, 0]])
+
+
+@pytest.mark.parametrize("name", ["linear", "additive", "forest"])
+def test_models_of_a_scale_are_saved_and_described(tmp_path, name):
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, 6, 120)
+    frame = pd.DataFrame({"q": np.array([*LIKERT, "no answer"])[place], "y": place % 5 + 0.1 * rng.normal(size=120)})
+    frame["x"] = rng.normal(size=120)
+    study = credo.analyze(frame, "y", models=[name], folds=3, progress=False)
+    study.save(tmp_path / "model.credo")
+    new = pd.DataFrame({"q": ["agree", "no answer", "often"], "x": 0.0})
+    with pytest.warns(UserWarning, match="treated as an average"):
+        found = credo.load(tmp_path / "model.credo").predict(new)
+    np.testing.assert_allclose(found[:2], [3.0, 0.0], atol=0.3)
+    study.report(tmp_path / "report.html")
+    assert study.model.describe().words
 
 
 def test_an_ordered_categorical_says_its_order():

@@ -247,3 +247,14 @@ def test_intervals_of_spike_and_slab_are_in_natural_units():
         1:
     ]:
         assert lower < estimate < upper
+
+
+def test_words_that_count_as_missing_do_so_in_new_tables(tmp_path):
+    """As `credo fit --na` is given them once, for the training table."""
+    frame = pd.DataFrame({"year": ["2019", "2020", "n.k."] * 10, "site": ["a", "b", "n.k."] * 10, "y": np.arange(30.0)})
+    model = TableModel(Preparation(na_words=("n.k.",), kinds={"year": "number"}), LinearRegression(), "y").fit(frame)
+    gaps = frame.replace("n.k.", None)
+    np.testing.assert_array_equal(model.predict(frame), model.predict(gaps))
+    save(model, tmp_path / "model.credo")
+    np.testing.assert_array_equal(load(tmp_path / "model.credo").predict(frame), model.predict(gaps))
+    assert frame["site"].tolist().count("n.k.") == 10

@@ -69,6 +69,8 @@ def predict(
     The output is CSV with the column row (1 is the first row below the header) and identifier columns of the table. For
     numbers it has mean, std, lower and upper: a new observation is between lower and upper with probability --level;
     --quantiles adds columns such as q0.05. Numbers have four digits of std (with --json, all digits).
+    If units such as patients have several rows, those of known ones are predicted from their other rows too, and
+    new_lower and new_upper are the interval for a new unit.
     For classes it has predicted (the most probable label) and the probability of each label, such as p(spam). The
     column outside names values outside the training data, where a prediction is an extrapolation.
     """
@@ -111,7 +113,7 @@ def _rounded(frame: Any) -> Any:
     usable = np.isfinite(std) & (std > 0)
     places = np.where(usable, 3 - np.floor(np.log10(np.where(usable, std, 1.0))), 12).astype(int)
     start = frame.columns.get_loc("mean")
-    for name in frame.columns[start:].drop("outside", errors="ignore"):
+    for name in (name for name in frame.columns[start:] if frame[name].dtype.kind == "f"):
         shown[name] = [round(value, place) for value, place in zip(frame[name].tolist(), places.tolist(), strict=True)]
     return shown
 

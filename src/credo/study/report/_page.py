@@ -21,13 +21,14 @@ from credo._version import __version__
 from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
-from credo.core.wording import count, datum, fixed, percent, plural, whole_percent
+from credo.core.wording import count, datum, fixed, number, percent, plural, whole_percent
 from credo.distributions import Limited
 from credo.plots import shorten
 from credo.study.report import _leaderboard as leaderboard
 from credo.study.report._figure import Listing
 from credo.study.report._results import classification, regression
 from credo.study.study import Study
+from credo.study.units import Known
 from credo.tables import Days, Numbers
 from credo.tables.errors import pandas
 from credo.tables.files import replacing
@@ -172,6 +173,7 @@ def render(study: Study, *, date: str | None = None) -> str:
             "size": [plural(len(data.y), "row"), plural(len(columns), "column"), f"target {facts.target}"],
             "date": date,
             "classes": classes,
+            "is_on_a_scale": bool(comparison.order),
             "alerts": list(alerts),
             "head": leaderboard.head(comparison),
             "board": board,
@@ -193,6 +195,7 @@ def render(study: Study, *, date: str | None = None) -> str:
             "drawn_seeds": _seeds(models),
             "settings": {name: _settings(describe(model)) for name, model in models.items()},
             "fingerprint": data.fingerprint,
+            "units": [] if study.known is None else _unit_lines(study.known),
             "versions": [("credo", __version__), ("python", platform.python_version())]
             + [(name, version(name)) for name in _LIBRARIES],
         }
@@ -232,6 +235,15 @@ _NOTHING: dict[str, Any] = {
     "classes_left": 0,
     "surprises": Listing(),
 }
+
+
+def _unit_lines(known: Known) -> list[tuple[str, list[str]]]:
+    """Rows of a new and of a known unit, with their scores."""
+    unit = shorten(known.unit)
+    return [
+        (f"{which} {unit}", [f"{own.log_score:.4f}", number(own.rmse), percent(own.coverage), number(own.width)])
+        for which, own in (("new", known.new), ("known", known.known))
+    ]
 
 
 def _settings(found: Description) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -158,7 +159,7 @@ def classification(study: Study) -> dict[str, Any]:
             *regions_figure(model, data.frame, data.y, target=target),
             *_which_figures(found, best=best, effect=f"log odds of {event}", influence=changed, target=target),
         ],
-        **_probability_curves(found, model, data.y, target),
+        **_probability_curves(found, model, data.y, target, study.comparison.order),
         "coefficients": found.tabled and found.tabled.table(target),
         **terms,
         "surprises": least_probable(classes.held, data.frame),
@@ -166,7 +167,9 @@ def classification(study: Study) -> dict[str, Any]:
     }
 
 
-def _probability_curves(found: Inputs, model: Any, y: NDArray[Any], target: str) -> dict[str, Any]:
+def _probability_curves(
+    found: Inputs, model: Any, y: NDArray[Any], target: str, order: Sequence[Any]
+) -> dict[str, Any]:
     """The probability of the second of two classes, or of the most frequent of more, along each input."""
     if not found.curves:
         return {}
@@ -175,6 +178,9 @@ def _probability_curves(found: Inputs, model: Any, y: NDArray[Any], target: str)
     if several_classes:
         _, counts = np.unique(y, return_counts=True)
         shown = sorted(np.argsort(-counts, kind="stable")[:MAX_CLASSES].tolist())
+    if order:
+        labels = model.classes_.tolist()
+        shown.sort(key=lambda place: order.index(labels[place]))
     return {
         "curves": curve_figures(
             found.curves, scale=_PROBABILITY, max_zoom=_MAX_ZOOM, write=percent, classes=shown
