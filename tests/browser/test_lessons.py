@@ -110,3 +110,15 @@ def test_an_unknown_lesson_shows_the_list(page, lab):
 def test_a_lesson_fits_a_phone(phone, lab):
     opened(phone, lab, "laplace", 2)
     assert not phone.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def test_back_goes_one_step_back(page, lab):
+    opened(page, lab, "laplace")
+    for number in (2, 3):
+        page.get_by_role("button", name="Next step").click()
+        page.wait_for_function("(number) => location.search.includes(`step=${number}`)", arg=number)
+        painted(page)
+    page.go_back()
+    page.locator(".lesson-steps button[aria-pressed=true]").get_by_text("2", exact=True).wait_for()
+    page.go_back()
+    page.locator(".lesson-steps button[aria-pressed=true]").get_by_text("1", exact=True).wait_for()

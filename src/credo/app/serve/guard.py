@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from html import escape
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -159,17 +160,36 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+_TOKEN_ADVICE = (
+    "This server answers only those who know its token. Go to the terminal in which it was started and open the address "
+    "that it printed there, which ends in ?token= and the token. Afterwards links to this server work in this browser "
+    "until the server is started again."
+)
 # A rejected body is read and discarded for this long, so that the client can read the answer.
 _DISCARD_SECONDS = 2.0
 
 
-async def refuse(scope: Scope, send: Send, status: int, error: str, headers: dict[str, str] | None = None) -> None:
-    """Answer with the status and {"error": error}; close a websocket that isn't open yet."""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Credo</title></head>
+<body><h1>This page can't be shown</h1><p>{}</p></body></html>
+"""
+
+
+async def refuse(
+    scope: Scope, send: Send, status: int, error: str, headers: dict[str, str] | None = None, *, advice: str = ""
+) -> None:
+    """Answer with the status and {"error": error}; close a websocket that isn't open yet.
+
+    A browser that opens a page gets a page with the advice (or the error) instead.
+    """
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error[:100]})
         return
-    body = json.dumps({"error": error}).encode()
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    if scope.get("method") == "GET" and "text/html" in (header(scope, "accept") or ""):
+        kind, body = "text/html; charset=utf-8", _PAGE.format(escape(advice or error)).encode()
+    else:
+        kind, body = "application/json", json.dumps({"error": error}).encode()
+    fields = {"content-type": kind, "content-length": str(len(body)), **(headers or {})}
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": body if scope.get("method") != "HEAD" else b""})
@@ -192,7 +212,8 @@ class Guard:
 
     A request without the token gets 401. It is taken from `Authorization: Bearer TOKEN`, from a cookie, or from
     `?token=TOKEN` in the address; in the last case the answer sets the cookie, so that further requests of the page
-    need no token in their address. The cookie holds a hash of the token, whose characters need no quoting.
+    need no token in their address. The cookie holds a hash of the token, whose characters need no quoting. It is
+    SameSite=Lax, so that a link in a document opens a page; other requests from other origins are rejected anyway.
 
     The headers allow only scripts and styles from this server and none inline, forbid other pages to embed it, and keep
     answers out of caches and addresses (which may contain a token) out of the Referer header. An answer that sets one
@@ -231,7 +252,7 @@ class Guard:
         # Browsers share the cookies of all ports of a host.
         cookie = f"credo-token-{(scope.get('server') or ('', 0))[1]}"
         by_address = self.token is not None and _equal(_query(scope, "token"), self.token)
-        added = {"set-cookie": f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Strict"} if by_address else {}
+        added = {"set-cookie": f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Lax"} if by_address else {}
         if not self._is_known_host(header(scope, "host") or ""):
             await refuse(scope, _with_headers(send, HEADERS), 403, "the Host header names another server")
         elif not _is_same_origin(scope):
@@ -245,7 +266,7 @@ class Guard:
             await refuse(
                 scope, _with_headers(send, HEADERS), 401, "the token is missing or wrong; send the header "
                 "'Authorization: Bearer TOKEN' or add ?token=TOKEN to the address, with the token that the server "
-                "printed when it started", {"www-authenticate": "Bearer"},
+                "printed when it started", {"www-authenticate": "Bearer"}, advice=_TOKEN_ADVICE,
             )  # fmt: skip
 
     def _is_known_host(self, field: str) -> bool:

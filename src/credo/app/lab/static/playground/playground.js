@@ -39,7 +39,7 @@ export async function resolved(raw, catalogue) {
 }
 
 export class Playground {
-  // `changed(state)` is called after every change.
+  // `changed(state, isStep)` is called after every change; a step is another model or number of models.
   constructor(root, catalogue, { changed = () => {} } = {}) {
     this.store = new Store(catalogue);
     this.catalogue = catalogue;
@@ -179,7 +179,7 @@ export class Playground {
     else if (what === "pane") this.panes[detail.index].onPane(detail);
     else this.panes.forEach((pane) => pane.onView());
     this.#drawToolbar();
-    this.changed(this.store.state);
+    this.changed(this.store.state, what === "panes" || Boolean(detail?.model));
   }
 
   #arrange() {
