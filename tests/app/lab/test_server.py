@@ -82,7 +82,9 @@ def test_the_server_has_the_limits_of_the_model_server(monkeypatch):
     assert config.ws == "none" and not config.proxy_headers
 
 
-@pytest.mark.parametrize("link", ["/", "", "#abc", "/lessons?id=ard&step=2", "http://localhost:9/?data=xor&token=old#a"])
+@pytest.mark.parametrize(
+    "link", ["/", "", "#abc", "/lessons?id=ard&step=2", "http://localhost:9/?data=xor&token=old#a"]
+)
 def test_a_link_keeps_its_page_and_gets_this_token(link):
     given, made = urlsplit(link), urlsplit(page_of(link, "new"))
     assert (made.path, made.fragment) == (given.path or "/", given.fragment)

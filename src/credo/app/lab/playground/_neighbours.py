@@ -99,7 +99,7 @@ class KernelPerceptronModel(Weighing):
     """The perceptron on the features of a kernel; the weights are the mistakes made on each point."""
 
     id, name, least = "kernel_perceptron", "Kernel perceptron", 1
-    shows: ClassVar = {"classification": ("weights",)}
+    shows: ClassVar = {"classification": ("weights", "rounds")}
     declared = (*(replace(control, learnable=False) for control in _CONTROLS), PASSES)
     no_evidence, notes = PerceptronModel.no_evidence, PerceptronModel.notes
     formula = "f(x) = ∑ α_i y_i k(x − x_i)"

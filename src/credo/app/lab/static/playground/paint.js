@@ -3,7 +3,7 @@
 import { svg } from "/static/shared/page.js";
 import { contour } from "/static/shared/scale.js";
 
-export const LAYERS = ["band", "latent", "draws", "parts", "mean", "contour", "marks", "points"];
+export const LAYERS = ["band", "latent", "draws", "parts", "mean", "contour", "cut", "marks", "points"];
 
 export function paintRegression(plot, answer, view) {
   const { x, mean, lower, upper, latent_lower, latent_upper, draws, parts } = answer;
@@ -19,7 +19,7 @@ export function paintRegression(plot, answer, view) {
 }
 
 export function clear(plot) {
-  for (const name of ["band", "latent", "mean", "contour"]) path(plot.layers[name], "");
+  for (const name of ["band", "latent", "mean", "contour", "cut"]) path(plot.layers[name], "");
   for (const name of ["draws", "parts"]) plot.layers[name].replaceChildren();
   plot.canvas.style.display = "none";
 }
@@ -67,7 +67,8 @@ export function placeMap(plot, answer, domain) {
   const box = { left: left - plot.inner.x, top: top - plot.inner.y, width: right - left, height: bottom - top };
   for (const [name, value] of Object.entries(box)) plot.canvas.style[name] = `${value}px`;
   const maps = answer.classes === 2 ? [answer.probability] : answer.probability;
-  const tables = maps.length === 1 ? [{ rows: maps[0], level: 0.5 }] : maps.map((map, k) => ({ level: 0,
+  const line = answer.score ? { rows: answer.score, level: 0 } : { rows: maps[0], level: 0.5 };
+  const tables = maps.length === 1 ? [line] : maps.map((map, k) => ({ level: 0,
     rows: map.map((row, r) => row.map((p, c) => p - Math.max(...maps.filter((_, j) => j !== k).map((other) => other[r][c])))) }));
   let d = "";
   for (const table of tables) {
@@ -76,6 +77,9 @@ export function placeMap(plot, answer, domain) {
     }
   }
   path(plot.layers.contour, d);
+  const { x, y, width, height } = plot.inner;
+  const [input, at] = answer.cut ?? [];
+  path(plot.layers.cut, input === undefined ? "" : input === 0 ? `M${plot.x(at).toFixed(1)},${y}v${height}` : `M${x},${plot.y(at).toFixed(1)}h${width}`);
 }
 
 // Near 0.5 the colour fades, so that the page's own background means "don't know".

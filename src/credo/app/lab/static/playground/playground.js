@@ -26,16 +26,18 @@ export async function catalogueOf() {
 
 // The points of a data set, in the form of the state.
 export async function dataset(id, seed = 0) {
-  const { task, points, domain, note } = await request(`/api/playground/dataset/${encodeURIComponent(id)}?seed=${seed}`);
+  const { task, points, domain, note, model } = await request(`/api/playground/dataset/${encodeURIComponent(id)}?seed=${seed}`);
   const span = [domain.x, domain.y].map(([lo, hi]) => hi - lo);
-  return { task, points: points.map(([x, y, ...rest]) => [tidy(x, span[0]), tidy(y, span[1]), ...rest]), domain, note };
+  return { task, points: points.map(([x, y, ...rest]) => [tidy(x, span[0]), tidy(y, span[1]), ...rest]), domain, note, model };
 }
 
-// A state whose points may be named as {dataset, seed} instead of being listed, and to which others are added.
+// A state whose points may be named as {dataset, seed} instead of being listed, and to which others are added. Without
+// panes it has the model that suits the data set, or a Gaussian process.
 export async function resolved(raw, catalogue) {
   if (!raw.dataset) return checked(raw, catalogue);
-  const { task, points, domain } = await dataset(raw.dataset, raw.seed ?? 0);
-  return checked({ task, domain, ...raw, points: [...points, ...(raw.add ?? [])], seed: raw.draw_seed }, catalogue);
+  const { task, points, domain, model } = await dataset(raw.dataset, raw.seed ?? 0);
+  const panes = [{ model: model?.id ?? "gp", settings: model?.settings ?? {} }];
+  return checked({ task, domain, panes, ...raw, points: [...points, ...(raw.add ?? [])], seed: raw.draw_seed }, catalogue);
 }
 
 export class Playground {
@@ -117,6 +119,11 @@ export class Playground {
     try {
       const data = await dataset(id);
       this.store.replace(data);
+      if (data.model) {
+        this.store.setModel(0, data.model.id);
+        this.store.learned(0, structuredClone(data.model.settings));
+        this.panes[0].rebuild();
+      }
       this.say(data.note ?? `${data.points.length} points.`);
     } catch (error) {
       this.warn(error.message);
