@@ -94,7 +94,7 @@ def test_a_link_keeps_its_page_and_gets_this_token(link):
 
 @pytest.mark.parametrize("link", ["/nowhere", "https://example.org/", "file.html"])
 def test_other_links_are_refused_with_examples(link):
-    with pytest.raises(ValueError, match="isn't a link to the lab.*'/\\?data=sinusoid&model=gp'"):
+    with pytest.raises(ValueError, match=r"isn't a link to the lab.*'/\?data=sinusoid&model=gp'"):
         page_of(link, "token")
 
 

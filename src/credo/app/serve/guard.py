@@ -161,9 +161,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _TOKEN_ADVICE = (
-    "This server answers only those who know its token. Go to the terminal in which it was started and open the address "
-    "that it printed there, which ends in ?token= and the token. Afterwards links to this server work in this browser "
-    "until the server is started again."
+    "This server answers only those who know its token. Open the address that the lab printed in the terminal in which "
+    "it was started, or add ?token= and the token to this address. After that, links to this server work in this "
+    "browser until it is started again."
 )
 # A rejected body is read and discarded for this long, so that the client can read the answer.
 _DISCARD_SECONDS = 2.0

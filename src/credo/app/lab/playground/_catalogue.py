@@ -27,8 +27,8 @@ from credo.app.lab.refused import Refused
 MAX_POINTS = 500
 _ORDER: tuple[type[Model], ...] = (
     LeastSquares, RidgeModel, LassoModel, BayesianLinear, Additive, ProcessRegression, ProcessClassification,
-    VaryingNoise, WeightedMean, PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours, Tree, Bagging,
-    AdaBoost, Experts, Average,
+    VaryingNoise, WeightedMean, PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours,
+    Tree, Bagging, AdaBoost, Experts, Average,
 )  # fmt: skip
 # The model of each tab and task.
 MODELS: dict[str, dict[str, type[Model]]] = {}

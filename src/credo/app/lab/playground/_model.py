@@ -250,7 +250,7 @@ def gaussian_evidence(C: Array, y: Array) -> Evidence:
 
 
 def bic_evidence(estimator: Any, reason: str = "") -> Evidence:
-    """−BIC/2 of a model without an evidence, which approximates a log evidence; the reason is given if it isn't finite."""
+    """−BIC/2, which approximates the log evidence of a model that has none; the reason is given if it isn't finite."""
     value, fit = -0.5 * float(bic(estimator)), float(estimator.log_likelihood_)
     if not math.isfinite(value):
         return Evidence(None, reason)
