@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from credo.app.lab.playground._catalogue import MODELS  # noqa: E402
-from credo.app.lab.playground._datasets import DATASETS  # noqa: E402
-from credo.app.lab.playground._kernels import KERNELS  # noqa: E402
-from credo.app.lab.server import PAGES, PORT, STATIC  # noqa: E402
+from credo.app.lab.playground._catalogue import MODELS
+from credo.app.lab.playground._datasets import DATASETS
+from credo.app.lab.playground._kernels import KERNELS
+from credo.app.lab.server import PAGES, PORT, STATIC
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "teach.md").read_text(encoding="utf-8")
