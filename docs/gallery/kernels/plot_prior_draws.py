@@ -59,7 +59,7 @@ for ax, k, name in zip(axes[1:], (RBF(0.3), Exponential(0.3)), ("squared exponen
     steps[name] = np.sqrt(np.mean(np.diff(draws, axis=1) ** 2)) / np.diff(x[:, 0])[0]
 axes[0].set(xlabel="distance", ylabel="k")
 axes[0].legend()
-print("typical slope between neighbouring points:", {name: round(float(s), 1) for name, s in steps.items()})
+print("typical slope between neighboring points:", {name: round(float(s), 1) for name, s in steps.items()})
 assert steps["exponential"] > 4 * steps["squared exponential"]
 
 # %%

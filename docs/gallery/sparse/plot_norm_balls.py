@@ -44,7 +44,7 @@ for ax, q, found in zip(axes, (0.5, 1, 2, 4), (None, lasso, ridge, None), strict
 axes[0].set_ylabel("w₂")
 
 # %%
-# **What to see.** The solution (red) is the point of the ball with the smallest squared error (grey ellipses around
+# **What to see.** The solution (red) is the point of the ball with the smallest squared error (gray ellipses around
 # the least-squares estimate, +). For q = 2 and more the ball is round and the solution is beside the axis; for q = 1
 # and less it is the corner, where w₁ is zero. Only for q ≥ 1 is the ball convex, so that descent finds the minimum.
 

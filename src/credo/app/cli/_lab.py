@@ -7,7 +7,7 @@ import click
 from credo.app.cli._options import debug_option
 
 
-@click.command(short_help="Play with models, take the lessons, or analyse a table in the browser.")
+@click.command(short_help="Play with models, take the lessons, or analyze a table in the browser.")
 @click.option("--open", "link", default="/", help="View to open: a link copied in the lab. Default: the playground.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port on 127.0.0.1. Default: 8391, or a free one.")
 @click.option("--browser/--no-browser", default=True, help="Open the page in the browser. Default: yes.")

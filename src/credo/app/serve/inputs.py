@@ -1,7 +1,7 @@
 """Strict JSON, the columns that a model takes, and rows of JSON values as a table.
 
 Every cell is checked before it reaches the model, and an error names the rows and columns. Unknown columns are rejected
-rather than ignored, because a misspelt name would otherwise go unnoticed. Null is a missing cell, and is accepted if
+rather than ignored, because a misspelled name would otherwise go unnoticed. Null is a missing cell, and is accepted if
 the training data had missing cells too; `credo predict` also accepts others, and notes how it filled them in.
 """
 

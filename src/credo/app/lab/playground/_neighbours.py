@@ -1,4 +1,4 @@
-"""Models that weight nearby points: Nadaraya–Watson, soft neighbours, and the kernel perceptron."""
+"""Models that weight nearby points: Nadaraya–Watson, soft neighbors, and the kernel perceptron."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class WeightedMean(Weighing):
 
 
 class SoftNeighbours(Weighing):
-    """The tab of soft nearest neighbours: kernel-weighted votes."""
+    """The tab of soft nearest neighbors: kernel-weighted votes."""
 
-    id, name = "soft_neighbours", "Soft neighbours"
+    id, name = "soft_neighbours", "Soft neighbors"
     shows: ClassVar = {"classification": ("learn",)}
     declared = (
         *_CONTROLS,

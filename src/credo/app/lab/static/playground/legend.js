@@ -1,4 +1,4 @@
-// What the lines and colours of a plot mean.
+// What the lines and colors of a plot mean.
 
 import { element } from "/static/shared/page.js";
 import { fixed } from "/static/shared/scale.js";

@@ -40,10 +40,10 @@ export function paintClasses(plot, answer, domain) {
   const maps = answer.classes === 2 ? [answer.probability] : answer.probability;
   const { columns, rows } = answer;
   const image = new ImageData(columns, rows);
-  const colours = palette(answer.labels ?? [0, 1, 2]);
+  const colors = palette(answer.labels ?? [0, 1, 2]);
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < columns; c += 1) {
-      const [red, green, blue, alpha] = maps.length === 1 ? two(maps[0][r][c], colours) : several(maps.map((map) => map[r][c]), colours);
+      const [red, green, blue, alpha] = maps.length === 1 ? two(maps[0][r][c], colors) : several(maps.map((map) => map[r][c]), colors);
       const at = 4 * ((rows - 1 - r) * columns + c);
       image.data[at] = red;
       image.data[at + 1] = green;
@@ -82,15 +82,15 @@ export function placeMap(plot, answer, domain) {
   path(plot.layers.cut, input === undefined ? "" : input === 0 ? `M${plot.x(at).toFixed(1)},${y}v${height}` : `M${x},${plot.y(at).toFixed(1)}h${width}`);
 }
 
-// Near 0.5 the colour fades, so that the page's own background means "don't know".
-function two(p, colours) {
-  const colour = p < 0.5 ? colours[0] : colours[1];
+// Near 0.5 the color fades, so that the page's own background means "don't know".
+function two(p, colors) {
+  const color = p < 0.5 ? colors[0] : colors[1];
   return [...colour, 190 * Math.abs(2 * p - 1) ** 0.9];
 }
 
-function several(shares, colours) {
+function several(shares, colors) {
   const top = Math.max(...shares);
-  const colour = [0, 1, 2].map((channel) => shares.reduce((sum, p, k) => sum + p * colours[k % colours.length][channel], 0));
+  const color = [0, 1, 2].map((channel) => shares.reduce((sum, p, k) => sum + p * colors[k % colors.length][channel], 0));
   return [...colour, 190 * Math.max(0, (top - 1 / shares.length) / (1 - 1 / shares.length)) ** 0.8];
 }
 

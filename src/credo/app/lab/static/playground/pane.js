@@ -165,7 +165,7 @@ export class Pane {
     this.#drawNext();
   }
 
-  recolour() {
+  recolor() {
     if (this.answer?.classification && this.plot.width) paintClasses(this.plot, this.answer.classification, this.sent.domain);
   }
 
@@ -311,7 +311,7 @@ export class Pane {
     this.learning.abort();
     this.learning = null;
     this.settings.learning(false);
-    this.say("Learning cancelled.");
+    this.say("Learning canceled.");
   }
 
   // ---- evidence over a parameter ----

@@ -58,8 +58,8 @@ export class Playground {
     root.replaceChildren(this.node);
     this.store.listen((what, detail) => this.#on(what, detail));
     document.addEventListener("keydown", (event) => this.#key(event));
-    document.addEventListener("theme", () => this.#recolour());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#recolour());
+    document.addEventListener("theme", () => this.#recolor());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#recolor());
   }
 
   load(state) {
@@ -205,7 +205,7 @@ export class Playground {
     this.panes.forEach((pane) => pane.rebuild());
   }
 
-  #recolour() {
+  #recolor() {
     this.panes.forEach((pane) => pane.recolour());
   }
 }
