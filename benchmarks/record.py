@@ -15,16 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Line
+from benchmarks.pictures import draw_speed, speed
 
 LIBRARIES = (
     "credo", "numpy", "scipy", "numba", "scikit-learn", "GPy", "gpflow", "tensorflow", "gpytorch", "torch", "tinygp",
     "jax", "celerite2", "gpboost", "celer", "skglm", "statsmodels", "ngboost", "mapie", "interpret-core",
 )  # fmt: skip
 
-_HEAD = """# Benchmarks
+_HEAD = "# Benchmarks\n"
+_PICTURE = "![Ratios of times for each suite; left of the line Credo is faster](images/benchmarks.png)\n"
+
+_HOW = """## How this was measured
 
 Made by `make bench`; don't edit. Times are medians over rounds in which the libraries take turns in one process, after
-a warm-up round. Exceptions, which favour Credo: whole fits of Gaussian processes by scikit-learn, GPy and
+a warm-up round. Exceptions, which favor Credo: whole fits of Gaussian processes by scikit-learn, GPy and
 GPyTorch, scikit-learn's AdaBoost, R's BMS and mgcv, and whole fits of explainable boosting machines run once, because
 they take long; Credo's fit beside them is its second. A ratio below 1 means that Credo is faster. The last column says
 what each reached, because speed that changes the answer doesn't count. [Accuracy and calibration on real
@@ -104,7 +108,8 @@ def merged(old: Mapping[str, Any], title: str, suite: Mapping[str, Any], order: 
 
 def page(suites: Mapping[str, Any]) -> str:
     """The page of the recorded suites."""
-    parts = [_HEAD]
+    sentences = speed(suites)
+    parts = [_HEAD, sentences, _PICTURE] if sentences else [_HEAD]
     for title, suite in suites.items():
         if suite["lines"]:
             parts.append(
@@ -122,7 +127,7 @@ def page(suites: Mapping[str, Any]) -> str:
     if places:
         parts.append("## Machine and versions\n")
     parts += [f"{', '.join(titles)}: {place}" for place, titles in places.items()]
-    return "\n".join([*parts, _RUN])
+    return "\n".join([*parts, _HOW, _RUN])
 
 
 def origin(run: Mapping[str, Any]) -> str:
@@ -161,3 +166,5 @@ def write(suites: Mapping[str, Any], numbers: Path, text: Path | None) -> None:
     numbers.write_text(json.dumps({"suites": suites}, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if text is not None:
         text.write_text(page(suites), "utf-8")
+        if speed(suites):
+            draw_speed(suites, text.parent / "images" / "benchmarks.png")

@@ -45,10 +45,11 @@ def examples(tmp_path_factory):
 
 def test_every_picture_is_made(examples):
     text = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *DOCS])
-    named = {name for name in re.findall(r"images/(\w+)\.png\)", text) if not name.startswith("sphx_glr")}
+    named = {name for name in re.findall(r"images/(\w+)\.(?:png|svg)\)", text) if not name.startswith("sphx_glr")}
     assert named == {path.stem for path in (ROOT / "docs" / "images").iterdir()}
-    # The benchmarks make the picture of the page that they write.
-    assert named == {*examples[1], *PICTURES["PAGE"], "scaling"} and set(examples[1]) == set(PICTURES["SIZES"])
+    # The benchmarks make the pictures of the pages that they write.
+    measured = {"scaling", "benchmarks", "honesty", *(path.stem for path in DOCS if path.stem == "rivals")}
+    assert named == {*examples[1], *PICTURES["PAGE"], *measured} and set(examples[1]) == set(PICTURES["SIZES"])
 
 
 def test_the_study_does_what_the_readme_says(tmp_path):

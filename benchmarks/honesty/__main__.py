@@ -11,11 +11,12 @@ from typing import Any
 
 from benchmarks.honesty.contest import contest, file_of
 from benchmarks.honesty.models import contestants
-from benchmarks.honesty.page import page
+from benchmarks.honesty.page import page, ranked
 from benchmarks.honesty.published import published
 from benchmarks.honesty.scores import scores_of
 from benchmarks.honesty.sets import SETS, Table, load
 from benchmarks.honesty.simulations import simulate
+from benchmarks.pictures import draw_calibration
 from benchmarks.record import circumstances
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -61,6 +62,7 @@ def _write(run: Mapping[str, Any], docs: Path) -> None:
     whole = circumstances() | {"missing": missing, "sets": sets, "simulations": run["simulations"]}
     (docs / "honesty.json").write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", "utf-8")
     (docs / "honesty.md").write_text(page(whole), "utf-8")
+    draw_calibration(ranked(whole), docs / "images" / "honesty.png")
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:

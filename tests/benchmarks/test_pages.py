@@ -8,6 +8,7 @@ import pytest
 from benchmarks.harness import at_most, below
 from benchmarks.honesty.contest import file_of
 from benchmarks.honesty.page import page as honesty_page
+from benchmarks.honesty.page import ranked
 from benchmarks.honesty.scores import scores_of
 from benchmarks.readme import measured
 from benchmarks.record import circumstances, merged, page, read, record, write
@@ -82,6 +83,31 @@ def test_the_honesty_page_names_who_is_ahead_and_who_is_missing(summary: dict) -
     assert "| *deep GP* [1] | 10 others | 0.500 ± 0.100 | -1.000 |" in shown
     assert "**Not in this run**: protein." in shown
     assert "Not fitted: Ridge (a fit takes more than 1 CPU s)." in shown
+
+
+def test_the_page_of_times_opens_with_what_its_table_says(tmp_path: Path) -> None:
+    times = {"credo": 2.0, "celer": 4.0, "skglm": 1.0, "tinygp": 20.0}
+    lines = [at_most("a case", times, name, 1.0) for name in ("celer", "skglm", "tinygp")] + [below("limit", 3.0, 2.0)]
+    write({"Sparse models": record(lines, [], load=0.0)}, tmp_path / "numbers.json", tmp_path / "benchmarks.md")
+    shown = (tmp_path / "benchmarks.md").read_text("utf-8")
+    # Ratios 0.5, 2 and 0.1; the limit is not another library.
+    assert "faster in 2 of 3 comparisons" in shown and "median time is 0.50 of theirs" in shown
+    assert "worst ratio is 2.00, to skglm (a case). Of 4 targets 2 are missed" in shown
+    assert shown.index("faster in 2") < shown.index("## Sparse models") < shown.index("## How this was measured")
+    assert (tmp_path / "images" / "benchmarks.png").exists()
+
+
+def test_the_page_of_calibration_opens_with_the_best_of_each_side(summary: dict) -> None:
+    table = summary | {"rows": 5, "columns": 2, "given": True, "published": []}
+    run = circumstances() | {"missing": [], "sets": {"small": table}, "simulations": []}
+    # Five of six predicted rows (0, 1, 2, 1, 3, 4) are inside: those below 4.
+    assert {row["name"]: (row["place"], row["coverage"]) for row in ranked(run)} == {
+        "sklearn.GP": (0.0, pytest.approx(500 / 6)), "GPRegressor": (1.0, pytest.approx(500 / 6))
+    }  # fmt: skip
+    shown = honesty_page(run)
+    assert "GPRegressor has the best mean rank of 2 models; the first of another library is sklearn.GP" not in shown
+    assert "the best of Credo's models by log score is GPRegressor" in shown
+    assert shown.index("by log score is") < shown.index("## Summary") < shown.index("## How this was measured")
 
 
 def test_the_readme_quotes_the_fastest_rival_first_and_leaves_out_what_was_not_measured() -> None:

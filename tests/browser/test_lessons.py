@@ -11,9 +11,9 @@ pytestmark = pytest.mark.browser
 
 LESSONS = json.loads((files("credo.app.lab") / "static/lessons/lessons.json").read_text(encoding="utf-8"))["lessons"]
 
-# What the texts say about the log evidence (or BIC) of each pane when a step is opened.
+# What the texts say about the log evidence (or −BIC/2) of each pane when a step is opened.
 NAMED = {
-    ("overfitting", 1): [23.3], ("overfitting", 2): [3.1], ("evidence", 1): [-55.7], ("evidence", 2): [-7.7, -10.8],
+    ("overfitting", 1): [-11.7], ("overfitting", 2): [-1.5], ("evidence", 1): [-55.7], ("evidence", 2): [-7.7, -10.8],
     ("evidence", 3): [-15.8], ("additive", 1): [0.0], ("additive", 2): [-31.6], ("additive", 3): [-4.4],
     ("kernel", 2): [-15.8], ("kernel", 3): [-57.8], ("sums", 1): [-281], ("sums", 2): [-65], ("sums", 3): [-111, -65],
     ("ard", 1): [-20.9], ("ard", 3): [-8.5, -17.6], ("laplace", 1): [-17.6, -17.5],
@@ -55,12 +55,12 @@ def test_the_list_leads_to_a_lesson_and_its_steps(page, lab):
     assert page.get_by_role("heading", level=1).inner_text() == "Over-fitting by degree"
     page.get_by_role("button", name="Next step").click()
     page.wait_for_function("() => location.search.includes('step=2')")
-    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '3.09'")
+    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '−1.54'")
     page.get_by_label("Degree", exact=True).fill("3")
     painted(page)
-    assert evidence(page) == pytest.approx([-0.6], abs=0.05)
+    assert evidence(page) == pytest.approx([0.3], abs=0.05)
     page.get_by_role("button", name="Reset step").click()
-    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '3.09'")
+    page.wait_for_function("() => document.querySelector('.evidence-value')?.textContent === '−1.54'")
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson["id"])
@@ -110,3 +110,15 @@ def test_an_unknown_lesson_shows_the_list(page, lab):
 def test_a_lesson_fits_a_phone(phone, lab):
     opened(phone, lab, "laplace", 2)
     assert not phone.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def test_back_goes_one_step_back(page, lab):
+    opened(page, lab, "laplace")
+    for number in (2, 3):
+        page.get_by_role("button", name="Next step").click()
+        page.wait_for_function("(number) => location.search.includes(`step=${number}`)", arg=number)
+        painted(page)
+    page.go_back()
+    page.locator(".lesson-steps button[aria-pressed=true]").get_by_text("2", exact=True).wait_for()
+    page.go_back()
+    page.locator(".lesson-steps button[aria-pressed=true]").get_by_text("1", exact=True).wait_for()

@@ -333,3 +333,44 @@ def test_a_phone_has_no_sideways_scroll_and_touch_adds_moves_and_removes(phone, 
     phone.get_by_role("button", name="Compare").click()
     settled(phone, 1)
     assert not phone.evaluate(wide)
+
+
+def test_back_goes_one_model_back(page, lab):
+    start(page, lab)
+    settled(page)
+    page.wait_for_function("() => location.hash.length > 1")
+    for name in ("Least squares", "Tree"):
+        before = page.url
+        choose(page, name)
+        page.wait_for_function("(before) => location.href !== before", arg=before)
+    page.mouse.click(*spot(page, 0.5, 0.9))
+    settled(page)
+    page.wait_for_timeout(400)
+    for name in ("Least squares", "Gaussian process"):
+        page.go_back()
+        page.get_by_role("tab", name=name, exact=True, selected=True).wait_for()
+        page.wait_for_timeout(400)
+    page.go_forward()
+    page.get_by_role("tab", name="Least squares", exact=True, selected=True).wait_for()
+
+
+@pytest.mark.parametrize(
+    ("view", "model", "label", "value"),
+    [
+        ("data=rings&model=adaboost&round=3", "AdaBoost", "Round", "3"),
+        ("model=ridge,lasso&degree=5", "Ridge", "Degree", "5"),
+        ("data=co2&model=gp&kernel=RBF*Periodic+Linear&period=2", "Gaussian process", "Period", "2"),
+    ],
+)
+def test_a_view_can_be_named_in_words(page, lab, view, model, label, value):
+    start(page, lab, f"/?{view}")
+    settled(page)
+    assert page.get_by_role("tab", selected=True).first.inner_text() == model
+    assert page.get_by_label(f"{label}, as a number").first.input_value() == value
+    assert not page.locator(".page-note:visible").count()
+
+
+def test_without_the_token_there_is_a_page_that_says_what_to_do(page, lab, problems):
+    problems.allow("401")
+    page.goto(lab.address.split("?")[0])
+    assert "terminal" in page.get_by_role("paragraph").inner_text()

@@ -20,7 +20,7 @@ CENTER, SPREAD = Y.mean(), Y.std()
 
 FLAT = "intercept: flat prior"
 JEFFREYS = f"{FLAT}; noise variance: prior 1/σ²"
-MAXIMISED = f"{FLAT}; noise variance: maximised"
+MAXIMISED = f"{FLAT}; noise variance: maximized"
 
 
 def likelihood(mu, log_variance):
@@ -69,11 +69,11 @@ fixed = {"hyperparameters": "fixed", "standardize": False, "noise": 0.5}
         (SpikeSlabRegressor(slab="normal"), JEFFREYS, integrated_noise),
         (BayesianLinearRegression(), JEFFREYS, integrated_noise),
         (BayesianLinearRegression(1.0), f"{FLAT}; noise variance: prior 1/(σ² + explained variance)", integrated_noise),
-        (BayesianLinearRegression("evidence"), f"{JEFFREYS}; hyperparameters: maximised", integrated_noise),
+        (BayesianLinearRegression("evidence"), f"{JEFFREYS}; hyperparameters: maximized", integrated_noise),
         (BayesianLinearRegression(1.0, noise_precision="evidence"), MAXIMISED, maximised_noise),
         (GPRegressor(RBF().fix(), standardize=False, hyperpriors=False), MAXIMISED, maximised_noise),
-        (BayesianLinearRegression(**maximum), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
-        (GPRegressor(hyperpriors=False), f"{MAXIMISED}; hyperparameters: maximised", maximised_noise),
+        (BayesianLinearRegression(**maximum), f"{MAXIMISED}; hyperparameters: maximized", maximised_noise),
+        (GPRegressor(hyperpriors=False), f"{MAXIMISED}; hyperparameters: maximized", maximised_noise),
     ],
     ids=lambda value: None if callable(value) else str(value),
 )
@@ -155,15 +155,15 @@ SCALED = "kernel: scaled by the variance of y"
         ({"mean": "zero", "hyperparameters": "fixed", "noise": 0.1}, f"intercept: mean of y; {SCALED}"),
         (
             {"mean": "linear", "noise": 0.1, "hyperpriors": False},
-            f"{FLAT}; slopes: flat prior (x0, x1, x2, standardised); hyperparameters: maximised",
+            f"{FLAT}; slopes: flat prior (x0, x1, x2, standardized); hyperparameters: maximized",
         ),
-        ({"kernel": RBF().fix("variance"), "noise": 0.1}, f"{FLAT}; {SCALED}; hyperparameters: maximised"),
-        ({"kernel": RBF().fix("variance") * Constant(2.0), "noise": 0.1}, f"{FLAT}; hyperparameters: maximised"),
+        ({"kernel": RBF().fix("variance"), "noise": 0.1}, f"{FLAT}; {SCALED}; hyperparameters: maximized"),
+        ({"kernel": RBF().fix("variance") * Constant(2.0), "noise": 0.1}, f"{FLAT}; hyperparameters: maximized"),
         (
             {"kernel": RBF() + RBF().fix("variance"), "noise": 0.1, "n_restarts": 0},
-            f"{FLAT}; {SCALED}; hyperparameters: maximised",
+            f"{FLAT}; {SCALED}; hyperparameters: maximized",
         ),
-        ({"kernel": Linear().exp(), "noise": 0.1}, f"{FLAT}; {SCALED}; hyperparameters: maximised"),
+        ({"kernel": Linear().exp(), "noise": 0.1}, f"{FLAT}; {SCALED}; hyperparameters: maximized"),
         (
             {"hyperparameters": "integrate", "noise": 0.1},
             f"{FLAT}; hyperparameters: integrated, priors scaled by the variance of y",
@@ -201,9 +201,9 @@ def test_a_fixed_process_without_standardising_is_a_plain_density():
         (GPClassifier(hyperparameters="fixed"), "proper priors"),
         (GPClassifier(RBF().fix()), "proper priors"),
         (GPClassifier(n_restarts=0), "hyperparameters: integrated"),
-        (GPClassifier("rbf", hyperparameters="optimize", n_restarts=0), "hyperparameters: maximised"),
+        (GPClassifier("rbf", hyperparameters="optimize", n_restarts=0), "hyperparameters: maximized"),
         (BayesianLogisticRegression(1.0), "proper priors"),
-        (BayesianLogisticRegression("evidence"), "hyperparameters: maximised"),
+        (BayesianLogisticRegression("evidence"), "hyperparameters: maximized"),
         (BayesianLogisticRegression(class_weight="balanced"), "class weights: balanced"),
         (SpikeSlabClassifier(class_weight={0: 1.0, 1: 2.0}), "class weights: {0: 1.0, 1: 2.0}"),
     ],
@@ -223,7 +223,7 @@ def test_more_bases():
         "proper priors": BayesianLinearRegression(
             1.0, noise_precision="conjugate", noise_prior=(1.0, 1.0), fit_intercept=False
         ),
-        "hyperparameters: maximised": BayesianLinearRegression("evidence", noise_precision=1.0, fit_intercept=False),
+        "hyperparameters: maximized": BayesianLinearRegression("evidence", noise_precision=1.0, fit_intercept=False),
         FLAT: BayesianLinearRegression(noise_precision=1.0),
     }
     for base, model in bases.items():

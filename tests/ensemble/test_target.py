@@ -98,7 +98,7 @@ def test_the_base_of_the_evidence_names_the_transformation():
     fitted = {form: TransformedTarget(transformation=form, random_state=0).fit(X, y).evidence_base_ for form in FORMS}
     assert fitted["identity"] == plain
     assert fitted["log"] == f"{plain}; transformation: log"
-    assert fitted["auto"] == f"{plain}; transformation: log, maximised"
+    assert fitted["auto"] == f"{plain}; transformation: log, maximized"
     assert fitted["yeo-johnson"].startswith(f"{plain}; transformation: Yeo–Johnson λ=")
     ridge = TransformedTarget(Ridge(), transformation="log", random_state=0).fit(X, y)
     assert not hasattr(ridge, "log_evidence_") and not hasattr(ridge, "evidence_base_")

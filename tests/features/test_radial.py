@@ -96,7 +96,7 @@ def test_names_show_the_centres_and_never_repeat():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"centers": "rows"}, "centers must be 'data', a number of centres .int., or an array"),
+    [({"centers": "rows"}, "centers must be 'data', a number of centers .int., or an array"),
      ({"centers": 0}, "centers must be a whole number of at least 1; got 0"),
      ({"centers": 2.5}, "centers must be 'data'"),
      ({"centers": True}, "centers must be 'data'"),

@@ -246,7 +246,7 @@ def test_the_precision_of_highest_evidence_is_a_maximum(n_classes):
     X, y = table(50, 6, n_classes, seed=5)
     model = BayesianLogisticRegression("evidence").fit(X, y)
     assert model.result_.converged and "maximizes the evidence" in model.result_.message
-    assert model.evidence_base_ == "hyperparameters: maximised"
+    assert model.evidence_base_ == "hyperparameters: maximized"
     given = BayesianLogisticRegression(model.prior_precision_).fit(X, y)
     assert model.log_evidence_ == pytest.approx(given.log_evidence_, abs=1e-4)
     np.testing.assert_allclose(model.predict_proba(X), given.predict_proba(X), atol=1e-4)

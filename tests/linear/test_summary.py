@@ -152,7 +152,7 @@ def test_rows_that_were_not_centred_have_no_intercept():
     X, y, weight = table()
     about_zero = summarize(X, y, weight).for_intercept(False)
     for model in MODELS:
-        with pytest.raises(ValueError, match="rows that were not centred"):
+        with pytest.raises(ValueError, match="rows that were not centered"):
             model.set_params(fit_intercept=True).fit_summary(about_zero)
     both = about_zero.merge(summarize(X, y, weight))
     expected = LinearRegression(fit_intercept=False).fit(X, y, weight).coef_

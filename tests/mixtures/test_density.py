@@ -160,7 +160,7 @@ def test_draws_have_the_density(model):
 
 def test_bic_selects_the_number_of_components():
     model = GaussianMixture("bic", max_components=4, n_restarts=2, random_state=0).fit(clusters())
-    assert len(model.weights_) == 2 and model.evidence_base_.endswith("n_components: maximised")
+    assert len(model.weights_) == 2 and model.evidence_base_.endswith("n_components: maximized")
 
 
 @each

@@ -149,7 +149,7 @@ def test_several_outputs_are_told_in_standardised_units(ax):
     model = GPRegressor(RBF(1.0), hyperparameters="fixed").fit(x[:, None], y)
     evidence_surface(model, n=4, ax=ax)
     np.testing.assert_allclose(mark(ax, "fitted"), [np.exp(model.theta_[[0, 2]])])
-    assert ax.get_ylabel() == "noise variance (y standardised)"
+    assert ax.get_ylabel() == "noise variance (y standardized)"
 
 
 def test_varying_noise_is_drawn_by_its_level(ax):

@@ -89,7 +89,7 @@ def test_of_many_columns_the_largest_at_the_models_penalty_are_named(ax):
     coefficient_path(wide, y, model=model, max_labels=3, ax=ax)
     assert set(names(ax)) == {f"x{j}" for j in np.argsort(-np.abs(model.coef_))[:3]} == {"x0", "x1", "x2"}
     inside = int((lasso_path(wide, y, alphas=model.alphas_).coefs != 0).any(axis=1).sum())
-    assert ax.get_xlabel() == f"penalty α\nin grey: {inside - 3} more weights that leave zero, of 300 columns"
+    assert ax.get_xlabel() == f"penalty α\nin gray: {inside - 3} more weights that leave zero, of 300 columns"
 
 
 def colors(ax):

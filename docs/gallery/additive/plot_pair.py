@@ -54,4 +54,4 @@ credo.plots.terms(model)
 # **What to see.** The ridge at time 0.5 rises with the heat. Curves alone can only move the ridge up and down as a
 # whole, so it is there at low heat too, and too low at high heat. With the pair the surface is right, and of the six
 # possible pairs no other was added. In the panels of the terms, the pair is what its two columns do together beyond
-# their own curves, and the column that doesn't matter is grey.
+# their own curves, and the column that doesn't matter is gray.

@@ -63,6 +63,6 @@ figure.colorbar(shown, ax=axes[2], label="probability")
 
 # %%
 # **What to see.** Left: the exact posterior (dashed) is skewed towards large weights. Laplace's ellipses (orange),
-# centred at the mode, lie too close to zero; those of the closest Gaussian have nearly the right centre. Middle: the
+# centered at the mode, lie too close to zero; those of the closest Gaussian have nearly the right center. Middle: the
 # plug-in's contours are parallel, however far from the data. Right: averaged over the weights they fan out, and
 # between the classes probabilities stay moderate.

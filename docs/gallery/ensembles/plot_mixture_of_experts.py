@@ -28,6 +28,6 @@ grid = np.linspace(-3.5, 3.5, 300)[:, None]
 credo.plots.band(grid, model.predict_dist(grid), data=(x, y), ax=right)
 
 # %%
-# **What to see.** Left: two lines, each drawn strongly where the gate chooses it, and the rows in the colour of the
+# **What to see.** Left: two lines, each drawn strongly where the gate chooses it, and the rows in the color of the
 # expert that is responsible for them. Right: the predictive distribution is the mixture of both; around x = 0, where
 # the gate is unsure which line holds, its interval is wider.

@@ -45,5 +45,5 @@ assert max(gap["ep"], gap["vi"]) < 0.3 * gap["laplace"] and scores["laplace"] < 
 
 # %%
 # **What to see.** All four find the true boundary (dotted) where there are data. EP and VI are close to MCMC, which
-# has no error but that of sampling; Laplace's probabilities are too close to 1/2, seen in its paler colours and its
+# has no error but that of sampling; Laplace's probabilities are too close to 1/2, seen in its paler colors and its
 # lower log score on new rows.

@@ -2,7 +2,7 @@ r"""
 2-, 6- and 25-dimensional Gaussians as functions; conditioning on one point
 ===========================================================================
 
-A draw from a d-dimensional Gaussian is d numbers. Plotted against their index they look like a function, if neighbours
+A draw from a d-dimensional Gaussian is d numbers. Plotted against their index they look like a function, if neighbors
 are correlated. A Gaussian process is this for every finite set of points.
 """
 
@@ -19,7 +19,7 @@ for column, d, step in zip(axes.T, (2, 6, 25), (0.2, 0.2, 0.04), strict=True):
     gaussian = MultivariateNormal(np.zeros(d), cov)
     conditional = gaussian.condition([0], [1.5])
     after = np.column_stack([np.full(6, 1.5), conditional.sample(6, random_state=0)])
-    print(f"d = {d}: correlation of neighbours {cov[0, 1]:.2f}; std of x₂ given x₁ {conditional.std[0]:.2f}")
+    print(f"d = {d}: correlation of neighbors {cov[0, 1]:.2f}; std of x₂ given x₁ {conditional.std[0]:.2f}")
     assert np.isclose(conditional.mean[0], 1.5 * cov[0, 1])
     for ax, draws in zip(column, (gaussian.sample(6, random_state=0), after), strict=True):
         ax.plot(np.arange(1, d + 1), draws.T, "o-", markersize=3, linewidth=0.9)
@@ -32,5 +32,5 @@ for column, d, step in zip(axes.T, (2, 6, 25), (0.2, 0.2, 0.04), strict=True):
 
 # %%
 # **What to see.** Top: six draws from each Gaussian; in 25 dimensions they already look like smooth functions. Bottom:
-# the same Gaussians conditioned on one point. Neighbours of the known value are nearly determined by it, distant ones
-# keep their prior spread (grey, two standard deviations).
+# the same Gaussians conditioned on one point. Neighbors of the known value are nearly determined by it, distant ones
+# keep their prior spread (gray, two standard deviations).

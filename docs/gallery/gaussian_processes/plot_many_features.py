@@ -2,7 +2,7 @@ r"""
 A Gaussian process is Bayesian linear regression with infinitely many features
 ==============================================================================
 
-Take m Gaussian features :math:`\phi_j(x) = \exp(-(x - c_j)^2/\ell^2)` with centres c on a grid of spacing h, and
+Take m Gaussian features :math:`\phi_j(x) = \exp(-(x - c_j)^2/\ell^2)` with centers c on a grid of spacing h, and
 weights with variance :math:`h\sqrt{2/\pi}/\ell`. As m grows, the covariance of the function values tends to
 :math:`\exp(-(x - z)^2/(2\ell^2))`: the RBF kernel. The model tends to a Gaussian process with it.
 """
@@ -42,5 +42,5 @@ print("difference of the log evidences:", [f"{gap:.1e}" for gap in gaps])
 assert gaps[0] > 0.5 and gaps[-1] < 1e-6
 
 # %%
-# **What to see.** With 6 features the band shrinks between the centres, where no feature is active. With 40 it can't
+# **What to see.** With 6 features the band shrinks between the centers, where no feature is active. With 40 it can't
 # be told from the Gaussian process, and the log evidence (in the titles) is the same.

@@ -2,7 +2,7 @@
 Soft k-NN and Nadaraya–Watson
 =============================
 
-Nearest neighbours vote with equal weights; a kernel lets near rows count more. For numbers the weighted mean is the
+Nearest neighbors vote with equal weights; a kernel lets near rows count more. For numbers the weighted mean is the
 Nadaraya–Watson estimate, for classes the votes are soft k-NN. The bandwidth minimizes the exact leave-one-out error.
 """
 

@@ -74,5 +74,5 @@ right.view_init(12, -52)
 
 # %%
 # **What to see.** Left: over the features x and cos x the fitted curve lies in a plane. Right: the feature (x₁², x₁x₂,
-# x₂²) lifts the points of the plane onto a cone, where a plane (grey) cuts off the inner class. Seen from the inputs,
+# x₂²) lifts the points of the plane onto a cone, where a plane (gray) cuts off the inner class. Seen from the inputs,
 # the cut is the ellipse above.

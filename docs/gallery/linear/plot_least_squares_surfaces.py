@@ -39,5 +39,5 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.view_init(20, -60)
 
 # %%
-# **What to see.** Least squares makes the sum of the squared grey lines as small as it can be. The plane is too high at
+# **What to see.** Least squares makes the sum of the squared gray lines as small as it can be. The plane is too high at
 # the borders and too low in the middle; the quadratic leaves only the noise. Both are linear in their coefficients.

@@ -51,4 +51,4 @@ assert all(signs) and sum(clear) == 0
 
 # %%
 # **What to see.** Words typical of spam (red) have positive weights and those typical of letters (blue) negative ones.
-# The intervals of the common words (grey) contain zero.
+# The intervals of the common words (gray) contain zero.

@@ -3,7 +3,7 @@ Kriging of 200 000
 ==================
 
 Interpolation of measurements on a map (kriging) is a Gaussian process of two columns. Vecchia's approximation
-conditions each row on 30 neighbours, so time grows in proportion to the rows. This page maps 1500 rows; 200 000 took
+conditions each row on 30 neighbors, so time grows in proportion to the rows. This page maps 1500 rows; 200 000 took
 180 s on two cores.
 """
 

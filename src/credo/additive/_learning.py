@@ -117,7 +117,7 @@ class Learned:
 class Moments:
     """Σ w u uᵀ with u = (z − shift, 1) and z = (basis functions, y): all that normal noise needs of the rows.
 
-    The shift is near the mean, so that centring subtracts nothing large.
+    The shift is near the mean, so that centering subtracts nothing large.
     """
 
     sums: Array
@@ -184,7 +184,7 @@ def log_prior(t: Array, std: float) -> tuple[float, Array, Array]:
 class RestrictedLikelihood:
     """ln p(y) as a function of t, the logs of τ²/σ² times the mean squares of the blocks, for normal noise.
 
-    `gram`, `moment` and `total` are the centred ZᵀZ, Zᵀy and yᵀy; the intercept has a flat prior.
+    `gram`, `moment` and `total` are the centered ZᵀZ, Zᵀy and yᵀy; the intercept has a flat prior.
     """
 
     def __init__(self, gram: Array, moment: Array, total: float, n: float, layout: Layout, *, prior: bool) -> None:

@@ -249,7 +249,7 @@ class AdditiveModel(Estimator):
     def _keep(
         self, terms: Sequence[Term], posterior: AdditivePosterior, learned: Learned, layout: Layout, G: Array
     ) -> None:
-        """Store the posterior and what is said about each term; `G` is ZᵀWZ of the centred basis functions."""
+        """Store the posterior and what is said about each term; `G` is ZᵀWZ of the centered basis functions."""
         self.fitted_terms_, self.posterior_ = tuple(terms), posterior
         ends = learned.search.vector[: layout.n_blocks].tolist()
         self._log_variances = dict(zip(_keys(terms, posterior.blocks), ends, strict=True))

@@ -29,7 +29,7 @@ class AdditivePosterior:
     """The posterior of intercept and coefficients: normal, or Student-t with `df` degrees of freedom.
 
     With several latent values, `mean` and `covariance` hold the coefficients of one after those of the other. The basis
-    functions are centred by `center`, so that every term has mean zero over the training rows.
+    functions are centered by `center`, so that every term has mean zero over the training rows.
     """
 
     blocks: tuple[Block, ...]
@@ -68,7 +68,7 @@ class AdditivePosterior:
         return np.repeat(absent, self.widths()).astype(bool)
 
     def design(self, rows: Array) -> Array:
-        """The centred basis functions, with a column of ones for an intercept first."""
+        """The centered basis functions, with a column of ones for an intercept first."""
         start = int(self.has_intercept)
         found = np.ones((len(rows), start + len(self.center)))
         design(self.blocks, rows, out=found[:, start:])
@@ -208,8 +208,8 @@ def centered_basis(
 ) -> tuple[Array, Array]:
     """The basis functions less their means, behind a column of ones for an intercept; and these means.
 
-    If an intercept is integrated out, centring changes nothing. If it is maximized, effects of levels must stay as they
-    are: centred ones would have one degree of freedom less.
+    If an intercept is integrated out, centering changes nothing. If it is maximized, effects of levels must stay as
+    they are: centered ones would have one degree of freedom less.
     """
     Z = design(blocks, rows)
     center = np.average(Z, axis=0, weights=weight)

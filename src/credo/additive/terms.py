@@ -237,7 +237,7 @@ class Spline:
         return found
 
     def increments(self) -> Array:
-        """Differences of neighbouring B-spline coefficients as functions of (slope, w): all positive, it increases."""
+        """Differences of neighboring B-spline coefficients as functions of (slope, w): all positive, it increases."""
         t = self._all_knots
         # The coefficients of the line x are Greville's abscissae.
         greville = (t[1:-3] + t[2:-2] + t[3:-1]) / 3

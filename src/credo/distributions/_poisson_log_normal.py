@@ -11,7 +11,7 @@ from scipy.special import gammaincc, gammaln, ndtr, ndtri, wrightomega
 from credo.distributions import distribution as valid
 from credo.distributions.distribution import Array, Distribution
 
-# Integrals over the log rate are sums of Gauss–Legendre rules between edges, these numbers of widths from a centre.
+# Integrals over the log rate are sums of Gauss–Legendre rules between edges, these numbers of widths from a center.
 _SPANS = np.array([-8.5, -5.5, -3.5, -1.7, 0.0, 1.7, 3.5, 5.5, 8.5])[:, None]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 # A smaller standard deviation of the log rate gives the same result up to rounding.

@@ -141,7 +141,7 @@ def _newton_step(phi: Array, counts: Array, theta: Array, penalty: Array) -> tup
 # standard deviation of a tenth of that of y. A Student-t prediction then has more than three degrees of freedom.
 NOISE_PRIOR = (1.5, 0.015)
 # Precision of an intercept relative to the noise, and the gamma prior of that of the slopes. It is nearly flat in ln ρ,
-# so that the prior doesn't favour flat experts (ρ = 100) over steep ones (ρ = 0.01); (1, 0.01) would give them 8 nats.
+# so that the prior doesn't favor flat experts (ρ = 100) over steep ones (ρ = 0.01); (1, 0.01) would give them 8 nats.
 INTERCEPT_PRECISION, SLOPE_PRIOR = 1e-4, (0.1, 0.01)
 # Precision of the intercept of logits, as in BayesianLogisticRegression.
 LOGIT_INTERCEPT_PRECISION = 0.01

@@ -210,7 +210,7 @@ class AdaBoostClassifier(Classifier):
     and at one that is no better than chance, which isn't used.
 
     AdaBoost's own probabilities, softmax(F), are overconfident, increasingly so with more rounds. By default they are
-    calibrated: p = softmax(a F + b), where a and b maximise the likelihood of held-out rows (Platt 2000): five
+    calibrated: p = softmax(a F + b), where a and b maximize the likelihood of held-out rows (Platt 2000): five
     folds, or one quarter of the rows if more than 4000 are distinct.
 
     Parameters

@@ -338,7 +338,7 @@ class BaggingRegressor(Bagging, Regressor):
     between their means, b² var μ_m (`variance_parts`).
 
     The plain mixture of the members, w = b = 1 and s = 0, is too wide if they overfit: the error of an average is
-    smaller than the differences between members. So w, b and s maximise the log score out of bag; s is at least a tenth
+    smaller than the differences between members. So w, b and s maximize the log score out of bag; s is at least a tenth
     of the root mean squared error there.
 
     Parameters
@@ -509,7 +509,7 @@ class BaggingClassifier(Bagging, Classifier):
         The average of the members' probabilities, or their majority vote. Members without probabilities vote.
     calibrate : "oob" or None, default "oob"
         Averages of the probabilities of members that overfit are too close to 1/2. So they are raised to a power and
-        normalized, p^β / Σ p^β, with β minimising the log loss out of bag. None, or hard voting, leaves them as they
+        normalized, p^β / Σ p^β, with β minimizing the log loss out of bag. None, or hard voting, leaves them as they
         are.
     n_jobs : int, optional
         Number of members fitted in parallel by joblib, in threads unless `joblib.parallel_config` says otherwise. It

@@ -69,7 +69,7 @@ def choose_transform(
 
     Identity, log, Box–Cox and Yeo–Johnson are compared by the log score, on the scale of y, of a Bayesian linear model
     in five folds. The best is selected, or a simpler one whose mean score is lower by at most two standard errors of
-    the paired differences (winsorised by one per cent on either side). Log and Box–Cox need positive targets. With
+    the paired differences (winsorized by one per cent on either side). Log and Box–Cox need positive targets. With
     fewer than 20 distinct rows or a constant y, the result is the identity.
 
     Parameters
@@ -148,7 +148,7 @@ def _profile(candidates: Sequence[Transform], rows: Array, y: Array, weight: Arr
 
 
 def distinct_rows(X: Any, y: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """The numeric columns of X, standardised, with y and weights; identical rows are merged and their weights added.
+    """The numeric columns of X, standardized, with y and weights; identical rows are merged and their weights added.
 
     So copies of a row are equivalent to its weight.
     """
@@ -220,9 +220,9 @@ def _linear(rows: Array, z: Array, weight: Array, train: NDArray[np.intp], test:
 
 
 def _gap(first: Array, second: Array, weight: Array) -> Gap:
-    """The mean difference of scores with its standard error, winsorised; a weight of k counts as k rows.
+    """The mean difference of scores with its standard error, winsorized; a weight of k counts as k rows.
 
-    Without winsorising, a single mistyped input could outweigh all other rows.
+    Without winsorizing, a single mistyped input could outweigh all other rows.
     """
     with np.errstate(invalid="ignore"):
         difference = np.where(first == second, 0.0, first - second)
@@ -270,7 +270,7 @@ class TransformedTarget(MetaEstimator, Regressor):
     transformation_ : Transform
     estimator_ : the fitted estimator of g(y)
     log_evidence_, evidence_method_, evidence_base_ : those of the estimator, if it has them; the log evidence is that
-        of y, including Σ ln g'(y), and a learned transformation counts as maximised
+        of y, including Σ ln g'(y), and a learned transformation counts as maximized
     result_ : convergence of the estimator's fit
 
     Notes
@@ -428,7 +428,7 @@ class TransformedTarget(MetaEstimator, Regressor):
         if evidence.base is not None:
             self.evidence_base_ = evidence.base
             if not isinstance(self.transformation_, Identity):
-                # A transformation learned from y counts as maximised, like any other parameter.
+                # A transformation learned from y counts as maximized, like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
                 self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximised" * learned
 

@@ -1,6 +1,6 @@
 """Basis expansions: y = wᵀφ(x) + noise is linear in w whatever φ is (Bishop 3.1).
 
-    fit(X) learns what φ needs (centres, periods, a vocabulary);  transform(X) = Φ, one column for each φⱼ
+    fit(X) learns what φ needs (centers, periods, a vocabulary);  transform(X) = Φ, one column for each φⱼ
 
 Every member is a scikit-learn transformer that has feature names, accepts frames and composes with
 `Pipeline`, `FeatureUnion` and `ColumnTransformer`. A row of Φ depends on its own row of X and on what was
@@ -11,7 +11,7 @@ A Credo model directly after a member in a pipeline uses its feature names, for 
 two, such as a scaler, returns arrays without names: `set_output(transform="pandas")` on the pipeline keeps those of
 dense columns.
 
-Members: `Polynomial` (powers and products), `Radial` (Gaussians around centres), `Sigmoid` (smooth
+Members: `Polynomial` (powers and products), `Radial` (Gaussians around centers), `Sigmoid` (smooth
 steps), `Fourier` (cosines and sines), `Step` (indicators 1{x<a}), `Words` (text to 0/1 indicators, sparse), `Custom`
 (any function).
 

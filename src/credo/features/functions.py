@@ -27,7 +27,7 @@ from credo.features._basis import (
 
 
 class Radial(Basis):
-    """Gaussian basis functions around centres (Bishop 3.4, 6.37).
+    """Gaussian basis functions around centers (Bishop 3.4, 6.37).
 
         φⱼ(x) = exp(−‖x − cⱼ‖² / (2 width²))
 
@@ -38,11 +38,11 @@ class Radial(Basis):
     centers : "data", int or array of shape (n_centers, n_features), default 20
         "data" uses every training row. An int k selects k well-spread training rows: first the one nearest
         to the mean, then repeatedly the one farthest from all those selected
-        (Gonzalez 1985), so that no row is farther from a centre than twice the least possible; fewer when
+        (Gonzalez 1985), so that no row is farther from a center than twice the least possible; fewer when
         fewer rows are distinct. The selection is deterministic and doesn't depend on the order of the rows. An array
-        gives the centres; with a single column it may be a list.
+        gives the centers; with a single column it may be a list.
     width : "median" or float, default "median"
-        "median" is the median distance between different centres.
+        "median" is the median distance between different centers.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Radial(Basis):
         return _given_centers(self.centers, X.shape[1])
 
     def _design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Differences, not ‖x‖² − 2xᵀc + ‖c‖², so that a row at a centre is at distance zero exactly.
+        # Differences, not ‖x‖² − 2xᵀc + ‖c‖², so that a row at a center is at distance zero exactly.
         unit = _binary_unit(self.centers_)
         ratio = min(unit / self.width_, np.finfo(np.float64).max)
         with np.errstate(over="ignore", under="ignore"):
@@ -111,7 +111,7 @@ def _given_centers(value: Any, n_features: int) -> NDArray[np.float64]:
         centers = centers[:, None]
     if centers.ndim != 2 or centers.size == 0 or len(centers) > MAX_COLUMNS:
         raise ValueError(
-            "centers must be 'data', a number of centres (int), or an array of shape (n_centers, n_features) "
+            "centers must be 'data', a number of centers (int), or an array of shape (n_centers, n_features) "
             f"with up to {MAX_COLUMNS:,} rows; got {value!r}"
         )
     if centers.shape[1] != n_features:
@@ -134,7 +134,7 @@ def _farthest_points(X: NDArray[np.float64], k: int) -> NDArray[np.float64]:
 
 
 def _median_distance(centers: NDArray[np.float64], X: NDArray[np.float64]) -> float:
-    """Median distance between different centres; if there is only one, of the rows from it; otherwise 1."""
+    """Median distance between different centers; if there is only one, of the rows from it; otherwise 1."""
     unit = _binary_unit(centers)
     some = centers[:: -(-len(centers) // 2000)] / unit
     for distances in (pdist(some), cdist(X / unit, some[:1]).ravel()):
@@ -150,11 +150,11 @@ def _binary_unit(centers: NDArray[np.float64]) -> float:
 
 
 class Sigmoid(Basis):
-    """Logistic functions of each column at several centres (Bishop 3.5).
+    """Logistic functions of each column at several centers (Bishop 3.5).
 
         φ(x) = σ(slope · (x − center)),   σ(a) = 1/(1 + e⁻ᵃ)
 
-    Each column of X has its own centres and slope, so many columns give an additive model; products of
+    Each column of X has its own centers and slope, so many columns give an additive model; products of
     columns come from `Polynomial`.
 
     Parameters
@@ -163,13 +163,13 @@ class Sigmoid(Basis):
         An int k asks for the quantiles 1/(k+1), …, k/(k+1) of each column. A list applies to every
         column; an array of shape (n_centers, n_features) gives each column its own.
     slope : "auto" or float, default "auto"
-        The steepness of the steps. "auto" is one over the mean gap between a column's centres, so that
-        neighbouring steps overlap; with a single centre, one over the rows' mean distance from it.
+        The steepness of the steps. "auto" is one over the mean gap between a column's centers, so that
+        neighboring steps overlap; with a single center, one over the rows' mean distance from it.
 
     Attributes
     ----------
     centers_, slopes_, columns_ : arrays of shape (n_features_out,)
-        Centre and slope of each feature, and the column of X that it uses.
+        Center and slope of each feature, and the column of X that it uses.
     n_features_in_ : int
 
     Examples
@@ -329,7 +329,7 @@ class Step(Basis):
     Parameters
     ----------
     thresholds : int or array, default 5
-        An int k asks for up to k thresholds in each column: those between neighbouring training values that
+        An int k asks for up to k thresholds in each column: those between neighboring training values that
         split the rows most nearly at the quantiles 1/(k+1), …, k/(k+1). Every one of them splits the training
         rows, so a column with m distinct values has at most m−1. A list applies to every column; an
         array of shape (n_thresholds, n_features) gives each column its own.
@@ -379,7 +379,7 @@ class Step(Basis):
 
 
 def _splits(column: NDArray[np.float64], count: int) -> list[float]:
-    """Thresholds between neighbouring distinct values, whose shares of rows below are nearest to k/(count+1)."""
+    """Thresholds between neighboring distinct values, whose shares of rows below are nearest to k/(count+1)."""
     values, repeats = np.unique(column, return_counts=True)
     below = np.cumsum(repeats)[:-1] / len(column)
     if len(below) <= count:

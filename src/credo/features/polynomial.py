@@ -42,8 +42,8 @@ class Polynomial(Basis):
     scale : {"auto", True, False}, default "auto"
         Powers of values far from zero are numerically collinear: on years 1900 to 2000, the monomials up to
         degree 10 have condition number 5e16, and least squares can't distinguish them. "auto" maps such a
-        column to t = (x − centre)/half-range first and leaves the others unchanged; True maps every column,
-        False none. Centre and half-range are rounded to three digits of the half-range,
+        column to t = (x − center)/half-range first and leaves the others unchanged; True maps every column,
+        False none. Center and half-range are rounded to three digits of the half-range,
         and the names show them in full, so that the names are exact.
     extrapolation : {"continue", "linear"}, default "continue"
         What the terms are beyond the bounds `low_`, `high_` of the training rows, where a power of a single unusual
@@ -242,7 +242,7 @@ def _needs_map(low: float, high: float, degree: int) -> bool:
     # Beyond 1e±100, powers overflow when they are squared and summed.
     if largest > 0 and abs(log10(largest)) * degree > log10(1e100):
         return True
-    # No map distinguishes a constant column from the intercept, and a centred column gains nothing.
+    # No map distinguishes a constant column from the intercept, and a centered column gains nothing.
     return half > 0 and abs(center) > 0.01 * half and _condition(low, high, degree) > _CONDITION_LIMIT
 
 
@@ -263,7 +263,7 @@ def _condition(low: float, high: float, degree: int) -> float:
 
 
 def _rounded_map(low: float, high: float) -> tuple[float, float]:
-    """Centre and half-range of [low, high], rounded to three digits of the half-range, which is rounded up."""
+    """Center and half-range of [low, high], rounded to three digits of the half-range, which is rounded up."""
     half = high / 2 - low / 2
     if half == 0:
         return float(low), 1.0

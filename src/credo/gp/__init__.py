@@ -2,20 +2,20 @@
 
     y = Hb + f(x) + ε,    f ~ GP(0, k),    ε ~ N(0, σ²)
 
-`GPRegressor` is exact: one Cholesky factorisation for each pattern of missing targets. Its hyperparameters are
-integrated over points around the maximum of their posterior, or maximised, or sampled. `noise=` is a value that defines
+`GPRegressor` is exact: one Cholesky factorization for each pattern of missing targets. Its hyperparameters are
+integrated over points around the maximum of their posterior, or maximized, or sampled. `noise=` is a value that defines
 the objective of a fit and the distribution of new observations: `Gaussian`, learned or known; `StudentT`;
 `Heteroscedastic`, by a second process; `Poisson`, for counts whose log rate is the process.
 Leave-one-out residuals tell whether the tails of Gaussian noise are heavier than normal (`Tails`). It draws from prior
 and posterior, as functions that can be evaluated anywhere (`Paths`), has closed-form leave-one-out, updates by
-extending the factor, and suggests where to measure next. `Minimizer` minimises a costly function by
+extending the factor, and suggests where to measure next. `Minimizer` minimizes a costly function by
 `expected_improvement`. `GPClassifier` is for labels: a latent process, by EP, Laplace, variational inference or MCMC.
 If no kernel is given, one is selected by the evidence.
 
-Both estimators maximise an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters), and
+Both estimators maximize an objective (`EvidenceObjective`: the evidence as a function of the hyperparameters), and
 keep a posterior, a frozen value that predicts: `Posterior`, `CountPosterior`, `SitePosterior`, `DrawsPosterior`
 or `SoftmaxPosterior`, with the `TrainingData`. These and their fields are exported because model files contain
-them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimisation and sampling
+them. What does not belong here: kernels (`kernels`), conditioning (`inference`), optimization and sampling
 (`learning`).
 """
 

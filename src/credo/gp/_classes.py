@@ -126,7 +126,7 @@ NO_LATENT = (
 )
 # Covariances between new and training rows held in memory at a time.
 _BLOCK_ENTRIES = 2**22
-# An evaluation has many small factorisations: up to this many rows, BLAS uses one thread.
+# An evaluation has many small factorizations: up to this many rows, BLAS uses one thread.
 SINGLE_THREAD_ROWS = 1000
 
 

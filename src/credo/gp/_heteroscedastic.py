@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 _MIN_GAIN, _MIN_SEARCH_GAIN = 1e-6, 1e-7
 # Evaluations of each start that is tried on a subset of the rows, with constant and with varying noise.
 _TRIAL_EVALUATIONS, _SHORT_TRIAL_EVALUATIONS = 40, 12
-# Log variances of standardised targets are limited to ± this.
+# Log variances of standardized targets are limited to ± this.
 _MAX_LOG_VARIANCE = 60.0
 
 

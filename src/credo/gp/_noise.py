@@ -1,6 +1,6 @@
 """The noise of a process, the argument `noise=`.
 
-A `Noise` builds the objective that a fit maximises. The result is a `FittedNoise`, the distribution of new observations
+A `Noise` builds the objective that a fit maximizes. The result is a `FittedNoise`, the distribution of new observations
 about the process. `Gaussian` is here; `StudentT`, `Poisson` and `Heteroscedastic`, which are fitted by an evidence
 lower bound, have modules of their own.
 """
@@ -125,7 +125,7 @@ class Noise(ABC):
         """Raise an error for targets that can't have this noise."""
 
     def center_and_scale(self, Y: Array, weight: Array) -> tuple[Array, Array]:
-        """The center and scale by which each column of y is standardised."""
+        """The center and scale by which each column of y is standardized."""
         return center_and_scale(Y, weight)
 
     @abstractmethod

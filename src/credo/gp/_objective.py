@@ -130,7 +130,7 @@ def kernel_defaults(kernel: Kernel, X: Array, weight: Array) -> Array:
 
 
 def noise_defaults(n_entries: int = 1) -> Array:
-    """A typical noise variance of standardised targets."""
+    """A typical noise variance of standardized targets."""
     return np.tile([math.log(_FIRST_NOISE), _NOISE_WIDTH], (n_entries, 1))
 
 
@@ -179,10 +179,10 @@ class EvidenceObjective(ABC):
 
     @abstractmethod
     def at(self, vector: Array) -> tuple[float, Callable[[], Array]]:
-        """ln p(y) of the standardised targets, or a bound, and a function for its gradient by natural parameters."""
+        """ln p(y) of the standardized targets, or a bound, and a function for its gradient by natural parameters."""
 
     def evidence(self, vector: Array, *, gradient: bool = True) -> tuple[float, Array]:
-        """ln p(y) of the standardised targets, or a bound, and its gradient with respect to the vector."""
+        """ln p(y) of the standardized targets, or a bound, and its gradient with respect to the vector."""
         value, natural = self.at(vector)
         return value, natural() * self.tree.derivative(vector) if gradient else np.empty(0)
 

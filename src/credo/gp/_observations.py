@@ -44,7 +44,7 @@ def groups(Y: Array) -> tuple[Group, ...]:
 
 @dataclass(frozen=True)
 class MeanBasis:
-    """The columns H of the mean function: a constant and, for a linear mean, standardised inputs.
+    """The columns H of the mean function: a constant and, for a linear mean, standardized inputs.
 
     `columns` are the columns of X that are used: those that vary and don't depend linearly on others.
     """
@@ -150,7 +150,7 @@ def rounding_variance(Y: Array) -> float:
 
 @dataclass(frozen=True)
 class Observations:
-    """Training rows with standardised targets Y (NaN if missing), the mean's basis and a weight of each row.
+    """Training rows with standardized targets Y (NaN if missing), the mean's basis and a weight of each row.
 
     A row of weight k stands for k observations of mean Y, whose squares about that mean sum to `scatter` over all
     columns.
@@ -206,9 +206,9 @@ def _are_targets(Y: Array) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Distinct rows X, targets Y as given, weights, how Y is standardised, and how covariances of X are represented.
+    """Distinct rows X, targets Y as given, weights, how Y is standardized, and how covariances of X are represented.
 
-    Y = center + scale·(standardised targets), for each column; NaN marks a missing one, and labels are indices of
+    Y = center + scale·(standardized targets), for each column; NaN marks a missing one, and labels are indices of
     their classes. `index` maps the given rows that have a weight and a target to rows of X. `row_noise` are known noise
     variances of each row, in the units of y². `method` is the name of the representation, `points` its inducing points
     and `n_points` how many there may be.
@@ -264,7 +264,7 @@ class TrainingData:
         n_targets = Y.shape[1]
         center, scale = (np.zeros(n_targets), np.ones(n_targets)) if standardize is None else standardize(Y, weight)
         if known is not None:
-            # One variance in the units of y² must be one for standardised targets as well.
+            # One variance in the units of y² must be one for standardized targets as well.
             scale = np.full(n_targets, np.sqrt(np.mean(scale**2)))
         return cls(X, Y, weight, index, center, scale, row_noise, y.ndim == 1, mean)
 
@@ -285,7 +285,7 @@ class TrainingData:
 
     @property
     def variance_factor(self) -> float:
-        """The ratio of a variance in the units of `kernel_` to one of standardised targets; 1 for several columns."""
+        """The ratio of a variance in the units of `kernel_` to one of standardized targets; 1 for several columns."""
         return float(self.scale[0]) ** 2 if self.is_single else 1.0
 
     @cached_property
@@ -327,7 +327,7 @@ class TrainingData:
         )
 
     def in_units_of_y(self, log_evidence: float) -> float:
-        """The log density of y, from that of standardised targets: each dimension is scaled."""
+        """The log density of y, from that of standardized targets: each dimension is scaled."""
         seen = ~np.isnan(self.Y)
         dimensions = (self.weight[:, None] * seen).sum(axis=0) - self.n_coefficients
         return log_evidence - float(dimensions @ np.log(self.scale))

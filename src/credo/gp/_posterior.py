@@ -47,14 +47,14 @@ _TAIL_DEGREES = (2.1, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 25.0, 50.0)
 
 @dataclass(frozen=True)
 class Tails:
-    """The distribution of standardised residuals: scale·t with df degrees of freedom, normal if df is infinite."""
+    """The distribution of standardized residuals: scale·t with df degrees of freedom, normal if df is infinite."""
 
     df: Annotated[float, each(lambda df: df > 2, "more than 2")] = math.inf
     scale: Annotated[float, Positive] = 1.0
 
     @property
     def variance_factor(self) -> float:
-        """The variance of a standardised residual."""
+        """The variance of a standardized residual."""
         return 1.0 if math.isinf(self.df) else self.scale**2 * self.df / (self.df - 2.0)
 
     def distribution(self, mean: Array, std: Array) -> Distribution:
@@ -64,7 +64,7 @@ class Tails:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedNoise:
-    """Normal noise at the training rows and of new observations, in the units of standardised targets.
+    """Normal noise at the training rows and of new observations, in the units of standardized targets.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class RowSums:
 class Posterior:
     """Processes given the training data: the result of a fit, which predicts in the units of y.
 
-    y = center + scale·(f + ε), for each column of the data. The process of standardised targets has `kernels` with
+    y = center + scale·(f + ε), for each column of the data. The process of standardized targets has `kernels` with
     `weights`, one for each set of hyperparameters. `noise` and `tails` say how ε is distributed. `sums` are those over
     all rows of a table in parts, of which the data are a sample.
     """
@@ -377,7 +377,7 @@ class Posterior:
 
 
 def fitted_tails(residuals: Array, log_weights: Array | None = None) -> Tails:
-    """The tails of standardised residuals: normal of variance one, unless a Student-t is better by BIC.
+    """The tails of standardized residuals: normal of variance one, unless a Student-t is better by BIC.
 
     Parameters
     ----------
@@ -430,7 +430,7 @@ def _sampled(caller: str, chunk: Chunk) -> RowSample:
 
 
 def row_sums(caller: str, parts: Parts, kernel: Kernel, data: TrainingData, *, noise: float) -> RowSums:
-    """The sums over all rows, in one pass; `data` says how targets are standardised, and the noise is theirs."""
+    """The sums over all rows, in one pass; `data` says how targets are standardized, and the noise is theirs."""
     basis, center, scale = data.basis, float(data.center[0]), float(data.scale[0])
     one = partial(_summed, caller, _features(kernel, data), basis, center, scale, noise)
     found: RowSums = parts.map_reduce(one, RowSums.merge)

@@ -121,7 +121,7 @@ def search_hyperparameters(
         tolerance=tolerance,
         max_evaluations=max_evaluations,
         ends=ends,
-        # Inducing points and neighbours are chosen again where the last search ended, up to three times.
+        # Inducing points and neighbors are chosen again where the last search ended, up to three times.
         rounds=1 if objective.rows.evidence_method == "exact" else 3,
     )
     return objective, found, _described(behind)
@@ -172,7 +172,7 @@ def sample_hyperparameters(
     Parameters
     ----------
     variance_factor : float
-        The ratio of a variance in the units of y to one of standardised targets.
+        The ratio of a variance in the units of y to one of standardized targets.
     """
     density = objective.log_posterior
     metric = metric_at(density, mode)

@@ -3,7 +3,7 @@
     EI(x) = E max(best − f(x), 0) = s h(z),    h(z) = φ(z) + zΦ(z),    z = (best − m(x))/s(x)
 
 (Jones, Schonlau & Welch 1998, eq. 15), with m and s the mean and standard deviation of the latent f, so that noise
-isn't taken for improvement. Far from the minimum EI underflows to zero, so the search maximises ln EI instead
+isn't taken for improvement. Far from the minimum EI underflows to zero, so the search maximizes ln EI instead
 (Ament et al. 2023).
 """
 
@@ -145,7 +145,7 @@ class LogImprovement:
     """
 
     def __init__(self, model: Any) -> None:
-        # Everything in standardised units: ln EI of y is larger by ln scale.
+        # Everything in standardized units: ln EI of y is larger by ln scale.
         self.scale = float(model.scale_[0])
         self.noise = float(model.noise_variance_) / self.scale**2
         process = model.posterior_.processes[0]
@@ -183,7 +183,7 @@ class LogSuccess:
     """ln of the chance that a measurement succeeds, by inverse-distance weights of those that did and didn't.
 
     p(x) = Σ_ok wᵢ / Σ_all wᵢ with wᵢ = ‖x − xᵢ‖^(−D−2) (Shepard 1968, with a power above the dimension D, so that the
-    neighbourhood decides): one at a success, zero at a failure. EI·p is the expected improvement if a failure
+    neighborhood decides): one at a success, zero at a failure. EI·p is the expected improvement if a failure
     brings none.
     """
 

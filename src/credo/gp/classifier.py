@@ -81,7 +81,7 @@ class GPClassifier(Classifier, GaussianProcess):
         Expectation propagation, Laplace's approximation, variational inference, or elliptical slice sampling.
     link : {"probit", "logit"}, default "probit"
     hyperparameters : {"integrate", "optimize", "fixed"}, default "integrate"
-        "optimize" maximises the evidence as the inference approximates it (EP's, for MCMC). "integrate" averages
+        "optimize" maximizes the evidence as the inference approximates it (EP's, for MCMC). "integrate" averages
         predictions and evidence over up to 16 points around the maximum, by importance sampling from the Laplace
         approximation of the posterior; with more than 1000 rows or 32 parameters, MCMC or a softmax likelihood it
         is the same as "optimize".
@@ -208,7 +208,7 @@ class GPClassifier(Classifier, GaussianProcess):
         data = TrainingData.of(rows, codes.astype(np.float64), weight)
         rng = generator(self.random_state)
         with blas_threads(len(data.X), SINGLE_THREAD_ROWS):
-            # An evaluation takes several factorisations, so starts are tried on half of the rows, within limits.
+            # An evaluation takes several factorizations, so starts are tried on half of the rows, within limits.
             n_subset = min(400, max(200, len(data.X) // 2))
             objective, data, curvature = self._learn(data, rng, n_subset=n_subset, from_data=True)
             self.kernel_ = objective.kernel_at(self.theta_)

@@ -1,4 +1,4 @@
-"""Minimising a function that is costly to evaluate, and perhaps noisy, over a box."""
+"""Minimizing a function that is costly to evaluate, and perhaps noisy, over a box."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ def _side(name: str, entry: Any) -> tuple[float, float, str]:
 
 
 class Minimizer:
-    """Minimises a costly, perhaps noisy function over a box, by a Gaussian process and expected improvement.
+    """Minimizes a costly, perhaps noisy function over a box, by a Gaussian process and expected improvement.
 
-    The first points are a scrambled Sobol design. Each further point maximises the log expected improvement on the
+    The first points are a scrambled Sobol design. Each further point maximizes the log expected improvement on the
     smallest posterior mean so far. Points from `ask` whose values aren't known yet count as measured, with the values
     that the model predicts for them (the kriging believer of Ginsbourger et al. 2010). So several points asked for at
     once spread over the box.

@@ -86,12 +86,12 @@ class GPRegressor(Regressor, GaussianProcess):
         With a learned noise variance, the leave-one-out residuals tell whether new observations deviate from the
         process by a normal or by a Student-t distribution. "normal" assumes the former.
     standardize : bool, default True
-        Standardise y to mean 0 and variance 1 (by median and quartiles, for Student-t noise); a given kernel's variance
+        Standardize y to mean 0 and variance 1 (by median and quartiles, for Student-t noise); a given kernel's variance
         is in these units. The search starts from length scales proportional to the standard deviation of each column.
         Fitted attributes (`kernel_`, `noise_variance_`, `log_evidence_`) are in the units of y. False uses y as it is,
         and starts from the given kernel.
     hyperparameters : {"integrate", "optimize", "fixed", "sample"}, default "integrate"
-        "optimize" maximises the evidence. "integrate" averages the evidence over up to 32 points around the maximum, by
+        "optimize" maximizes the evidence. "integrate" averages the evidence over up to 32 points around the maximum, by
         importance sampling from the Laplace approximation of the posterior, and predictions over the few of them that
         give nearly the same average. With more than 1500 rows, when the posterior is narrow, and with a lower bound
         ("elbo", below), it is the same as "optimize".
@@ -106,7 +106,7 @@ class GPRegressor(Regressor, GaussianProcess):
         `Exponential`, `Matern32`, `Matern52`, `Periodic`, `ZeroMeanPeriodic`, `Cosine`, `Harmonic`, `Linear` and
         `Constant`, their sums and products; a periodic kernel is a sum of many harmonics, which takes longer for few
         rows. "inducing" keeps covariances with a few inducing points, chosen among the rows; `log_evidence_` is a
-        lower bound (Titsias 2009). "vecchia" conditions each row on 30 neighbours, for few columns (kriging).
+        lower bound (Titsias 2009). "vecchia" conditions each row on 30 neighbors, for few columns (kriging).
         "auto" is exact up to 5000 rows, by whichever of "exact" and "state_space" takes less time; see `method_` and
         `result_`.
     n_inducing : int, optional
@@ -122,7 +122,7 @@ class GPRegressor(Regressor, GaussianProcess):
 
     Attributes
     ----------
-    kernel_ : the fitted kernel, in the units of X and y (of standardised targets, if y has several columns)
+    kernel_ : the fitted kernel, in the units of X and y (of standardized targets, if y has several columns)
     noise_variance_ : variance of an observation, the average if it varies (for counts, their mean)
     additional_noise_variance_ : learned variance on top of a known one, with ``gp.Gaussian(known, additional=True)``
     (for
@@ -136,7 +136,7 @@ class GPRegressor(Regressor, GaussianProcess):
     relevance_trace_ : the same at each step of the search
     theta_, theta_names_ : the free parameters as a flat, unconstrained vector, the argument of `log_evidence`
     thetas_, theta_weights_ : the vectors that predictions average over, `theta_` first, and their weights
-    tails_ : degrees of freedom and scale of standardised residuals, for each column of y
+    tails_ : degrees of freedom and scale of standardized residuals, for each column of y
     draws_ : sampled hyperparameters, with R-hat and effective sample sizes
     method_, inducing_points_ : the method that was used, and its inducing points or None
     result_ : whether the search converged
@@ -146,7 +146,7 @@ class GPRegressor(Regressor, GaussianProcess):
     Several columns of y share the kernel, the noise and the Cholesky factor, each column in units of its own standard
     deviation (a common one, if the noise is known). Predictions then have one column, or a list with one
     distribution, for each column of y. NaN marks missing entries of y, which are ignored.
-    With ``noise="poisson"``, f is the log rate of counts in a single column, y isn't standardised, and the posterior is
+    With ``noise="poisson"``, f is the log rate of counts in a single column, y isn't standardized, and the posterior is
     variational. `predict` is the expected count; ``predict_dist(latent=True)`` and `sample` give the rate. Counts that
     vary more than Poisson counts of a smooth rate need a kernel with `White`.
 
@@ -445,7 +445,7 @@ class GPRegressor(Regressor, GaussianProcess):
     def suggest(self, X_pool: ArrayLike, n: int = 1) -> NDArray[np.intp]:
         """Row numbers of the n points of a pool to measure next: each has the largest variance given those before it.
 
-        This greedily maximises the joint entropy of f over the batch.
+        This greedily maximizes the joint entropy of f over the batch.
         """
         rows = self._predict_rows(X_pool)
         if positive_integer("n", n) > len(rows):
@@ -581,19 +581,19 @@ class GPRegressor(Regressor, GaussianProcess):
         """What the evidence conditions on; `learned` says how hyperparameters were learned, and is empty if they were
         given.
 
-        Standardising takes part of the model from y: a zero mean becomes the mean of y, and a variance that isn't
+        Standardizing takes part of the model from y: a zero mean becomes the mean of y, and a variance that isn't
         learned is a share of the variance of y; so is the kernel of several targets, each in its own units.
         """
         noise, names = self._noise(), self._feature_names()
         standardize = self.standardize and not noise.counts
         frozen = not data.is_single or not learned or not is_scalable(kernel)
         if learned == INTEGRATED and standardize:
-            # The priors of variances are those of standardised targets.
+            # The priors of variances are those of standardized targets.
             learned = f"{INTEGRATED}, priors {SCALED}"
         slopes = ", ".join(names[j] for j in data.basis.columns)
         base = evidence_base(
             intercept=FLAT if self.mean != "zero" else "mean of y" if standardize else "",
-            slopes=f"{FLAT} ({slopes}, standardised)" if slopes else "",
+            slopes=f"{FLAT} ({slopes}, standardized)" if slopes else "",
             noise=(learned or (SCALED if standardize else "")) if noise.is_learned else "",
             kernel=SCALED if standardize and frozen else "",
             hyperparameters=learned if kernel.names else "",

@@ -30,7 +30,7 @@ def blocks(n_rows: int, n_training: int) -> Iterator[slice]:
 def cross(kernel: Kernel, rows: Array, training: Array) -> Array:
     """k between new and training rows, zero if their distance overflows.
 
-    The training rows come last: a kernel centres by the mean of its last argument, which one far new row mustn't move.
+    The training rows come last: a kernel centers by the mean of its last argument, which one far new row mustn't move.
     """
     with np.errstate(over="ignore"):
         return kernel.cross(rows, training)

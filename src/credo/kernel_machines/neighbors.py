@@ -1,4 +1,4 @@
-"""Kernel-weighted averages of the training rows: Nadaraya–Watson regression and soft nearest neighbours."""
+"""Kernel-weighted averages of the training rows: Nadaraya–Watson regression and soft nearest neighbors."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ class NadarayaWatson(_Smoother, Regressor):
             raise ValueError("the noise can't be estimated from a single observation: use more rows")
         means, square, mass = self.neighbours_.averages(self.kernel_, rows, self.values_)
         pooled, count = self.noise_std_**2, 1.0 / square
-        # The mean over all rows counts as much as two neighbours, which may agree by chance.
+        # The mean over all rows counts as much as two neighbors, which may agree by chance.
         noise = (count * means[:, 1] + 2.0 * pooled) / (count + 2.0)
         far = np.exp(-mass / self.mass_unit_)
         overall = self.y_std_**2 + means[:, 0] ** 2
@@ -310,7 +310,7 @@ class SoftNeighborsClassifier(_Smoother, Classifier):
     class_prior_: Annotated[Array, Axes("c")]
     smoothing_: Annotated[float, Finite, NonNegative]
 
-    _title = "Kernel-weighted nearest neighbours"
+    _title = "Kernel-weighted nearest neighbors"
     _equation = "p(class | x) ∝ Σ k(x, xᵢ) [yᵢ = class]"
 
     def __init__(
@@ -363,7 +363,7 @@ class SoftNeighborsClassifier(_Smoother, Classifier):
         lines = [("smoothing", self.smoothing_), *((f"frequency of {label}", share) for label, share in shares)]
         if hasattr(self, "loo_losses_"):
             lines.append(("leave-one-out log loss", float(self.loo_losses_.min())))
-        return self._summary("Soft neighbours", lines)
+        return self._summary("Soft neighbors", lines)
 
     def _probabilities(self, rows: Array) -> Array:
         shares, _, mass = self.neighbours_.averages(self.kernel_, rows, self.indicators_)

@@ -49,8 +49,8 @@ class KernelRidge(Regressor):
     alphas : array, optional
         Candidates for "loo"; by default 200 values from 1000 down to 1e-10 times the largest eigenvalue.
     fit_intercept : bool, default False
-        Add an unpenalized intercept: K is then centred in feature space. Without it f tends to zero far from the rows,
-        so y should be centred first.
+        Add an unpenalized intercept: K is then centered in feature space. Without it f tends to zero far from the rows,
+        so y should be centered first.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def _eigh(A: Array) -> tuple[Array, Array]:
 def _eigh_beside(A: Array, u: Array) -> tuple[Array, Array]:
     """Eigenpairs of (I − uuᵀ) A (I − uuᵀ) orthogonal to the unit vector u.
 
-    With u ∝ √w the projection centres K: k(x, x′) and its centred form differ by terms that depend on one of the two
+    With u ∝ √w the projection centers K: k(x, x′) and its centered form differ by terms that depend on one of the two
     rows alone. A reflection P with Pu = −e₁ leaves the wanted pairs in a corner of PAP (Golub & Van Loan 8.3.1).
     """
     v = u.copy()
@@ -280,7 +280,7 @@ def _eigh_beside(A: Array, u: Array) -> tuple[Array, Array]:
 
 
 def _clean(values: Array, kernel: Kernel, size: float) -> Array:
-    """The eigenvalues; rounding errors of a matrix of that norm (before centring) are set to zero."""
+    """The eigenvalues; rounding errors of a matrix of that norm (before centering) are set to zero."""
     least = float(values.min(initial=0.0))
     if least < -1e-8 * size:
         raise NotPositiveDefiniteError(

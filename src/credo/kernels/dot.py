@@ -173,7 +173,7 @@ class Linear(Kernel):
         c, which isn't learned. A product ``Linear(center=c) * k`` has functions whose amplitude grows with the distance
         from c.
     scale : float or array, default 1.0
-        s, which isn't learned: with the standard deviations of the columns, one variance is for standardised columns.
+        s, which isn't learned: with the standard deviations of the columns, one variance is for standardized columns.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class Linear(Kernel):
         return self._centered(X) * np.sqrt(self.params["variance"])
 
     def _default_priors(self, spread: Array) -> Array:
-        # All columns together have the variance of the standardised targets.
+        # All columns together have the variance of the standardized targets.
         by_column = (spread / np.asarray(self.scale)) ** 2
         variance = self.params["variance"]
         together = len(spread) * by_column if np.ndim(variance) and len(variance) == len(spread) else by_column.sum()

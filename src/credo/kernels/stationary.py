@@ -108,9 +108,9 @@ class Stationary(CompiledKernel):
         return 1.0
 
     def _scaled_columns(self, *tables: Array) -> list[Array]:
-        """The columns as rows, centred (for accuracy) and divided by the length scale.
+        """The columns as rows, centered (for accuracy) and divided by the length scale.
 
-        The last table defines the centre: training rows come last, so that no new row affects the accuracy of another.
+        The last table defines the center: training rows come last, so that no new row affects the accuracy of another.
         """
         scales = self.column_lengthscales(tables[0].shape[1])
         center = tables[-1].mean(axis=0)
@@ -204,7 +204,7 @@ class Stationary(CompiledKernel):
         return [Term(float(self.params["variance"]), (waves,))]
 
     def _placed(self, center: Array, X: Array) -> Array:
-        """Rows relative to the centre, divided by the length scale."""
+        """Rows relative to the center, divided by the length scale."""
         return self._scaled_columns(X, center[None, :])[0].T
 
     @abstractmethod

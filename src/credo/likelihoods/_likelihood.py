@@ -3,7 +3,7 @@
     ∫ g(f) N(f | mean, var) df  by Gauss–Legendre between edges
 
 The edges are those of the normal distribution (every few standard deviations) and the points where the likelihood has
-its curvature, so that both wide and narrow distributions are resolved. They are relative to the centre of each row, so
+its curvature, so that both wide and narrow distributions are resolved. They are relative to the center of each row, so
 that they stay apart even if the mean is large.
 """
 
@@ -78,7 +78,7 @@ def expectation(
 
 
 def _edges(breakpoints: Array, center: Array, std: Array) -> Array:
-    """The breakpoints relative to each row's centre, clipped to its range, where they make empty panels.
+    """The breakpoints relative to each row's center, clipped to its range, where they make empty panels.
 
     `breakpoints` has shape (k,), or (k, n_rows) if rows have their own.
     """
@@ -123,7 +123,7 @@ def _mode(derivatives: Derivatives, y: Array, mean: Array, var: Array) -> tuple[
 
 
 class Likelihood(ABC):
-    """p(y | f) of one observation given one latent value; immutable, vectorised over rows.
+    """p(y | f) of one observation given one latent value; immutable, vectorized over rows.
 
     A subclass defines `log_prob` and `derivatives`. The integrals are computed by quadrature unless it overrides them;
     that of `tilted` needs an ln p that is concave in f.

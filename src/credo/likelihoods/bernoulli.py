@@ -129,7 +129,7 @@ def interval(lower: Array, upper: Array) -> tuple[Array, Array]:
 
 
 def softmax_probit(mean: Array, cov: Array) -> Array:
-    """One over Σⱼ exp(−(mₖ − mⱼ)/√(1 + πvₖⱼ/8)) with vₖⱼ the variance of the difference, normalised.
+    """One over Σⱼ exp(−(mₖ − mⱼ)/√(1 + πvₖⱼ/8)) with vₖⱼ the variance of the difference, normalized.
 
     MacKay's formula for every pair of classes (Lu, Ie & Sha 2020, "mf2"); for two classes it is MacKay's own.
     Logits come as `mean` (n, K) and `cov` (n, K, K).

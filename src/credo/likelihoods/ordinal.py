@@ -51,7 +51,7 @@ class Ordinal(Likelihood):
         )
 
     def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
-        """By the first cut, and the logs of the gaps between neighbouring cuts."""
+        """By the first cut, and the logs of the gaps between neighboring cuts."""
         a, b = self._ends(y, f)
         with np.errstate(invalid="ignore"):
             gap = np.where(np.isfinite(a) & np.isfinite(b), a - b, np.inf)

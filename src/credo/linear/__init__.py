@@ -15,7 +15,7 @@
     BayesianLogisticRegression  w ~ N(0, α⁻¹I), variational; averaged probabilities, evidence
 
 `LinearRegression`, `Ridge` and `BayesianLinearRegression` are computed from one mergeable statistic, the `RowSummary`
-of the centred rows (`core.parts`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
+of the centered rows (`core.parts`): `summarize(X, y)`, `merge`, `fit_summary`. `fit` does the same in one call. Ridge
 and the Bayesian model decompose it once into a `Spectrum`, after which every penalty or precision costs O(p). The
 classifiers share their scores (`LinearClassifier`), and those with logits an objective (`_softmax`) and its
 maximization (`_ascent`).

@@ -61,7 +61,7 @@ class Point(Sums):
 
 @dataclass(frozen=True)
 class Objective:
-    """L(Θ) for labelled rows, their centre c and the penalty α."""
+    """L(Θ) for labeled rows, their center c and the penalty α."""
 
     X: Any
     codes: Codes
@@ -120,7 +120,7 @@ class Objective:
             return reduce(add, parallel_map(sums, spans))
 
     def blocks(self, span: tuple[int, int]) -> Iterator[tuple[Array, slice]]:
-        """The centred rows of a span with their column of ones, block by block, in a buffer that may be overwritten."""
+        """The centered rows of a span with their column of ones, block by block, in a buffer that is used again."""
         n_features, width = self.X.shape[1], self.shape[1]
         step = max(64, _BLOCK_ENTRIES // width)
         buffer = np.empty((min(step, span[1] - span[0]), width))
@@ -143,7 +143,7 @@ class Objective:
 
     @cached_property
     def _is_near_zero(self) -> bool:
-        """Whether all columns are close enough to zero that the gradient is accurate without centring the rows."""
+        """Whether all columns are close enough to zero that the gradient is accurate without centering the rows."""
         if is_sparse(self.X):
             return False
         sample = self.X[:: max(1, len(self.X) // 256)]
@@ -167,7 +167,7 @@ class Objective:
         return Sums(value, gradient, None if H is None else H.reshape(m * width, m * width), margin)
 
     def _uncentred(self, theta: Array, part: slice) -> Sums:
-        """What some rows add, without curvature and without centring them: Σ r(x − c)ᵀ = Σ r xᵀ − (Σ r)cᵀ."""
+        """What some rows add, without curvature and without centering them: Σ r(x − c)ᵀ = Σ r xᵀ − (Σ r)cᵀ."""
         value, residual, margin, _ = self._terms(self._scores(theta, part), part)
         return Sums(value, self._gradient(residual, part), None, margin)
 

@@ -7,7 +7,7 @@ is highest where E_q of the log posterior's gradient is zero and P is E_q of its
 Laplace's approximation evaluates both at the mode instead; if the classes are nearly separable, the curvature there is
 far too small.
 
-φ is the centred row in the singular basis V of the data, with a 1 for the intercept. An isotropic prior is the same in
+φ is the centered row in the singular basis V of the data, with a 1 for the intercept. An isotropic prior is the same in
 every orthonormal basis; directions outside the span of the rows keep their prior and cancel in the evidence; and P is
 well conditioned even for collinear columns. No p×p matrix is formed, so the cost depends on the rank of the rows only.
 The contrasts C are those of `_softmax`.
@@ -485,7 +485,7 @@ class _Profile:
         return -math.log(math.pi) - float(np.logaddexp(x, -x)), -0.5 * math.tanh(x)
 
     def _between(self, u: float, posterior: LogPosterior) -> Gaussian:
-        """Linear interpolation of the neighbours' means and of their precisions without the prior."""
+        """Linear interpolation of the neighbors' means and of their precisions without the prior."""
         below = max((known for known in self._known if known <= u), default=None)
         above = min((known for known in self._known if known >= u), default=None)
         left = self._known[below if below is not None else min(self._known)]

@@ -242,7 +242,7 @@ class BayesianLinearRegression(PosteriorModel):
 
     y = b + wᵀx + ε with w ~ N(m₀, α⁻¹ I), ε ~ N(0, β⁻¹) and a flat prior on b. The posterior is Gaussian with
 
-        S = (αI + βXᵀX)⁻¹,    m = m₀ + βSXᵀ(y − Xm₀)        (Bishop 3.53, 3.54; X and y centred)
+        S = (αI + βXᵀX)⁻¹,    m = m₀ + βSXᵀ(y − Xm₀)        (Bishop 3.53, 3.54; X and y centered)
 
     Equivalent to `Ridge(alpha=α/β)` in its mean. Wide data (fewer rows than columns) are solved in the n×n dual; no
     p×p matrix is formed before `coef_cov_` is accessed.

@@ -226,7 +226,7 @@ class LinearRegression(LinearModel):
 
         ŵ = argmin ‖y − b − Xw‖²,    cov(ŵ) = σ̂²(XᵀX)⁻¹,    σ̂² = RSS/(n − rank − 1)
 
-    Solved by QR of the centred and scaled design, which is accurate for badly scaled or nearly collinear columns;
+    Solved by QR of the centered and scaled design, which is accurate for badly scaled or nearly collinear columns;
     sparse X is not made dense as long as its Gram matrix is well conditioned. If the design is rank-deficient, the
     coefficients of smallest norm are returned, with a warning. Equivalent to scikit-learn's `LinearRegression` in its
     coefficients.

@@ -58,7 +58,7 @@ class LogisticRegression(LinearClassifier):
         max Σᵢ ln σ(yᵢ(xᵢᵀw + b)) − (α/2)‖w‖²,    y = ±1                                    (Bishop 4.90)
 
     α = 0 is maximum likelihood; α > 0 is the MAP estimate under w ~ N(0, α⁻¹I). The intercept is not penalized. More
-    than two classes are modelled by a softmax (multinomial); coefficients and intercepts sum to zero over the classes.
+    than two classes are modeled by a softmax (multinomial); coefficients and intercepts sum to zero over the classes.
     Equivalent to scikit-learn's `LogisticRegression` with C = 1/α.
 
     If the classes are linearly separable, the likelihood has no maximum. The fit detects this (by finding a separating
@@ -199,7 +199,7 @@ class LogisticRegression(LinearClassifier):
         self, objective: Objective, tol: float, max_iter: int, monitor: SeparationMonitor | None
     ) -> Maximum:  # fmt: skip
         if objective.intercept:
-            # Unlike Newton's method, steepest ascent depends on the centre.
+            # Unlike Newton's method, steepest ascent depends on the center.
             objective = replace(objective, center=np.asarray(objective.weight @ objective.X) / objective.total)
         optimum, visited = steepest_ascent(objective, tol=tol, max_iter=max_iter, monitor=monitor)
         coefs, intercepts = zip(*(objective.coefficients(point.theta) for point in visited), strict=True)
@@ -352,7 +352,7 @@ def _rotated(objective: Objective, *, tol: float, max_iter: int, monitor: Monito
 def _center(X: Any) -> Array:
     if is_sparse(X):
         return np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-    # Any centre near the rows gives the same fit.
+    # Any center near the rows gives the same fit.
     sample = X[:: max(1, len(X) // 256)]
     # The second mean corrects the rounding error of the first, which would make a constant column vary.
     center = sample.mean(axis=0)

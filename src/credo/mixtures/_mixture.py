@@ -584,7 +584,7 @@ class DensityMixture(DensityMixin, Estimator):
         else:
             self.log_evidence_, self.evidence_method_ = evidence + jacobian, "laplace"
             self.evidence_base_ = "priors: scaled by the interquartile ranges of X"
-        self.evidence_base_ += "; n_components: maximised" * (self.n_components == "bic")
+        self.evidence_base_ += "; n_components: maximized" * (self.n_components == "bic")
         n_iter = len(path.values) - 1
         if path.converged:
             self.result_ = Result(True, n_iter, f"converged after {n_iter} iterations of EM")

@@ -3,7 +3,7 @@
     draw(data, *, ax=None) -> Axes
 
 Without `ax` a new pyplot figure is made. matplotlib's own settings stay as they are, and figures may be drawn in
-several threads. Colours are safe for colour-blind readers, and colour is never the only distinction.
+several threads. Colors are safe for color-blind readers, and color is never the only distinction.
 
 Members:
 

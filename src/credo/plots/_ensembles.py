@@ -38,8 +38,8 @@ def expert_regions(
     """The experts of a mixture: where the gate chooses each, and the observations that each is responsible for.
 
     A regressor of one column has a curve for each expert, strong where its probability is high, and observations in the
-    colours of the experts, mixed by their responsibilities. Other models are drawn over the plane of two columns, in
-    the colours of the experts mixed by the gate's probabilities, with a line where the most probable expert changes.
+    colors of the experts, mixed by their responsibilities. Other models are drawn over the plane of two columns, in
+    the colors of the experts mixed by the gate's probabilities, with a line where the most probable expert changes.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _curves(ax: Axes, model: Any, rows: Array, n: int) -> None:
 
 
 def _areas(ax: Axes, model: Any, ground: Any) -> None:
-    """The plane in the colours of the experts, and the lines where the most probable one changes."""
+    """The plane in the colors of the experts, and the lines where the most probable one changes."""
     gate = model.gate_proba(rows_for(model, ground.mesh))
     ground.frame(ax)
     if gate.shape[1] > 1:
@@ -131,7 +131,7 @@ def _areas(ax: Axes, model: Any, ground: Any) -> None:
 
 
 def _marks(ax: Axes, x: Array, y: Array, shares: Array, *, edge: str = "white") -> None:
-    """Observations: colours mixed by the responsibilities, and the shape of the most responsible expert."""
+    """Observations: colors mixed by the responsibilities, and the shape of the most responsible expert."""
     shades = np.clip(shares @ palette(shares.shape[1]), 0.0, 1.0)
     leader = shares.argmax(axis=1)
     for j in np.unique(leader):

@@ -61,7 +61,7 @@ def evidence_surface(
 
     The others keep their fitted values. A second maximum is another explanation of the data, such as a short length
     scale with little noise instead of a long one with much noise (Rasmussen & Williams 2006, figure 5.5). With
-    hyperpriors, the fitted values aren't at the maximum of the evidence. It takes n² factorisations.
+    hyperpriors, the fitted values aren't at the maximum of the evidence. It takes n² factorizations.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ def _default(names: list[str]) -> list[str]:
 def _direction(model: Any, theta: Vector, names: list[str], name: str, n: int, span: float) -> _Direction:
     index = names.index(name)
     flat = theta[index] + np.linspace(-np.log(span), np.log(span), n)
-    # Variances are learned on standardised targets and drawn in the units of y.
+    # Variances are learned on standardized targets and drawn in the units of y.
     bijector, unit = _natural(model, name, float(theta[index]))
     return _Direction(index, _label(model, name), flat, bijector, unit, float(theta[index]))
 
 
 def _natural(model: Any, name: str, flat: float) -> tuple[Bijector, float]:
-    """The bijector of a parameter to natural units, and the factor between natural and standardised units."""
+    """The bijector of a parameter to natural units, and the factor between natural and standardized units."""
     path, _, entry = name.removesuffix("]").partition("[")
     scale = np.ravel(model.scale_ if isinstance(model, GPRegressor) else 1.0)
     if path in _NOISES:
@@ -164,7 +164,7 @@ def _label(model: Any, name: str) -> str:
         owners = model.kernel_.owners(path.removeprefix("kernel."), feature_names(model)) or ()
         kind += f" of {owners[int(entry)]}" if int(entry) < len(owners) else f" {entry}"
     if isinstance(model, GPRegressor) and np.size(model.scale_) > 1 and kind.endswith("variance"):
-        kind += " (y standardised)"
+        kind += " (y standardized)"
     return shorten(f"{owner}: {kind}" if owner else kind, width=40)
 
 

@@ -39,7 +39,7 @@ def next_points(
         How many to suggest.
     criterion : {"variance", "improvement"}, default "variance"
         The largest uncertainty (``model.suggest``), or the largest expected improvement over the smallest value so far
-        (`credo.gp.expected_improvement`), to minimise y.
+        (`credo.gp.expected_improvement`), to minimize y.
     name : str, default "y"
         Name of what is measured.
     ax : matplotlib Axes, optional

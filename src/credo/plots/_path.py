@@ -49,7 +49,7 @@ def coefficient_path(
 ) -> Axes:
     """Every weight of the lasso from the strongest penalty, at the left, to the weakest.
 
-    The weights that are largest at the end have names and colours, the others are grey. With a fitted `LassoCV`, lines
+    The weights that are largest at the end have names and colors, the others are gray. With a fitted `LassoCV`, lines
     mark the penalty with the smallest held-out error and the largest penalty within one standard error of it, and the
     weights that are largest at the model's penalty are named. Scale the columns first, so that weights can be compared.
 
@@ -96,7 +96,7 @@ def coefficient_path(
         name_axis(ax.yaxis, "weight")
         others = int((np.abs(coefs).max(axis=1) > 0).sum()) - len(named)
         if others:
-            remark(ax, f"in grey: {others:,} more weights that leave zero, of {len(coefs):,} columns")
+            remark(ax, f"in gray: {others:,} more weights that leave zero, of {len(coefs):,} columns")
         return ax
 
 
@@ -196,7 +196,7 @@ class _Spot:
 def tree(model: Any, *, max_depth: int = 4, ax: Axes | None = None) -> Axes:
     """The splits of a fitted tree and the predictions of its leaves.
 
-    Rows for which a condition is true go to the left. A leaf of a classifier has the colour of its most probable class,
+    Rows for which a condition is true go to the left. A leaf of a classifier has the color of its most probable class,
     stronger the more certain it is, with its probability; a leaf of a regressor has the mean and standard deviation of
     its predictive distribution, stronger the higher the mean. Below `max_depth` the number of leaves is given instead.
 
@@ -284,7 +284,7 @@ def _draw(ax: Axes, model: Any, node: int, spot: _Spot, size: float) -> None:
 
 
 def _leaf(model: Any, node: int, letters: int) -> tuple[str, Any]:
-    """The prediction of a leaf, and its colour; opaque, because lines end behind it."""
+    """The prediction of a leaf, and its color; opaque, because lines end behind it."""
     nodes, n_rows = model.tree_, f"{model.tree_.weight[node]:.6g} rows"
     if isinstance(model, TreeClassifier):
         (chance,) = model.prior_.predictive(nodes.value[node : node + 1])
@@ -301,7 +301,7 @@ def _leaf(model: Any, node: int, letters: int) -> tuple[str, Any]:
 
 
 def _mixed(paint: str, share: float) -> tuple[float, ...]:
-    """A colour mixed with white."""
+    """A color mixed with white."""
     rgb = np.array(to_rgba(paint)[:3])
     return tuple(1.0 - share * (1.0 - rgb))
 

@@ -37,7 +37,7 @@ def decision_regions(
 ) -> Axes:
     """The probabilities of a classifier over two of its columns, its boundaries, and the observations.
 
-    The colours of the classes are mixed by their probabilities, with thick lines at the boundaries and thin ones where
+    The colors of the classes are mixed by their probabilities, with thick lines at the boundaries and thin ones where
     a class has probability 0.9. A classifier without probabilities, such as a perceptron, has one shade for each class.
 
     Parameters
@@ -91,7 +91,7 @@ def decision_regions(
 
 
 def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
-    """Colours of the classes mixed by their probabilities."""
+    """Colors of the classes mixed by their probabilities."""
     ax.imshow(ground.field(mixture(table)), **ground.image())
     for place in range(table.shape[1]):
         ground.line(ax, table[:, place], _CONTOUR_PROBABILITY, colors=MUTED, linewidths=0.7, zorder=1)
@@ -99,7 +99,7 @@ def _mixed(ax: Axes, ground: Plane, table: Array) -> None:
 
 
 def mixture(table: Array) -> Array:
-    """Colour and opacity for each row of probabilities: transparent if all are equal."""
+    """Color and opacity for each row of probabilities: transparent if all are equal."""
     extra = table - table.min(axis=1, keepdims=True)
     total = extra.sum(axis=1, keepdims=True)
     n_classes = table.shape[1]
@@ -139,7 +139,7 @@ class Plane:
         return values.reshape(len(self.up), len(self.across), *values.shape[1:])
 
     def image(self) -> dict[str, Any]:
-        """Arguments of `imshow` with which the grid points are at the centres of pixels."""
+        """Arguments of `imshow` with which the grid points are at the centers of pixels."""
         extent: list[float] = []
         for grid in (self.across, self.up):
             half = 0.5 * (grid[1] - grid[0])

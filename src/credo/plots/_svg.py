@@ -17,7 +17,7 @@ from matplotlib.font_manager import findfont, get_font
 
 from credo.plots.styling import ACCENT, ALERT, INK, MUTED, RULE, style
 
-# Colours that the style sheet of the page may change.
+# Colors that the style sheet of the page may change.
 _ROLES = {INK: "ink", MUTED: "muted", RULE: "rule", ACCENT: "accent", ALERT: "alert", "#ffffff": "paper"}
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
@@ -43,7 +43,7 @@ def svg(draw: Callable[[Axes], object], *, prefix: str, label: str, size: tuple[
 
     Notes
     -----
-    Text stays text, in the font of the page; colours become ``var(--ink, …)``, ``--muted``, ``--rule``, ``--accent``,
+    Text stays text, in the font of the page; colors become ``var(--ink, …)``, ``--muted``, ``--rule``, ``--accent``,
     ``--alert`` and ``--paper``.
 
     Examples
@@ -109,7 +109,7 @@ def _glyphs() -> frozenset[int]:
 
 
 def _rewritten(attributes: dict[str, str], used: set[str], prefix: str) -> dict[str, str]:
-    """Attributes with prefixed ids, two decimals, named colours and no font of their own."""
+    """Attributes with prefixed ids, two decimals, named colors and no font of their own."""
     result = {}
     for name, value in attributes.items():
         if name == "id":

@@ -31,7 +31,7 @@ def terms(
     A curve has its interval at each point and, lighter, the band that contains the whole curve with the same
     probability; marks on the axis are the quantiles 0, 5 %, …, 100 % of the training rows. Levels are dots with their
     intervals, those of a random effect in the order of their size. A pair of numbers is a surface. Terms that the
-    evidence is against are grey. All effects but surfaces share one axis; they are zero on average over the training
+    evidence is against are gray. All effects but surfaces share one axis; they are zero on average over the training
     rows, in units of `y` or of the link.
 
     Parameters
@@ -199,7 +199,7 @@ def _lines(ax: Axes, curve: Any, level: float) -> None:
 
 
 def _key(ax: Axes, names: Sequence[str]) -> None:
-    """The names of lines or dots in their colours, inside the panel."""
+    """The names of lines or dots in their colors, inside the panel."""
     if len(names) > _MOST_LEGEND:
         return
     for k, text in enumerate(names):

@@ -1,4 +1,4 @@
-"""Classes: labels, colours and marks, the confusion matrix, and the probability along one input."""
+"""Classes: labels, colors and marks, the confusion matrix, and the probability along one input."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from credo.metrics import forecast as metrics_forecast
 from credo.plots._data import Vector, limits, name_of, only_feature, rows_of, sample_rows
 from credo.plots.styling import ACCENT, ALERT, INK, MUTED, RULE, canvas, legend, name_axis, shorten
 
-# Okabe & Ito (2008) without yellow, which is hard to see on white, with grey instead of black, and a brown.
+# Okabe & Ito (2008) without yellow, which is hard to see on white, with gray instead of black, and a brown.
 _COLORS = (ACCENT, ALERT, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c510a")
 N_COLORS = len(_COLORS)
-# With seven shapes and eight colours, no pair is repeated below 56 classes.
+# With seven shapes and eight colors, no pair is repeated below 56 classes.
 _SHAPES = ("o", "^", "s", "D", "v", "P", "X")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.6, 1.2, 1.6)), (0, (9, 3)))
 
@@ -127,7 +127,7 @@ def labelled(
 
 
 def color(place: int) -> str:
-    """The colour of a class."""
+    """The color of a class."""
     return _COLORS[place % len(_COLORS)]
 
 
@@ -148,7 +148,7 @@ def dashes(place: int) -> str:
 
 
 def mark(place: int) -> str:
-    """The mark of a class as the data of an SVG path, about 8 units wide and centred at the origin."""
+    """The mark of a class as the data of an SVG path, about 8 units wide and centered at the origin."""
     style = MarkerStyle(shape(place))
     # The y axis points down in SVG.
     outline = style.get_path().transformed(style.get_transform() + Affine2D().scale(8, -8))
@@ -157,7 +157,7 @@ def mark(place: int) -> str:
 
 
 def palette(n_classes: int) -> NDArray[np.float64]:
-    """The colours of all classes as rows of red, green and blue."""
+    """The colors of all classes as rows of red, green and blue."""
     return np.array([to_rgb(color(place)) for place in range(n_classes)])
 
 
@@ -298,7 +298,7 @@ def _name_ticks(ax: Axes, known: list[Any], totals: NDArray[np.intp], cell: floa
     ax.set_yticks(np.arange(len(known)))
     ax.set_yticklabels([f"{name} ({n})" for name, n in zip(names, totals, strict=True)], parse_math=False)
     ax.set_xticks(np.arange(len(known)))
-    # Slanted if the longest would overlap its neighbour.
+    # Slanted if the longest would overlap its neighbor.
     overlap = max(map(len, names)) * 0.6 * size > cell
     turn: Any = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if overlap else {}
     ax.set_xticklabels(names, parse_math=False, **turn)

@@ -204,7 +204,7 @@ def steps(scores: Vector, happened: NDArray[np.bool_]) -> tuple[Vector, Vector]:
     last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
     hits = np.append(0, np.cumsum(happened[order])[last])
     alarms = np.append(0, np.cumsum(~happened[order])[last])
-    # In integers: a point on the line between its neighbours isn't a corner.
+    # In integers: a point on the line between its neighbors isn't a corner.
     turns = np.diff(hits)[1:] * np.diff(alarms)[:-1] != np.diff(hits)[:-1] * np.diff(alarms)[1:]
     corners = np.concatenate([[True], turns, [True]])
     return alarms[corners] / alarms[-1], hits[corners] / hits[-1]

@@ -1,4 +1,4 @@
-"""The common style of figures: axes, colours, legends, labels and ticks."""
+"""The common style of figures: axes, colors, legends, labels and ticks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from credo.core.wording import shorten as shorten
 INK = "#24292f"
 MUTED = "#646d78"
 RULE = "#c3cad2"
-# Blue and vermilion of Okabe & Ito (2008), which are distinct under all common colour blindness.
+# Blue and vermilion of Okabe & Ito (2008), which are distinct under all common color blindness.
 ACCENT = "#0072b2"
 ALERT = "#d55e00"
 
@@ -246,7 +246,7 @@ _LABEL_POINTS = 11.0
 
 @dataclass(frozen=True)
 class End:
-    """The end of a line as a share of the axes' height, its name, and the colour of the name."""
+    """The end of a line as a share of the axes' height, its name, and the color of the name."""
 
     height: float
     name: str

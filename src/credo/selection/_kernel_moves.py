@@ -44,7 +44,7 @@ TREND_SHARE = 0.2
 class Column:
     """A column of the table: its values, and statistics for data-driven starting points.
 
-    `step` is the median distance of neighbours, and `zero` the point at which the amplitude of y, extrapolated
+    `step` is the median distance of neighbors, and `zero` the point at which the amplitude of y, extrapolated
     linearly, is zero. `only` says that the table has no other column.
     """
 
@@ -160,7 +160,7 @@ def changes(
 ) -> Iterator[Terms]:
     """Every kernel one step away, with starting values: a term more, a factor more, another factor, one less.
 
-    `noise` is the noise variance so far, of standardised targets, and `periods` are the candidates for each column.
+    `noise` is the noise variance so far, of standardized targets, and `periods` are the candidates for each column.
     """
     # A new term is smaller than y but, unless it is short-term, larger than the noise.
     large, small = min(0.5 * np.sqrt(noise), 1.0), min(2.0 * noise, 1.0)

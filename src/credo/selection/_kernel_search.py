@@ -246,7 +246,7 @@ _MAX_ROUNDS = 12
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A kernel in units of standardised targets, its noise variance, log evidence, and the same minus a penalty."""
+    """A kernel in units of standardized targets, its noise variance, log evidence, and the same minus a penalty."""
 
     terms: Terms
     kernel: Kernel
@@ -348,7 +348,7 @@ class _Search:
         self._columns = [column for column in every if column.spread > 0]
         self._seen: set[Any] = set()
         self._tried: list[_Candidate] = []
-        # ln p of y from that of standardised targets; the flat mean takes one dimension.
+        # ln p of y from that of standardized targets; the flat mean takes one dimension.
         self._unit = -(len(rows) - 1) * math.log(float(model.scale_[0]))
         variance = float(np.var(self._y)) or 1.0
         self.best = self._climb([], 0.9 * variance)
@@ -364,7 +364,7 @@ class _Search:
         self._keep(max(self._tried, key=lambda trial: trial.score, default=self.best))
 
     def _keep(self, candidate: _Candidate) -> bool:
-        """Make a candidate the best one if it is better by two nats of penalised evidence; whether it is."""
+        """Make a candidate the best one if it is better by two nats of penalized evidence; whether it is."""
         better = candidate.score > self.best.score + 2.0
         self.best = candidate if better else self.best
         return better
@@ -443,7 +443,7 @@ class _Search:
 
 
 def _searched_rows(X: Array, rng: np.random.Generator) -> NDArray[np.intp]:
-    """With one column, blocks of neighbours, which keep short and long distances; with several, random rows."""
+    """With one column, blocks of neighbors, which keep short and long distances; with several, random rows."""
     n, n_columns = X.shape
     if n_columns > 1:
         return np.sort(rng.permutation(n)[:_MAX_ROWS])

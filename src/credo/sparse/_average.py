@@ -258,7 +258,7 @@ class Average:
         return self._parts[: n_parts if most is None else min(n_parts, most)]
 
     def _rows(self, X: Array) -> Array:
-        """Ones and the centred columns."""
+        """Ones and the centered columns."""
         return np.column_stack([np.ones(len(X)), X[:, self.columns] - self.x_mean])
 
 

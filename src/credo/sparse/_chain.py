@@ -4,7 +4,7 @@
 
 Weighted tempered Gibbs sampling (Zanella & Roberts 2019, "Scalable importance tempering and Bayesian variable
 selection"): every step flips a column, and a model counts with one over the sum of its rates. Leaving a model takes
-about as many steps as it has columns, however much worse its neighbours are; so one of two columns that carry the
+about as many steps as it has columns, however much worse its neighbors are; so one of two columns that carry the
 same information can replace the other. For classes the rates are approximate, and a flip may be
 rejected (`_chain_jit`).
 
@@ -12,7 +12,7 @@ In regression, modes that differ by several columns are connected by parallel te
 p_β(γ), which has the likelihood to a power β between one and zero, and swap.
 
 `_factors_jit` updates the QR factor of a model, `_laplace_jit` finds the mode of a logistic model, `_chain_jit`
-evaluates all neighbours of a model and takes the steps, `Chain` runs them. Several chains run in parallel, from
+evaluates all neighbors of a model and takes the steps, `Chain` runs them. Several chains run in parallel, from
 different starting points, until they agree.
 """
 
@@ -170,7 +170,7 @@ ProblemOfSize = Callable[[int], Problem]
 
 
 class Chain:
-    """Replicas at the temperatures of a ladder, each with the posteriors of all neighbours of its model.
+    """Replicas at the temperatures of a ladder, each with the posteriors of all neighbors of its model.
 
     `largest` is the size of the largest model of `n_columns` columns, `starts` the first model at each temperature.
     Another thread stops it by setting `stopped`.
@@ -239,7 +239,7 @@ class Chain:
     def _start(self, starts: Sequence[Model], *, room: int) -> None:
         """Put replicas at models, with room for that many columns."""
         room = max(min(room + int(self.ladder.strides.max()), self._largest), max(map(len, starts)), 1)
-        # Neighbours have one column more.
+        # Neighbors have one column more.
         self.problem = self._problem(room + 1)
         self.replicas = replicas(self.problem, len(starts), self.n_columns, room)
         for i, model in enumerate(starts):
@@ -303,7 +303,7 @@ def slab_problem(columns: Columns, slab: Slab, log_prior: Array) -> ProblemOfSiz
     """The posterior over linear models as compiled code reads it.
 
     At β = 0, all sizes are equally likely with up to 64 columns, so that replicas reach large models with few
-    neighbours. With more columns, these models would have half as many columns as rows, so prior and slab still count,
+    neighbors. With more columns, these models would have half as many columns as rows, so prior and slab still count,
     with R² = 0.
     """
     d = columns.X.shape[1]

@@ -1,7 +1,7 @@
 """Tempered weighted Gibbs sampling over models, compiled; plain twins: `tests/reference/sampler.py`.
 
 A replica at inverse temperature β samples p_β(γ) by weighted tempered Gibbs steps (Zanella & Roberts 2019). Replicas at
-neighbouring temperatures swap (parallel tempering, Geyer 1991), even and odd pairs in turn (Okabe et al. 2001; Syed,
+neighboring temperatures swap (parallel tempering, Geyer 1991), even and odd pairs in turn (Okabe et al. 2001; Syed,
 Bouchard-Côté, Deligiannidis & Doucet 2022).
 
 Before each step the log posteriors of all models that differ by one column are computed.
@@ -10,7 +10,7 @@ Regression: adding column i takes r²_i/s_i from eᵀe, e = y − Qu, and multip
 differences of squares have lost digits, they are recomputed from the vectors. A column that is linearly dependent on
 the model's can't enter. Removing a column is read off T = R⁻ᵀ.
 
-Classes: the evidence of the model itself is Laplace's, that of its neighbours is approximated by score tests at its
+Classes: the evidence of the model itself is Laplace's, that of its neighbors is approximated by score tests at its
 mode. So a flip is only proposed (Metropolis–Hastings): the steps have the density p(γ)Z(γ), Z the sum of the
 approximate rates, and a flip of column j is accepted with the odds p(γ')r_j(γ')/p(γ)r_j(γ), which are one if the rates
 are exact. Evaluated models are cached by a key of 64 bits, the exclusive or of the keys of their columns (Zobrist

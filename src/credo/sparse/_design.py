@@ -1,6 +1,6 @@
-"""The columns and the target of a table, centred and weighted, and columns that carry the same information.
+"""The columns and the target of a table, centered and weighted, and columns that carry the same information.
 
-A set of centred columns of unit length is dependent if the residual of one of them given the others is no longer than
+A set of centered columns of unit length is dependent if the residual of one of them given the others is no longer than
 `least`. With R the triangular factor of the set, the length of that residual is one over the length of row i of R⁻¹.
 """
 
@@ -25,7 +25,7 @@ Groups = tuple[tuple[int, ...], ...]
 _EPS = float(np.finfo(np.float64).eps)
 # Columns with a smaller 1 − R² reproduce the target.
 EXACT_FIT = 1e-20
-# The share of a column's length that must be left given others. Numbers of a table are known to 1e-16; centring and
+# The share of a column's length that must be left given others. Numbers of a table are known to 1e-16; centering and
 # orthogonal transformations of some thousand columns keep that to 1e-14; and a combination with weights up to 1e5 loses
 # five more digits. A residual of length 1e-9 then has seven correct digits in an ordinary table, two in the worst.
 DEPENDENT = 1e-9
@@ -41,7 +41,7 @@ _COMPARED_DIGITS = 9
 
 @dataclass(frozen=True)
 class Design:
-    """Centred columns in their own units, and the centred target.
+    """Centered columns in their own units, and the centered target.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class Dependence:
 
 
 def dependence_of(X: Array, *, least: Array | float = DEPENDENT) -> Dependence:
-    """Groups of dependent columns; X is centred, in any units and orthonormal coordinates, and no column is zero."""
+    """Groups of dependent columns; X is centered, in any units and orthonormal coordinates, and no column is zero."""
     d = X.shape[1]
     U, least = unit_columns(X), np.broadcast_to(np.asarray(least, dtype=np.float64), (d,))
     copies, near = [], []

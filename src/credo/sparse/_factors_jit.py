@@ -27,7 +27,7 @@ MIN_RATIO = 1e-6
 
 
 class Columns(NamedTuple):
-    """Centred (and weighted) columns and target of unit length, shared by all replicas.
+    """Centered (and weighted) columns and target of unit length, shared by all replicas.
 
     `scale` is ln of the original squared length; `square` the present one (one or zero) plus the slab's `ridge`;
     `least` the length that must be left given other columns, zero with a ridge. `slack` is the part of yᵀy that no

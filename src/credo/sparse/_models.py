@@ -80,7 +80,7 @@ def size_distribution(log_prior: Array, d: int) -> Array:
 def recommended_prior(d: int, n: float) -> str:
     """A prior for d columns and n rows, as an argument to type.
 
-    With more columns than rows, a uniform prior of π₀ may favour models with half as many columns as rows.
+    With more columns than rows, a uniform prior of π₀ may favor models with half as many columns as rows.
     """
     return f"prior_inclusion=(1, {d}), which expects a few" if d > n else 'prior_inclusion="beta-binomial"'
 

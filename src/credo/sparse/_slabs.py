@@ -1,6 +1,6 @@
 """Priors of the coefficients in a model, each with the evidence that it gives to a subset.
 
-A subset γ of k columns enters by two numbers, with X and y centred (and weighted):
+A subset γ of k columns enters by two numbers, with X and y centered (and weighted):
 
     1 − R² = 1 − bᵀA⁻¹b / yᵀy,    logdet = ln|A|,    A = XᵀX + ridge·I,    b = Xᵀy
 
@@ -51,7 +51,7 @@ class Slab:
 
     Parameters
     ----------
-    n, yy : the number of observations or their total weight, and the squared length of the centred target
+    n, yy : the number of observations or their total weight, and the squared length of the centered target
     form : {LOG, LINEAR, TABLE}
     start, per_column : the log Bayes factor has the constant start + per_column·k
     slope, shift, factor, volume, lost : see `_slabs_jit.Formula`

@@ -164,7 +164,7 @@ def _chance_messages(n: float, d: int) -> list[str]:
 
 
 class _Search:
-    """A model that is changed by one column at a time; `log_joint` is ln p(γ)p(y | γ) of all its neighbours."""
+    """A model that is changed by one column at a time; `log_joint` is ln p(γ)p(y | γ) of all its neighbors."""
 
     def __init__(self, design: Design, slab: Slab, log_prior: Array) -> None:
         self.most = len(log_prior) - 1
@@ -190,7 +190,7 @@ class _Search:
         neighbours(self.problem.columns, self.problem.target, self.replica)
 
     def best(self, *, entering: bool) -> tuple[float, tuple[int, ...]]:
-        """The best neighbour, or the best with one column more: its ln p(γ)p(y | γ) and the column that changes."""
+        """The best neighbor, or the best with one column more: its ln p(γ)p(y | γ) and the column that changes."""
         values = np.where(self.replica.inside & entering, -np.inf, self.replica.log_joint)
         column = int(np.argmax(values)) if len(values) else 0
         return (float(values[column]), (column,)) if len(values) else (-np.inf, ())

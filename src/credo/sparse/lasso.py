@@ -290,7 +290,7 @@ class Lasso(ElasticNet):
         min (1/2n)‖y − b − Xw‖² + α‖w‖₁
 
     Equivalent to scikit-learn's `Lasso`, and to `ElasticNet` with l1_ratio=1: the MAP estimate under Laplace priors of
-    the coefficients. All of them are zero for α ≥ ``max_j |x_jᵀ(y − ȳ)|/n`` (x_j centred); α = 0 is least squares. The
+    the coefficients. All of them are zero for α ≥ ``max_j |x_jᵀ(y − ȳ)|/n`` (x_j centered); α = 0 is least squares. The
     penalty depends on the units of the columns: standardize them first, for example with StandardScaler.
 
     Parameters
@@ -502,7 +502,7 @@ def fit_path(
 
 
 def soft_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
-    """``S(a, δ) = sign(a) max(|a| − δ, 0)``, the w that minimises ``½(w − a)² + δ|w|``.
+    """``S(a, δ) = sign(a) max(|a| − δ, 0)``, the w that minimizes ``½(w − a)² + δ|w|``.
 
     Parameters
     ----------
@@ -521,7 +521,7 @@ def soft_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
 
 
 def hard_threshold(a: ArrayLike, delta: ArrayLike) -> NDArray[np.float64]:
-    """``H(a, δ) = a`` where ``|a| > δ`` and 0 elsewhere, the w that minimises ½(w − a)² + ½δ²·[w ≠ 0].
+    """``H(a, δ) = a`` where ``|a| > δ`` and 0 elsewhere, the w that minimizes ½(w − a)² + ½δ²·[w ≠ 0].
 
     Parameters
     ----------

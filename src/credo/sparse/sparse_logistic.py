@@ -46,7 +46,7 @@ class SparseLogisticRegression(PenalizedClassifier):
 
         min (1/n) Σᵢ −ln p(yᵢ | xᵢ) + α‖w‖₁,    p(1 | x) = σ(b + wᵀx)
 
-    The intercept is not penalized. More than two classes are modelled by a softmax (multinomial, not one-vs-rest) with
+    The intercept is not penalized. More than two classes are modeled by a softmax (multinomial, not one-vs-rest) with
     penalized coefficients for each class. Equivalent to scikit-learn's `LogisticRegression(l1_ratio=1, solver="saga")`
     with C = 1/(nα). Standardize the columns first, unless they are indicators.
 

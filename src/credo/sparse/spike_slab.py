@@ -360,7 +360,7 @@ def enumerate_models(
     Parameters
     ----------
     X, y : arrays of shape (m, d) and (m,)
-        Centred, multiplied by the square roots of weights.
+        Centered, multiplied by the square roots of weights.
     slab, prior : the evidence of a model, and its prior probability; the prior may be that of more columns, which
         are then in no model
     least : array of shape (d,) or float
@@ -523,7 +523,7 @@ class SpikeSlabRegressor(SubsetEstimator, Regressor):
     -----
     With the flat prior of the intercept and 1/σ², the model without columns has the evidence
     Γ((n−1)/2) n^(−1/2) (π Σ(y−ȳ)²)^(−(n−1)/2); others have that times their Bayes factors. With σ² known, it is the
-    density of y given any one of its values. A model that maximises σ² instead, as `GPRegressor()` does, has
+    density of y given any one of its values. A model that maximizes σ² instead, as `GPRegressor()` does, has
     another constant and another `evidence_base_`.
 
     Under "bic", "g" and "zellner-siow", subsets of linearly dependent columns and subsets of n−1 columns or more have

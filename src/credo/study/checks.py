@@ -29,7 +29,7 @@ FEW_ROWS = 20
 def leaks(frame: Any, y: NDArray[Any], *, classes: bool) -> dict[str, float]:
     """The columns that alone predict the target almost perfectly, with the share that each explains.
 
-    Each row is predicted from the other rows of equal value or, for numbers, from its two neighbours when sorted by the
+    Each row is predicted from the other rows of equal value or, for numbers, from its two neighbors when sorted by the
     column, whichever is better. The share is that of the variance or, for classes, of the errors of always predicting
     the most frequent class.
     """
@@ -88,7 +88,7 @@ def _explained(codes: NDArray[np.intp], target: NDArray[np.float64]) -> float:
 
 
 def _smooth(order: NDArray[np.intp], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share explained by the two neighbours when sorted by each column."""
+    """The share explained by the two neighbors when sorted by each column."""
     table = target.reshape(len(target), -1)[order]
     before, after = np.concatenate([table[1:2], table[:-1]]), np.concatenate([table[1:], table[-2:-1]])
     return _score((before + after) / 2, table)

@@ -200,7 +200,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     ----------
     standardize : bool, default False
         Whether every column is scaled to mean 0 and standard deviation 1, so that one prior suits all coefficients.
-        Columns of words are scaled but not centred, which keeps them sparse.
+        Columns of words are scaled but not centered, which keeps them sparse.
     clip : bool, default False
         Whether numbers far outside the bulk of the training rows are set to a bound, so that one extreme value
         can't determine a fit or a prediction. The bounds are the quantiles 0.1 % and 99.9 %, widened by their
@@ -722,7 +722,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return self._scaled(self._dense(table, read), self._words(table), table.index)
 
     def _scaled(self, dense: Array, words: Any, index: Any) -> Any:
-        """All columns, clipped and standardized; columns of words are not centred, which keeps them sparse."""
+        """All columns, clipped and standardized; columns of words are not centered, which keeps them sparse."""
         width = dense.shape[1]
         if self.clip:
             dense = np.clip(dense, self.lower_[:width], self.upper_[:width])

@@ -1,6 +1,6 @@
 """A preparation and an estimator as one model of tables, and predictions as data frames.
 
-The summary of a linear estimator is in the units of the columns before they were standardised:
+The summary of a linear estimator is in the units of the columns before they were standardized:
 
     y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ  =  (b − Σ wⱼcⱼ/sⱼ) + Σ (wⱼ/sⱼ) xⱼ
 """

@@ -118,7 +118,7 @@ def target_support(y: NDArray[np.float64]) -> Support:
 def _ends_at(y: NDArray[np.float64], end: float, inward: int) -> bool:
     """Whether more values than these whole numbers have would be beyond the end if frequencies fell on as before it."""
     last, before = (float(np.sum(y == value)) for value in (end, end + inward))
-    # Both within two standard deviations of their counts, in favour of a tail.
+    # Both within two standard deviations of their counts, in favor of a tail.
     least, most = max(last - 2 * np.sqrt(last), 0.0), before + 2 * np.sqrt(before)
     return before > 0 and least**2 / most >= _EXPECTED_BEYOND
 

@@ -155,7 +155,7 @@ def shares(feature: Index, gain: Array, n_features: int) -> Array:
     return total / total.sum() if total.sum() > 0 else total
 
 
-# Of ln κ₀, ln(ν₀ − 2) and ln s₀² around their centres: weak, and finite where leaves say nothing.
+# Of ln κ₀, ln(ν₀ − 2) and ln s₀² around their centers: weak, and finite where leaves say nothing.
 _PRIOR_SD = np.array([2.0, 1.0, 2.0])
 _PRIOR_CENTER = np.array([0.0, 1.0])
 # Candidates for the strength of a Dirichlet prior.

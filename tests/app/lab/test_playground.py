@@ -121,7 +121,7 @@ def test_the_evidence_of_a_process_is_a_normal_density(client):
     assert found["evidence"]["value"] == pytest.approx(multivariate_normal(cov=C).logpdf(data[:, 1]), abs=1e-4)
     parts = {part["label"]: part["value"] for part in found["evidence"]["parts"]}
     assert parts["fit"] == pytest.approx(-0.5 * data[:, 1] @ np.linalg.solve(C, data[:, 1]), rel=1e-5)
-    assert parts["complexity"] == pytest.approx(-0.5 * np.linalg.slogdet(C)[1], rel=1e-5)
+    assert parts["Occam term, −½ ln|C|"] == pytest.approx(-0.5 * np.linalg.slogdet(C)[1], rel=1e-5)
     assert sum(parts.values()) == pytest.approx(found["evidence"]["value"], abs=1e-4)
     weights = np.linalg.solve(
         C, factor["variance"] * np.exp(-((data[:, 0] - 0.3) ** 2) / (2 * factor["lengthscale"] ** 2))
@@ -207,6 +207,47 @@ def test_adaboost_shows_the_weights_of_its_round(client):
     heavy = second > second.min() * (1 + 1e-9)
     assert heavy.mean() == pytest.approx(errors[0], abs=1e-6)
     assert second[heavy].sum() / second.sum() == pytest.approx(0.5, abs=1e-4)
+
+
+def test_the_boundary_of_a_perceptron_is_where_its_function_is_zero(client):
+    for id in ("perceptron", "kernel_perceptron"):
+        found = ask(client, "classification", id, points("classification"))["classification"]
+        score, label = np.array(found["score"]), np.array(found["probability"])
+        assert ((score > 0) == (label > 0.5)).all() and len(np.unique(score)) > 50
+        for row in np.where((np.diff(label, axis=1) != 0).any(axis=1))[0]:
+            assert score[row].min() < 0 < score[row].max()
+    assert ask(client, "classification", "logistic", points("classification"))["classification"]["score"] is None
+
+
+def test_the_line_of_a_round_is_its_stump(client):
+    data = np.array(points("classification", 40))
+    found = ask(client, "classification", "adaboost", data.tolist(), {"round": 1})
+    column, place = found["classification"]["cut"]
+    # The first learner has the error that this split makes, one way around or the other.
+    side, label = data[:, column] > place, data[:, 2] > 0
+    error = np.mean([side[k] != label[k] for k in range(40)])
+    assert min(error, 1 - error) == pytest.approx(found["bars"]["values"][0], abs=1e-6)
+    learner = {"round": 3, "learner": "tree"}
+    assert ask(client, "classification", "adaboost", data.tolist(), learner)["classification"]["cut"] is None
+
+
+def test_varying_noise_follows_the_points(client):
+    raw = client.get("/api/playground/dataset/motorcycle").json()
+    model, data, domain = raw["model"], raw["points"], raw["domain"]
+    found = ask(client, "regression", model["id"], data, model["settings"], domain=domain, grid=61)["regression"]
+    width = np.subtract(found["upper"], found["lower"])
+    assert width[5:10].max() < 0.5 * width[25:35].min()
+
+
+def test_the_model_of_carbon_dioxide_has_a_yearly_cycle(client):
+    raw = client.get("/api/playground/dataset/co2").json()
+    found = ask(
+        client, "regression", raw["model"]["id"], raw["points"], raw["model"]["settings"], raw["domain"], grid=400
+    )
+    x, mean = np.array(found["regression"]["x"]), np.array(found["regression"]["mean"])
+    after = (x > 1981) & (x < 1984)
+    # Three years after the last point: six turns of the curve.
+    assert 5 <= np.count_nonzero(np.diff(np.sign(np.diff(mean[after])))) <= 9
 
 
 def test_curves_pass_through_the_evidence(client):

@@ -1,6 +1,7 @@
 """The lab's application as a whole: pages, guard and limits."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -10,7 +11,7 @@ pytest.importorskip("fastapi")
 import uvicorn  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
 
-from credo.app.lab.server import JSON_BYTES, PAGES, STATIC, application, run  # noqa: E402
+from credo.app.lab.server import JSON_BYTES, PAGES, PORT, STATIC, _listener, application, page_of, run  # noqa: E402
 from credo.app.serve.server import _Protocol  # noqa: E402
 
 
@@ -79,6 +80,28 @@ def test_the_server_has_the_limits_of_the_model_server(monkeypatch):
     assert address.startswith("http://127.0.0.1:")
     assert issubclass(config.http, _Protocol) and 0 < config.http.seconds <= 30
     assert config.ws == "none" and not config.proxy_headers
+
+
+@pytest.mark.parametrize(
+    "link", ["/", "", "#abc", "/lessons?id=ard&step=2", "http://localhost:9/?data=xor&token=old#a"]
+)
+def test_a_link_keeps_its_page_and_gets_this_token(link):
+    given, made = urlsplit(link), urlsplit(page_of(link, "new"))
+    assert (made.path, made.fragment) == (given.path or "/", given.fragment)
+    expected = {name: values for name, values in parse_qs(given.query).items() if name != "token"}
+    assert parse_qs(made.query) == {**expected, "token": ["new"]} and not made.netloc
+
+
+@pytest.mark.parametrize("link", ["/nowhere", "https://example.org/", "file.html"])
+def test_other_links_are_refused_with_examples(link):
+    with pytest.raises(ValueError, match=r"isn't a link to the lab.*'/\?data=sinusoid&model=gp'"):
+        page_of(link, "token")
+
+
+def test_the_default_port_is_fixed_unless_it_is_taken():
+    with _listener(None) as first, _listener(None) as second, _listener(0) as third:
+        ports = [each.getsockname()[1] for each in (first, second, third)]
+    assert len(set(ports)) == 3 and all(ports) and PORT not in ports[1:]
 
 
 def test_pages_and_scripts_name_nothing_outside_and_nothing_inline():

@@ -159,6 +159,14 @@ class TestToken:
             assert answer.headers["www-authenticate"] == "Bearer"
             assert "Authorization: Bearer TOKEN" in answer.error and "?token=TOKEN" in answer.error
 
+    def test_a_browser_gets_a_page_that_says_where_the_token_is(self):
+        page = "text/html,application/xhtml+xml,*/*;q=0.8"
+        answer = ask(self.app, accept=page)
+        assert answer.status == 401 and answer.headers["content-type"].startswith("text/html")
+        assert b"terminal" in answer.body and b"s3cret" not in answer.body and b"<script" not in answer.body
+        # A program and the requests of a page's scripts get JSON.
+        assert ask(self.app, accept="*/*").headers["content-type"] == "application/json"
+
     def test_a_hostile_cookie_takes_no_time(self):
         # SimpleCookie's unquoting takes quadratic time in Python before 3.11.10: 7 seconds for this one.
         quoted = 'a="' + '\\"' * 32_000 + '"'
@@ -179,7 +187,7 @@ class TestToken:
     def test_in_the_address_it_sets_a_cookie_that_is_enough_afterwards(self):
         answer = ask(self.app, query="a=1&token=s3cret%20%C3%BC")
         cookie, *flags = answer.headers["set-cookie"].split("; ")
-        assert answer.status == 200 and {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(flags)
+        assert answer.status == 200 and {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(flags)
         assert ask(self.app, cookie=f"other=1; {cookie}").status == 200
         assert ask(self.app, cookie=cookie.replace("8000", "8001")).status == 401
 

@@ -364,9 +364,9 @@ def test_nonlinearity_in_words():
     ("logs", "top", "text"),
     [
         ({"gp": -10.0, "bayes": -33.0}, "gp",
-         "The log evidence, which needs no held-out rows, also favours gp, by 23 over bayes."),
+         "The log evidence, which needs no held-out rows, also favors gp, by 23 over bayes."),
         ({"gp": -40.0, "bayes": -33.0}, "gp",
-         "The log evidence, which needs no held-out rows, instead favours bayes, by 7.0 over gp."),
+         "The log evidence, which needs no held-out rows, instead favors bayes, by 7.0 over gp."),
         ({"gp": -40.0, "bayes": -33.0}, "ridge",
          "Of two models with a log evidence, bayes has the largest, 7.0 above gp."),
         ({"gp": -40.0}, "gp", ""),

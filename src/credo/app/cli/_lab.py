@@ -7,11 +7,12 @@ import click
 from credo.app.cli._options import debug_option
 
 
-@click.command(short_help="Play with models, take the lessons, or analyse a table in the browser.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1. Default: a free one.")
+@click.command(short_help="Play with models, take the lessons, or analyze a table in the browser.")
+@click.option("--open", "link", default="/", help="View to open: a link copied in the lab. Default: the playground.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port on 127.0.0.1. Default: 8391, or a free one.")
 @click.option("--browser/--no-browser", default=True, help="Open the page in the browser. Default: yes.")
 @debug_option
-def lab(port: int, browser: bool) -> None:
+def lab(link: str, port: int | None, browser: bool) -> None:
     """Start the lab on this machine and open it in the browser: a playground for models in one and two dimensions,
     thirteen short lessons, and the analysis of a table of your own.
 
@@ -33,4 +34,4 @@ def lab(port: int, browser: bool) -> None:
         if browser:
             webbrowser.open(address)
 
-    run(port, ready=ready)
+    run(port, link=link, ready=ready)

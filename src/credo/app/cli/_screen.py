@@ -52,7 +52,7 @@ class Screen:
             click.echo(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False))
 
     def leaderboard(self, comparison: Comparison, selected: str) -> None:
-        """Print the scores as a table; without colours and lines if stdout is not a terminal."""
+        """Print the scores as a table; without colors and lines if stdout is not a terminal."""
         if self.as_json or self.quiet:
             return
         from rich import box

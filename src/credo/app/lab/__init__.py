@@ -8,7 +8,7 @@ parsed in a child process; nothing in it is evaluated, and a file's name keeps o
 punctuation.
 
 Members: `server` (the application and its routes), `playground` (fits a model to points and returns what to draw),
-`jobs` (tables that are analysed by child processes), `static` (pages, style and scripts: plain ES modules and SVG).
+`jobs` (tables that are analyzed by child processes), `static` (pages, style and scripts: plain ES modules and SVG).
 
 Not here: models and their numbers (`credo.study` and below), commands (`cli`), HTTP guards (`serve`).
 """

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
+import socket
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
@@ -26,6 +28,8 @@ from credo.app.serve.server import configured, listen
 STATIC = Path(str(files("credo.app.lab") / "static"))
 PAGES = {"/": "index.html", "/lessons": "lessons.html", "/data": "data.html"}
 LOOPBACK = "127.0.0.1"
+# Fixed, so that a link to a view works on the next day, and on another machine on which the lab runs.
+PORT = 8391
 
 
 # Tables are uploaded to these paths; all other requests are small JSON values.
@@ -50,16 +54,48 @@ def routes() -> FastAPI:
     return app
 
 
-def run(port: int = 0, *, ready: Callable[[str], None]) -> None:
+def run(port: int | None = None, *, link: str = "/", ready: Callable[[str], None]) -> None:
     """Serve the lab on 127.0.0.1 until it is stopped; `ready` gets the address once the port is bound.
 
-    Port 0 selects a free one.
+    Parameters
+    ----------
+    port : int, optional
+        By default `PORT`, or a free one if that is taken; 0 selects a free one.
+    link : str
+        The page to open: a link that the playground copied, on any port, or the part of it after the host.
+    ready : called with the address, which has the token
     """
     token = secrets.token_urlsafe(24)
+    path = page_of(link, token)
     config = configured(application(token), seconds=JSON_SECONDS, shutdown=5)
-    with listen(LOOPBACK, port) as listener:
-        ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}/?token={token}")
+    with _listener(port) as listener:
+        ready(f"http://{LOOPBACK}:{listener.getsockname()[1]}{path}")
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def page_of(link: str, token: str) -> str:
+    """Path, query and fragment of a link to the lab, with this token.
+
+    >>> page_of("http://127.0.0.1:9999/lessons?id=ard&token=old#part", "new")
+    '/lessons?id=ard&token=new#part'
+    """
+    parts = urlsplit(link)
+    if parts.path not in {"", *PAGES} or (parts.netloc and parts.hostname not in {LOOPBACK, "localhost"}):
+        raise ValueError(
+            f"this isn't a link to the lab: {link[:80]!r}. Copy one with the button in the playground, or give a page "
+            f"such as {', '.join(PAGES)} or '/?data=sinusoid&model=gp'"
+        )
+    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "token"]
+    return urlunsplit(("", "", parts.path or "/", urlencode([*query, ("token", token)]), parts.fragment))
+
+
+def _listener(port: int | None) -> socket.socket:
+    if port is not None:
+        return listen(LOOPBACK, port)
+    try:
+        return listen(LOOPBACK, PORT)
+    except OSError:
+        return listen(LOOPBACK, 0)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from credo._version import __version__
 from credo.app.serve import protocol as schema
 from credo.app.serve.guard import App, Metrics, guarded
-from credo.app.serve.inputs import Refused, dump, parse, plain
+from credo.app.serve.inputs import Refused, dump, parse, parse_csv, plain
 from credo.app.serve.model import LEVEL, Predictions, ServedModel, Worker
 from credo.app.serve.protocol import InferenceRequest, add_page, check_rows, inference_response, model_metadata
 
@@ -55,7 +55,7 @@ def application(
     """
     chosen = Limits() if limits is None else limits
     metrics = Metrics()
-    app = routes(model, chosen, metrics)
+    app = routes(model, chosen, metrics, has_token=token is not None)
     metrics.known = frozenset(route.path for route in app.routes if isinstance(route, Route))
     return guarded(
         app,
@@ -69,8 +69,8 @@ def application(
     )
 
 
-def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
-    """The application without its guards."""
+def routes(model: ServedModel, limits: Limits, metrics: Metrics, *, has_token: bool = False) -> FastAPI:
+    """The application without its guards; `has_token` says whether they ask for one."""
     worker = Worker(limits.seconds)
 
     @asynccontextmanager
@@ -90,7 +90,7 @@ def routes(model: ServedModel, limits: Limits, metrics: Metrics) -> FastAPI:
         app.add_exception_handler(kind, _refused)
     _add_predict(app, model, limits, metrics, worker)
     _add_protocol(app, model, limits, metrics, worker)
-    add_page(app)
+    add_page(app, model, has_token=has_token)
 
     app.add_api_route("/health", _constant({"status": "ok"}), summary="Whether the server runs", methods=["GET"])
 
@@ -117,15 +117,21 @@ def _add_predict(app: FastAPI, model: ServedModel, limits: Limits, metrics: Metr
         request: Request,
         level: Annotated[float | None, Query(gt=0, lt=1, description="Probability of the interval.")] = None,
     ) -> Response:
-        content = await request.body()
+        content, accepted = await request.body(), request.headers.get("accept", "")
+        given_csv = request.headers.get("content-type", "").split(";")[0].strip().lower() == CSV
+        wants_csv = CSV in accepted or (given_csv and "json" not in accepted)
 
         def work(check: Callable[[], None]) -> bytes:
-            table, chosen = _table(model, parse(content), level, limits.max_rows)
+            rows = parse_csv(content, model.inputs) if given_csv else parse(content)
+            table, chosen = _table(model, rows, level, limits.max_rows)
             found = model.predict(table, chosen, check)
             metrics.rows.inc(len(found))
+            if wants_csv:
+                return bytes(found.frame.to_csv(index=False), "utf-8")
             return dump(predict_answer(model, found, chosen))
 
-        return _json(await worker.run(work))
+        answer = await worker.run(work)
+        return Response(answer, media_type=CSV) if wants_csv else _json(answer)
 
 
 def _add_protocol(app: FastAPI, model: ServedModel, limits: Limits, metrics: Metrics, worker: Worker) -> None:
@@ -183,6 +189,7 @@ def _table(model: ServedModel, value: Any, level: float | None, max_rows: int) -
     return table, float(given)
 
 
+CSV = "text/csv"
 _FIELDS = {"rows", "columns", "level"}
 _FORMS = (
     'send a list of rows, each an object by column name; or {"rows": such a list, "level": 0.9}; or {"columns": names, '

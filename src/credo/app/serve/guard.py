@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from html import escape
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,7 @@ from uuid import uuid4
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 logger = logging.getLogger("credo.app.serve")
 
@@ -161,16 +162,34 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+_TOKEN_ADVICE = (
+    "This server answers only those who know its token. Open the address that the lab printed in the terminal in which "
+    "it was started, or add ?token= and the token to this address. After that, links to this server work in this "
+    "browser until it is started again."
+)
 # A rejected body is read and discarded for this long, so that the client can read the answer.
 _DISCARD_SECONDS = 2.0
 
 
-async def refuse(scope: Scope, send: Send, status: int, error: str, headers: dict[str, str] | None = None) -> None:
-    """Answer with the status and {"error": error}; close a websocket that isn't open yet."""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Credo</title></head>
+<body><h1>This page can't be shown</h1><p>{}</p></body></html>
+"""
+
+
+async def refuse(
+    scope: Scope, send: Send, status: int, error: str, headers: dict[str, str] | None = None, *, advice: str = ""
+) -> None:
+    """Answer with the status and {"error": error}; close a websocket that isn't open yet.
+
+    A browser that opens a page gets a page with the advice (or the error) instead.
+    """
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008, "reason": error[:100]})
         return
-    answer = JSONResponse({"error": error}, status, headers)
+    answer: Response = JSONResponse({"error": error}, status, headers)
+    if scope.get("method") == "GET" and "text/html" in (header(scope, "accept") or ""):
+        answer = HTMLResponse(_PAGE.format(escape(advice or error)), status, headers)
     if scope.get("method") == "HEAD":
         answer.body = b""
     await answer(scope, None, send)  # type: ignore[arg-type]
@@ -192,7 +211,8 @@ class Guard:
 
     A request without the token gets 401. It is taken from `Authorization: Bearer TOKEN`, from a cookie, or from
     `?token=TOKEN` in the address; in the last case the answer sets the cookie, so that further requests of the page
-    need no token in their address. The cookie holds a hash of the token, whose characters need no quoting.
+    need no token in their address. The cookie holds a hash of the token, whose characters need no quoting. It is
+    SameSite=Lax, so that a link in a document opens a page; other requests from other origins are rejected anyway.
 
     The headers allow only scripts and styles from this server and none inline, forbid other pages to embed it, and keep
     answers out of caches and addresses (which may contain a token) out of the Referer header. An answer that sets one
@@ -231,7 +251,7 @@ class Guard:
         # Browsers share the cookies of all ports of a host.
         cookie = f"credo-token-{(scope.get('server') or ('', 0))[1]}"
         by_address = self.token is not None and _equal(_query(scope, "token"), self.token)
-        added = {"set-cookie": f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Strict"} if by_address else {}
+        added = {"set-cookie": f"{cookie}={self.hash}; HttpOnly; Path=/; SameSite=Lax"} if by_address else {}
         if not self._is_known_host(header(scope, "host") or ""):
             await refuse(scope, _with_headers(send, HEADERS), 403, "the Host header names another server")
         elif not _is_same_origin(scope):
@@ -245,7 +265,7 @@ class Guard:
             await refuse(
                 scope, _with_headers(send, HEADERS), 401, "the token is missing or wrong; send the header "
                 "'Authorization: Bearer TOKEN' or add ?token=TOKEN to the address, with the token that the server "
-                "printed when it started", {"www-authenticate": "Bearer"},
+                "printed when it started", {"www-authenticate": "Bearer"}, advice=_TOKEN_ADVICE,
             )  # fmt: skip
 
     def _is_known_host(self, field: str) -> bool:

@@ -1,12 +1,14 @@
 """Strict JSON, the columns that a model takes, and rows of JSON values as a table.
 
 Every cell is checked before it reaches the model, and an error names the rows and columns. Unknown columns are rejected
-rather than ignored, because a misspelt name would otherwise go unnoticed. Null is a missing cell, and is accepted if
+rather than ignored, because a misspelled name would otherwise go unnoticed. Null is a missing cell, and is accepted if
 the training data had missing cells too; `credo predict` also accepts others, and notes how it filled them in.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,6 +50,35 @@ def parse(body: bytes) -> Any:
         return strict_json(body.decode("utf-8"))
     except ValueError as error:
         raise Refused(HTTPStatus.BAD_REQUEST, f"the body isn't JSON: {error}") from None
+
+
+def parse_csv(body: bytes, inputs: Inputs) -> dict[str, Any]:
+    """A CSV text with a header as columns and rows; empty cells are missing, and cells of numbers are numbers.
+
+    >>> parse_csv(b"dose,soil\\n1.5,clay\\n,peat\\n", Inputs((Input("dose", "number"), Input("soil", "category"))))
+    {'columns': ['dose', 'soil'], 'rows': [[1.5, 'clay'], [None, 'peat']]}
+    """
+    try:
+        names, *rows = (line for line in csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True) if line)
+    except (ValueError, csv.Error) as error:
+        reason = "it has no header" if not body.strip() else f"{error}"
+        raise Refused(HTTPStatus.BAD_REQUEST, f"the body isn't CSV with a header, in UTF-8: {reason}") from None
+    kinds = {column.name: column.kind for column in (*inputs.columns, *inputs.optional)}
+    read = [_number if kinds.get(name) in {"number", "any"} else str for name in names]
+    cells = [[as_cell(text) if text else None for as_cell, text in zip(read, row, strict=False)] for row in rows]
+    # Rows of another length stay as they are, and are named in the refusal.
+    return {
+        "columns": names,
+        "rows": [cell if len(cell) == len(row) else row for cell, row in zip(cells, rows, strict=True)],
+    }
+
+
+def _number(text: str) -> float | str:
+    """The number of a cell, or its text if it has none, which is refused later."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def dump(value: Any) -> bytes:

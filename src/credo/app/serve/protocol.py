@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -310,7 +311,29 @@ _STATIC = Path(__file__).parent / "static"
 _TEMPLATES = Environment(loader=FileSystemLoader(_STATIC), autoescape=select_autoescape(["html"]))
 
 
-def add_page(app: FastAPI) -> None:
+def snippets(model: ServedModel, address: str, *, has_token: bool) -> dict[str, str]:
+    """Programs that ask a server at this address for a prediction, by language."""
+    place, rows = f"{address.rstrip('/')}/predict", [model.example()]
+    curl, fields = f"curl {shlex.quote(place)}", {"content-type": "application/json"}
+    if has_token:
+        curl += ' -H "Authorization: Bearer $CREDO_TOKEN"'
+    head = f"fields = {fields!r}\n"
+    if has_token:
+        head = f"import os\n\n{head}fields['authorization'] = 'Bearer ' + os.environ['CREDO_TOKEN']\n"
+    body = shlex.quote(json.dumps(rows, ensure_ascii=False))
+    return {
+        "Shell": f"{curl} -H 'content-type: application/json' -d {body}\n",
+        "Shell, a CSV file": f"{curl} -H 'content-type: text/csv' --data-binary @rows.csv -o predictions.csv\n",
+        "Python": "import json\nimport urllib.request\n"
+        + head
+        + f"rows = {rows!r}\n"
+        + f"request = urllib.request.Request({place!r}, json.dumps(rows).encode(), fields)\n"
+        + "answer = json.load(urllib.request.urlopen(request))\n"
+        + "print(answer['predictions'])\n",
+    }
+
+
+def add_page(app: FastAPI, model: ServedModel, *, has_token: bool = False) -> None:
     """Add /docs with its style and script, and a redirection from / to it."""
 
     @app.get("/", include_in_schema=False)
@@ -318,8 +341,9 @@ def add_page(app: FastAPI) -> None:
         return RedirectResponse("docs")
 
     @app.get("/docs", include_in_schema=False)
-    async def page() -> Response:
-        return HTMLResponse(render(app.openapi()))
+    async def page(request: Request) -> Response:
+        programs = snippets(model, str(request.base_url), has_token=has_token)
+        return HTMLResponse(render(app.openapi(), programs))
 
     add_files(app, _STATIC, {"/docs.css": "docs.css", "/docs.js": "docs.js"})
 
@@ -337,8 +361,8 @@ def add_files(app: FastAPI, folder: Path, names: Mapping[str, str]) -> None:
         app.add_route(path, answer(name), include_in_schema=False)
 
 
-def render(description: dict[str, Any]) -> str:
-    """The page of an OpenAPI description; everything in it is escaped."""
+def render(description: dict[str, Any], programs: Mapping[str, str] | None = None) -> str:
+    """The page of an OpenAPI description, below programs by language; everything in it is escaped."""
     operations = [
         {
             "method": method.upper(),
@@ -352,7 +376,9 @@ def render(description: dict[str, Any]) -> str:
         for path, methods in description["paths"].items()
         for method, found in methods.items()
     ]
-    return _TEMPLATES.get_template("docs.html").render(info=description["info"], operations=operations)
+    return _TEMPLATES.get_template("docs.html").render(
+        info=description["info"], operations=operations, programs=programs or {}
+    )
 
 
 def _body(operation: dict[str, Any]) -> dict[str, Any]:

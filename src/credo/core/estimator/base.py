@@ -310,7 +310,7 @@ def evidence_base(
     --------
     >>> from credo.core.estimator import FLAT, MAXIMISED, evidence_base
     >>> evidence_base(intercept=FLAT, noise=MAXIMISED)
-    'intercept: flat prior; noise variance: maximised'
+    'intercept: flat prior; noise variance: maximized'
     >>> evidence_base()
     'proper priors'
     """

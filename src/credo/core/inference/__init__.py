@@ -5,7 +5,7 @@
 Two things can be chosen independently (`protocols` has the contract between them):
 
 - the representation of the covariance: `Dense`, every covariance in one matrix; `Inducing`, those with a few inducing
-  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbours.
+  points; `StateSpace`, the states of a Markov process, for one column; `Vecchia`, those with a few neighbors.
   `InducingFeatures` sums over rows that needn't be in one place, and `SummaryPosterior` is the process given the sums.
   `representation(method, X, kernel)` looks it up by name, `choose` resolves "auto", and `cost_remark` says whether
   another takes much less time.

@@ -32,7 +32,7 @@ _DENSE_SECONDS = (1e-4, 1.5e-8, 1e-11)
 _STATE_SECONDS = (2e-4, 1e-7, 2e-8)
 # With more rows, fitting with an n×n matrix takes minutes.
 _MAX_DENSE_ROWS = 5000
-# With more columns, "auto" chooses inducing points instead of neighbours.
+# With more columns, "auto" chooses inducing points instead of neighbors.
 _MAX_NEIGHBOR_COLUMNS = 3
 
 

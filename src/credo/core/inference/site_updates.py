@@ -327,7 +327,7 @@ def _change(posterior: SitePosterior, by_precision: Array, by_location: Array) -
 
 
 def _log_evidence(posterior: SitePosterior, y: Array, likelihood: Likelihood) -> float:
-    """ln ∫ N(f|0, K) Π sites, each site scaled so that its cavity's normalising constant is the likelihood's."""
+    """ln ∫ N(f|0, K) Π sites, each site scaled so that its cavity's normalizing constant is the likelihood's."""
     precision, location = _cavity(posterior)
     log_z, _, _ = likelihood.tilted(y, location / precision, 1.0 / precision)
     total, joint = precision + posterior.precision, location + posterior.location

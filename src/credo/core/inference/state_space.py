@@ -94,7 +94,7 @@ class StateSpace(Representation):
         return self._basis[1]
 
     def search_order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Alternately neighbours of earlier rows and random rows: short scales need neighbours, long ones a range."""
+        """Alternately neighbors of earlier rows and random rows: short scales need neighbors, long ones a range."""
         n = len(self.X)
         near = self.sorted(np.arange(n))[np.argsort(np.abs(np.arange(n) - rng.integers(n)), kind="stable")]
         both = np.stack([near, rng.permutation(n)], axis=1).ravel()

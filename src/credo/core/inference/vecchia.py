@@ -1,8 +1,8 @@
-"""Vecchia's approximation: each row given its nearest neighbours among the rows before it.
+"""Vecchia's approximation: each row given its nearest neighbors among the rows before it.
 
     ln p(y) = Σᵢ ln p(yᵢ | y_N(i)),    N(i) the m nearest of the rows before i
 
-(Vecchia 1988; Datta et al. 2016; Guinness 2021 for the derivatives.) With all rows as neighbours it is exact. The joint
+(Vecchia 1988; Datta et al. 2016; Guinness 2021 for the derivatives.) With all rows as neighbors it is exact. The joint
 density is normal with precision VᵀV, where row i of V is the last row of L⁻¹ for the covariance LLᵀ of N(i) and i. With
 c = C⁻¹b of a block and w the last entry of L⁻¹b, the derivative of −½w² − ln L_qq by the covariance C of the block is
 
@@ -41,7 +41,7 @@ _TREE_GROWTH = 1.4
 def ordered(Z: Array) -> Index:
     """Row numbers in maximin order (Guinness 2018): each has the largest distance to those before it.
 
-    Coarse rows come first, so that later ones have neighbours on all sides. Copies of earlier rows come last. With many
+    Coarse rows come first, so that later ones have neighbors on all sides. Copies of earlier rows come last. With many
     columns, ordering all rows would take too long, so only the first few thousand are ordered.
     """
     n = len(Z)
@@ -115,7 +115,7 @@ N_NEIGHBORS = 30
 _DIFFERENCE_STEP = 1e-6
 # Covariances held in memory at a time.
 _BLOCK_ENTRIES = 2**21
-# Joint covariances of new rows condition on all their neighbours, at most this many.
+# Joint covariances of new rows condition on all their neighbors, at most this many.
 _MAX_JOINT_NEIGHBORS = 5000
 # Of whitened targets and weights: products of four such numbers are within double precision.
 _MAX_MAGNITUDE = 1e75
@@ -124,9 +124,9 @@ _UNDETERMINED = 1e-9
 
 
 class Vecchia(Representation):
-    """The rows of X, each conditioned on its nearest neighbours among those before it: O(n m³) time, O(n m) memory.
+    """The rows of X, each conditioned on its nearest neighbors among those before it: O(n m³) time, O(n m) memory.
 
-    Neighbours are chosen by the distance in units of `scales`: the standard deviations of the columns at first, and
+    Neighbors are chosen by the distance in units of `scales`: the standard deviations of the columns at first, and
     the length scales of a kernel after `adapted`.
 
     Examples
@@ -157,7 +157,7 @@ class Vecchia(Representation):
         return Vecchia(np.vstack([self.X, rows]), self.n_neighbors, self.scales)
 
     def adapted(self, kernel: Kernel) -> Vecchia:
-        """The same rows with neighbours by the kernel's length scales."""
+        """The same rows with neighbors by the kernel's length scales."""
         scales = kernel.column_scales(self.X.shape[1])
         return Vecchia(self.X, self.n_neighbors, np.where(np.isfinite(scales), scales, self.scales))
 
@@ -177,7 +177,7 @@ class Vecchia(Representation):
 
     def nearest(self, rows: Array) -> Index:
         """The training rows that predictions at new rows condition on."""
-        # Twice as many neighbours as in training.
+        # Twice as many neighbors as in training.
         k = min(2 * self.n_neighbors, len(self.X))
         return np.reshape(self._tree.query(rows / self.scales, k=k, workers=-1)[1], (len(rows), k))
 
@@ -293,7 +293,7 @@ class VecchiaPosterior:
         return -found.white * found.std[:, None], found.std**2
 
     def covariance(self, rows: Array, others: Array | None = None) -> Array:
-        """Given the neighbours of all these rows."""
+        """Given the neighbors of all these rows."""
         local = self._local(rows if others is None else np.vstack([rows, others]))
         return local.covariance(rows, others)
 
@@ -352,7 +352,7 @@ class VecchiaPosterior:
         # Blocks that rounding made singular multiply errors row by row. A search turns back there.
         if not max(np.abs(part).max() for part in (found.white, found.weights, found.solved)) < _MAX_MAGNITUDE:
             raise NotPositiveDefiniteError(
-                "rounding errors of the covariances between neighbours are larger than the noise: use a larger noise "
+                "rounding errors of the covariances between neighbors are larger than the noise: use a larger noise "
                 "variance or a smaller variance of the kernel"
             )
         return found
@@ -369,7 +369,7 @@ class VecchiaPosterior:
         return np.array(columns, dtype=np.float64).reshape(white.T.shape).T
 
     def _local(self, rows: Array) -> DensePosterior:
-        """The exact posterior given the neighbours of some rows."""
+        """The exact posterior given the neighbors of some rows."""
         near = np.unique(self._rows.nearest(rows))
         if len(near) > _MAX_JOINT_NEIGHBORS:
             raise ValueError(
@@ -382,7 +382,7 @@ class VecchiaPosterior:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _NeighborPaths(Paths):
-    """Draws whose `alpha` is the misfit at each training row, predicted at a new one from its neighbours."""
+    """Draws whose `alpha` is the misfit at each training row, predicted at a new one from its neighbors."""
 
     posterior: VecchiaPosterior
 

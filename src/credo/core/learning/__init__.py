@@ -18,7 +18,7 @@ that is −∞ if it can't be evaluated; never a model.
 - `em` runs EM from several starts, and selects the number of components by BIC.
 - `stacking_weights` finds the weights of a mixture that maximize the log density of held-out outcomes.
 - `integrate` averages over a few weighted points around the mode of an objective.
-- `spectrum` decomposes centred data into a `Spectrum`, given which every ridge penalty and prior precision costs O(p);
+- `spectrum` decomposes centered data into a `Spectrum`, given which every ridge penalty and prior precision costs O(p);
   `Posterior` is that of the coefficients. `Penalty`, `penalties`, `loo_squares` and `residual_noise` choose the penalty
   of ridge regression on columns and on kernels.
 

@@ -91,7 +91,7 @@ def maximize_scalar(
 
 
 def refined_maximum(grid: Array, heights: Array) -> float:
-    """The position of the maximum on an even grid, by a parabola through the largest height and its neighbours."""
+    """The position of the maximum on an even grid, by a parabola through the largest height and its neighbors."""
     i = int(np.argmax(heights))
     if i in (0, len(heights) - 1):
         return float(grid[i])

@@ -1,6 +1,6 @@
 """The evidence of a Gaussian linear model: its precisions at the maximum, or integrated out.
 
-With w ~ N(0, α⁻¹I), noise N(0, β⁻¹) and centred data with eigenvalues λᵢ = sᵢ², projections qᵢ and residual
+With w ~ N(0, α⁻¹I), noise N(0, β⁻¹) and centered data with eigenvalues λᵢ = sᵢ², projections qᵢ and residual
 sum of squares rss (Bishop 3.77–3.86, rotated to the singular basis),
 
     ln p(y|α,β) = ½ν ln(β/2π) − ½ Σ ln(1 + βλᵢ/α) − ½β [rss + Σ qᵢ²/(1 + βλᵢ/α)] − ½ ln n
@@ -15,7 +15,7 @@ has a gamma posterior, and everything else is Student-t in closed form. What rem
     p(y) = ∫ p(y | ρ) p(u) du,    p(f | y) = Σ_k π_k p(f | y, ρ_k)
 
 The prior is about the share of the variance of y that the columns explain, R² = c/(c + ρ) at x of average length, where
-c is the mean square of a centred row (summed over columns): R² is uniform between 0 and 1, so that u − ln c has the
+c is the mean square of a centered row (summed over columns): R² is uniform between 0 and 1, so that u − ln c has the
 standard logistic distribution. It is proper, whatever the table, and doesn't depend on its units.
 
 With α given, the variance of y apart from its mean is σ² + c/α, and has the prior 1/(σ² + c/α): the usual 1/σ² unless

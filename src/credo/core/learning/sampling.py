@@ -54,7 +54,7 @@ class Draws:
     divergent : bool array of shape (n_chains, n_draws)
         Whether the trajectory to a draw diverged.
     r_hat, ess_bulk, ess_tail : arrays of shape (n_parameters,)
-        Rank-normalized split R-hat, and the effective sample sizes for the centre and for the 5 % and 95 % quantiles
+        Rank-normalized split R-hat, and the effective sample sizes for the center and for the 5 % and 95 % quantiles
         (Vehtari et al., 2021).
     n_evaluations : int
         Evaluations of the objective, including tuning.

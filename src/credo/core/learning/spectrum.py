@@ -1,4 +1,4 @@
-"""The centred regression data through their singular values.
+"""The centered regression data through their singular values.
 
     √w (X − 1 x̄ᵀ) = U diag(s) Vᵀ,    q = Uᵀ √w (y − ȳ),    rss = ‖√w (y − ȳ) − U q‖²
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Centred data in their singular basis; see the module's equations.
+    """Centered data in their singular basis; see the module's equations.
 
     `weight` is the sum of the sample weights, that is the number of observations; `y_square` is the weighted
     mean square of the raw targets, for the size of their rounding errors.
@@ -147,7 +147,7 @@ def _decomposed(rows: Array, target: Array, *, n_rows: int, rank: int) -> _Parts
 
 
 def _of_sparse(X: Any, y: Array, weight: Array | None, center: bool) -> Spectrum:
-    """CSR rows, not made dense if possible: the smaller Gram matrix, centred by means of its row sums."""
+    """CSR rows, not made dense if possible: the smaller Gram matrix, centered by means of its row sums."""
     n_samples, n_features = X.shape
     root = np.ones(n_samples) if weight is None else np.sqrt(weight)
     total = float(root @ root)

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LabelSurvey:
-    """What must be known about labelled rows before the first step: the weight of each label, and a sample.
+    """What must be known about labeled rows before the first step: the weight of each label, and a sample.
 
     Examples
     --------

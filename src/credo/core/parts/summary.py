@@ -83,7 +83,7 @@ def centred(
 
 
 def r_factor(X: Array, y: Array, weight: Array | None, *, x_mean: Array, y_mean: float) -> Array:
-    """R of the centred, weighted [X, y], of order n_features + 1; Q is never formed.
+    """R of the centered, weighted [X, y], of order n_features + 1; Q is never formed.
 
     Examples
     --------
@@ -196,9 +196,9 @@ class RowSummary:
         )
 
     def for_intercept(self, fit_intercept: bool) -> RowSummary:
-        """The summary that a model with or without intercept needs: of centred rows, or of the rows themselves."""
+        """The summary that a model with or without intercept needs: of centered rows, or of the rows themselves."""
         if fit_intercept and not self.centered:
-            raise ValueError("this summary is of rows that were not centred, as fit_intercept=True needs")
+            raise ValueError("this summary is of rows that were not centered, as fit_intercept=True needs")
         if fit_intercept or not self.centered:
             return self
         factor = reduced(np.vstack([self.factor, np.sqrt(self.weight) * self.mean[None, :]]))
@@ -329,7 +329,7 @@ def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Arra
         gram, mean, correction = (_sparse_moments if is_sparse(X) else _moments)(X, y, weight)
         scale = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
         total = len(y) if weight is None else weight.sum()
-        # Sparse columns are not shifted before they are centred.
+        # Sparse columns are not shifted before they are centered.
         if is_sparse(X) and (total * np.square(mean) > 1e3 * np.square(scale)).any():
             return None
         if not (np.isfinite(scale) & (scale > 0)).all():
@@ -348,7 +348,7 @@ def _by_gram(X: Any, y: Array, weight: Array | None) -> tuple[Array, Array, Arra
 
 
 def _moments(X: Array, y: Array, weight: Array | None) -> tuple[Array, Array, Array]:
-    """The centred Gram matrix of [X, y], the mean row and its correction, in one pass over the rows.
+    """The centered Gram matrix of [X, y], the mean row and its correction, in one pass over the rows.
 
     Rows are shifted by the mean of a sample first, so that the correction for the exact mean,
     Σ(z−c)(z−c)ᵀ − n(z̄−c)(z̄−c)ᵀ, subtracts something small.

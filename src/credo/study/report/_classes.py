@@ -127,7 +127,7 @@ def regions_figure(model: Any, frame: Any, y: NDArray[Any], *, target: str) -> l
         "Where are the decision boundaries?",
         lambda ax: plots.decision_regions(model, frame[columns], y, target=target, max_points=MAX_POINTS, ax=ax),
         f"Class probabilities over {names[0]} and {names[1]}, the only inputs of the model.",
-        "Model fitted to all rows. Stronger colour: higher probability of that class. Line: two classes equally "
+        "Model fitted to all rows. Stronger color: higher probability of that class. Line: two classes equally "
         "probable. Marks: the rows.",
         size=_SQUARE,
     )  # fmt: skip

@@ -140,7 +140,7 @@ class Coefficients:
         return self.std * coef.max(axis=0), [self.classes[k] for k in coef.argmax(axis=0)]
 
     def weight_sentence(self, target: str) -> str:
-        """Which inputs, and which words of a text, favour which class."""
+        """Which inputs, and which words of a text, favor which class."""
         values, labels = self.weights()
         groups: dict[str, list[int]] = {}
         for i in np.argsort(-values, kind="stable")[: min(_LARGEST, np.count_nonzero(values))].tolist():

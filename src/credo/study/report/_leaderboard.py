@@ -153,4 +153,4 @@ def evidence(logs: Mapping[str, float], top: str) -> str:
     if top not in logs:
         return f"Of {spelled(len(logs))} models with a log evidence, {first} has the largest, {lead} above {second}."
     also = "also" if first == top else "instead"
-    return f"The log evidence, which needs no held-out rows, {also} favours {first}, by {lead} over {second}."
+    return f"The log evidence, which needs no held-out rows, {also} favors {first}, by {lead} over {second}."

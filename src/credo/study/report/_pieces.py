@@ -103,7 +103,7 @@ def _line_errors(x: Vector, y: Vector) -> Vector:
 
 
 def _joined(found: Sequence[Piece], mean: Vector, lower: Vector, upper: Vector) -> list[Piece]:
-    """Neighbours of one direction together; level ones only if one level fits into the band of both."""
+    """Neighbors of one direction together; level ones only if one level fits into the band of both."""
     done: list[Piece] = []
     for piece in found:
         if done and done[-1].way == piece.way:

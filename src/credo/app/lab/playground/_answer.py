@@ -155,13 +155,18 @@ def _classification(problem: Problem, fitted: Model, want: Want) -> dict[str, An
     found = fitted.probabilities(problem.map(columns, rows))
     if not np.isfinite(found).all():
         return None
-    maps = np.round(found, 4).T.reshape(-1, rows, columns)
+    maps, scores = np.round(found, 4).T.reshape(-1, rows, columns), fitted.scores(problem.map(columns, rows))
     return {
         "columns": columns,
         "rows": rows,
         "probability": maps[1].tolist() if len(maps) == 2 else maps.tolist(),
         "classes": len(maps),
         "labels": problem.labels,
+        # Digits of each value, because a kernel's values far from all points are tiny and only their signs matter.
+        "score": None
+        if scores is None
+        else [[rounded(s, 4) for s in row] for row in scores.reshape(rows, columns).tolist()],
+        "cut": fitted.cut(),
     }
 
 

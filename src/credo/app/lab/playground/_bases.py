@@ -65,7 +65,7 @@ class Design:
 
     @property
     def centers(self) -> list[float]:
-        """Centres or thresholds; steps are between them, so that each splits the plot."""
+        """Centers or thresholds; steps are between them, so that each splits the plot."""
         count, (low, high) = int(self.settings["functions"]), self.domain.x
         if self.kind == "step":
             inner = np.linspace(low, high, count + 2)[1:-1]
@@ -94,7 +94,7 @@ class Design:
 
     @property
     def mapped(self) -> tuple[float, float] | None:
-        """Centre and half-width of the map to −1, …, 1 that powers need; None if x is used as it is."""
+        """Center and half-width of the map to −1, …, 1 that powers need; None if x is used as it is."""
         if self.kind != "polynomial":
             return None
         center, half = self.domain.center[0], self.domain.half[0]
@@ -212,7 +212,7 @@ def _weighted(coefficients: Array, functions: list[str]) -> str:
 
 
 def shifted(x: str, center: str) -> str:
-    """x less a centre, in brackets unless that is zero."""
+    """x less a center, in brackets unless that is zero."""
     return x if center == "0" else f"({total([x, f'−{center}'.replace('−−', '')])})"
 
 

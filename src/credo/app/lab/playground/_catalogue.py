@@ -21,14 +21,14 @@ from credo.app.lab.playground._linear import (
 from credo.app.lab.playground._model import Model
 from credo.app.lab.playground._neighbours import KernelPerceptronModel, SoftNeighbours, WeightedMean
 from credo.app.lab.playground._problem import Domain
-from credo.app.lab.playground._processes import ProcessClassification, ProcessRegression
+from credo.app.lab.playground._processes import ProcessClassification, ProcessRegression, VaryingNoise
 from credo.app.lab.refused import Refused
 
 MAX_POINTS = 500
 _ORDER: tuple[type[Model], ...] = (
     LeastSquares, RidgeModel, LassoModel, BayesianLinear, Additive, ProcessRegression, ProcessClassification,
-    WeightedMean, PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours, Tree, Bagging,
-    AdaBoost, Experts, Average,
+    VaryingNoise, WeightedMean, PerceptronModel, KernelPerceptronModel, Logistic, BayesianLogistic, SoftNeighbours,
+    Tree, Bagging, AdaBoost, Experts, Average,
 )  # fmt: skip
 # The model of each tab and task.
 MODELS: dict[str, dict[str, type[Model]]] = {}

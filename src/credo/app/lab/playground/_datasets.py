@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ class Dataset:
     domain: Domain
     note: str
     simulate: Callable[[Generator], Array]
+    # A model that suits the points, as the page describes it: id and settings.
+    model: Mapping[str, Any] | None = None
 
 
 def dataset(id: str, seed: int) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def dataset(id: str, seed: int) -> dict[str, Any]:
     found = next((each for each in DATASETS if each.id == id), None)
     if found is None:
         raise Refused(f"There is no data set {id[:40]!r}; there are {', '.join(each.id for each in DATASETS)}.")
-    shown = {name: getattr(found, name) for name in ("id", "name", "task", "note")}
+    shown = {name: getattr(found, name) for name in ("id", "name", "task", "note", "model")}
     domain = {"x": list(found.domain.x), "y": list(found.domain.y)}
     return {**shown, "points": numbers(found.simulate(np.random.default_rng(seed)), 8), "domain": domain}
 
@@ -76,6 +78,10 @@ def _rings(rng: Generator) -> Array:
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle), labels])
 
 
+_TREND_AND_CYCLE = [
+    [{"name": "RBF", "lengthscale": 20.0, "variance": 400.0}],
+    [{"name": "Periodic", "period": 1.0, "lengthscale": 1.5, "variance": 6.0}],
+]
 DATASETS = (
     Dataset(
         "sinusoid", "Sinusoid", "regression", Domain((-0.1, 1.1), (-2.0, 2.0)),
@@ -84,12 +90,12 @@ DATASETS = (
     Dataset(
         "motorcycle", "Motorcycle crash", "regression", Domain((0.0, 60.0), (-160.0, 100.0)),
         "Simulated after the motorcycle crash data (acceleration of the head in g over milliseconds): the noise grows "
-        "at the impact.", _motorcycle,
+        "at the impact.", _motorcycle, {"id": "gp_varying", "settings": {"shape": "matern52"}},
     ),
     Dataset(
         "co2", "Carbon dioxide", "regression", Domain((1959.0, 1985.0), (308.0, 350.0)),
         "Simulated after the record of Mauna Loa (parts per million by year): a trend and a yearly cycle.",
-        _carbon_dioxide,
+        _carbon_dioxide, {"id": "gp", "settings": {"kernel": _TREND_AND_CYCLE, "noise": 0.3}},
     ),
     Dataset(
         "ripley", "Ripley's two classes", "classification", Domain((-1.3, 1.0), (-0.3, 1.3)),

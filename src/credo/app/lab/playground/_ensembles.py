@@ -142,6 +142,12 @@ class AdaBoost(Model):
         last = self.estimator.weights_[-1]
         return last * len(last)
 
+    def cut(self) -> tuple[int, float] | None:
+        if self.settings["learner"] != "stump":
+            return None
+        stumps = self.estimator.boosted_.stumps
+        return (int(stumps.feature[-1]), float(stumps.threshold[-1])) if len(stumps.feature) else None
+
     def equation(self) -> str:
         errors, alphas = self.estimator.errors_, self.estimator.boosted_.alpha
         votes = f'F_k(x) = ∑ α_m" over the learners that say k, m = 1…"{len(errors)}'

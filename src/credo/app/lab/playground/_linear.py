@@ -334,14 +334,14 @@ class BayesianLogistic(Logistic):
         return [f"w_j ∼ N(0, {number(self.settings['prior_std'])}^2)"]
 
 
-PASSES = slider("epochs", "Maximum passes", 1, 200, 50, step=1, help="Passes over the points.")
+PASSES = slider("epochs", "Maximum passes", 1, 50, 50, step=1, help="Passes over the points.")
 
 
 class PerceptronModel(PlaneModel):
     """The perceptron on powers of the inputs."""
 
     id, name = "perceptron", "Perceptron"
-    shows: ClassVar = {"classification": ("bars",)}
+    shows: ClassVar = {"classification": ("bars", "rounds")}
     declared = (_degree(5), PASSES)
     no_evidence = "The perceptron has no likelihood, so it has no evidence."
     has_probabilities = False

@@ -19,6 +19,7 @@ from credo.distributions import Distribution
 from credo.selection import bic
 
 LEVEL = 0.95
+OCCAM = "Occam term, −½ ln|C|"
 Settings = dict[str, Any]
 Bars = tuple[str, list[str], Any]
 
@@ -181,6 +182,16 @@ class Model:
         """A weight of each point, drawn as its size."""
         return None
 
+    def scores(self, rows: Array) -> Array | None:
+        """A function of two classes that is 0 on their boundary, if there are no probabilities."""
+        if self._has_probabilities or not self.is_binary:
+            return None
+        return np.asarray(self.estimator.decision_function(self.features(rows)), dtype=np.float64)
+
+    def cut(self) -> tuple[int, float] | None:
+        """The input and the value at which the last learner splits, drawn as a line."""
+        return None
+
     def code(self) -> list[str]:
         """Python lines that make the same model and predict; `_source.program` puts imports and points before them."""
         regression = self.problem.task == "regression"
@@ -222,26 +233,26 @@ class Model:
 
 
 def gaussian_evidence(C: Array, y: Array) -> Evidence:
-    """−½ yᵀC⁻¹y (fit) − ½ ln|C| (complexity) − n/2 ln 2π (constant)  (Rasmussen & Williams 2.30)."""
+    """−½ yᵀC⁻¹y (fit) − ½ ln|C| (Occam term) − n/2 ln 2π (constant)  (Rasmussen & Williams 2.30)."""
     if not len(y):
-        return Evidence(0.0, parts=(("fit", 0.0), ("complexity", 0.0), ("constant", 0.0)))
+        return Evidence(0.0, parts=(("fit", 0.0), (OCCAM, 0.0), ("constant", 0.0)))
     factor = factorize(C)
     half = factor.half_solve(y)
     parts = (
         ("fit", -0.5 * float(half @ half)),
-        ("complexity", -0.5 * factor.logdet),
+        (OCCAM, -0.5 * factor.logdet),
         ("constant", -0.5 * len(y) * math.log(2 * math.pi)),
     )
     return Evidence(sum(value for _, value in parts), parts=parts)
 
 
 def bic_evidence(estimator: Any, reason: str = "") -> Evidence:
-    """The BIC of a model without an evidence; the reason is given if it isn't finite."""
-    value, fit = float(bic(estimator)), -2 * float(estimator.log_likelihood_)
+    """−BIC/2, which approximates the log evidence of a model that has none; the reason is given if it isn't finite."""
+    value, fit = -0.5 * float(bic(estimator)), float(estimator.log_likelihood_)
     if not math.isfinite(value):
         return Evidence(None, reason)
-    parts = (("−2 log likelihood", fit), ("parameters · ln n", value - fit))
-    return Evidence(value, parts=parts, method="bic", label="BIC (smaller is better)")
+    parts = (("log likelihood", fit), ("−½ parameters · ln n", value - fit))
+    return Evidence(value, parts=parts, method="bic", label="−BIC/2 (approximates the log evidence)")
 
 
 def expected_fit(log_likelihood: Callable[[Array], Array], mean: Array, std: Array) -> float:

@@ -1,4 +1,4 @@
-"""Models that weight nearby points: Nadaraya–Watson, soft neighbours, and the kernel perceptron."""
+"""Models that weight nearby points: Nadaraya–Watson, soft neighbors, and the kernel perceptron."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class WeightedMean(Weighing):
 
 
 class SoftNeighbours(Weighing):
-    """The tab of soft nearest neighbours: kernel-weighted votes."""
+    """The tab of soft nearest neighbors: kernel-weighted votes."""
 
-    id, name = "soft_neighbours", "Soft neighbours"
+    id, name = "soft_neighbours", "Soft neighbors"
     shows: ClassVar = {"classification": ("learn",)}
     declared = (
         *_CONTROLS,
@@ -99,7 +99,7 @@ class KernelPerceptronModel(Weighing):
     """The perceptron on the features of a kernel; the weights are the mistakes made on each point."""
 
     id, name, least = "kernel_perceptron", "Kernel perceptron", 1
-    shows: ClassVar = {"classification": ("weights",)}
+    shows: ClassVar = {"classification": ("weights", "rounds")}
     declared = (*(replace(control, learnable=False) for control in _CONTROLS), PASSES)
     no_evidence, notes, has_probabilities = PerceptronModel.no_evidence, PerceptronModel.notes, False
     formula = "f(x) = ∑ α_i y_i k(x − x_i)"

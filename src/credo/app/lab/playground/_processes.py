@@ -19,6 +19,7 @@ from credo.distributions import Normal
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import Kernel
 
+_SHAPES = (("rbf", "Squared exponential (RBF)"), ("matern52", "Matérn 5/2"), ("matern32", "Matérn 3/2"))
 INFERENCES = (
     ("laplace", "Laplace's approximation"),
     ("ep", "Expectation propagation"),
@@ -109,6 +110,31 @@ class ProcessRegression(Process):
 
     def code(self) -> list[str]:
         return [*super().code(), "log_evidence = model.log_evidence_"]
+
+
+class VaryingNoise(Model):
+    """Regression whose noise is a function too; kernels and noise are learned from the points."""
+
+    id, name, least = "gp_varying", "Varying noise", 5
+    latent = True
+    shows: ClassVar = {"regression": ("band", "draws", "evidence")}
+    declared = (choice("shape", "Kernel", _SHAPES, help="The kernel of the function."),)
+
+    def make(self) -> Any:
+        common: dict[str, Any] = {"hyperparameters": "optimize", "n_restarts": 0, "random_state": 0}
+        return GPRegressor(self.settings["shape"], noise="heteroscedastic", **common)
+
+    def draws(self, grid: Array, n: int, *, prior: bool, seed: int) -> Array | None:
+        return None if prior else self.estimator.sample(grid, n, random_state=seed)
+
+    def evidence(self) -> Evidence:
+        label = "log evidence (lower bound)"
+        return Evidence(float(self.estimator.log_evidence_), method=self.estimator.evidence_method_, label=label)
+
+    def equation(self) -> str:
+        ends = self.estimator.noise_std(np.array([[end] for end in self.problem.domain.x]))
+        known = f'"from "σ = {number(float(ends[0]))}" at the left to "{number(float(ends[1]))}" at the right"'
+        return f"f ∼ GP(m, k), y ∼ N(f(x), σ(x)^2), ln σ^2 ∼ GP\n{known}"
 
 
 class ProcessClassification(Process):

@@ -2,7 +2,7 @@
 
     min ½‖y − Xw‖² + l1‖w‖₁ + ½ l2‖w‖²,    and the same with logistic loss
 
-`Rows` centres and weights a dense or sparse table without copying it. `working_set` holds the columns that passes run
+`Rows` centers and weights a dense or sparse table without copying it. `working_set` holds the columns that passes run
 over (their Gram matrix, or sparse columns with the residual). `elastic_net_path` goes through a sequence of penalties
 and yields a `Solution` for each, which `polish` solves to full precision. `logistic_path` does the same for `Labels`,
 by Newton steps each of which is such a least-squares problem, and yields a `LogisticSolution` for each penalty.

@@ -125,11 +125,11 @@ def column_descent(
     target: float,
     max_passes: int,
 ) -> tuple[int, float]:
-    """The same for the columns `members` of a sparse matrix, by the residual; centred, but never made dense.
+    """The same for the columns `members` of a sparse matrix, by the residual; centered, but never made dense.
 
-    `moments` are the squared lengths of the centred columns, totals = Xᵀroot, and means. Residuals are r + shift·root,
+    `moments` are the squared lengths of the centered columns, totals = Xᵀroot, and means. Residuals are r + shift·root,
     and x_jᵀ(r + shift·root) = x_jᵀr + shift·totals_j. A step δ of w_j changes r by −δx_j and shift by δ·mean_j. As the
-    residual is centred, the columns needn't be. Returns the number of passes and the gap.
+    residual is centered, the columns needn't be. Returns the number of passes and the gap.
     """
     n, m = len(r), len(members)
     # The shift is kept behind the residual.

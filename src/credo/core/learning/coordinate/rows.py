@@ -1,6 +1,6 @@
 """Rows for coordinate descent, dense or sparse: duality gaps, and the working sets of columns that passes run over.
 
-Rows are weighted and centred implicitly. A working set has a Gram matrix that grows with it, or sparse columns.
+Rows are weighted and centered implicitly. A working set has a Gram matrix that grows with it, or sparse columns.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def blas_threads_for(X: Any) -> AbstractContextManager[None]:
 class Rows:
     """√ω(X − x̄) and √ω(y − ȳ), of which only the second is stored.
 
-    `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centred, weighted columns, 0
+    `root` is √ω, `total` the sum of the weights ω, `squares` the squared lengths of the centered, weighted columns, 0
     if a column is constant up to rounding. Without intercept the means are 0. `offset` was subtracted from X
     already.
     """
@@ -98,7 +98,7 @@ class Rows:
 
     @classmethod
     def of_summary(cls, summary: RowSummary, *, center: bool) -> Self:
-        """The rows of a summary's factor, which have the inner products of the centred, weighted rows."""
+        """The rows of a summary's factor, which have the inner products of the centered, weighted rows."""
         summary = summary.for_intercept(center)
         X, target = np.asfortranarray(summary.factor[:, :-1]), summary.factor[:, -1].copy()
         mean, total, nothing = summary.mean[:-1], summary.weight, np.zeros(summary.n_features)
@@ -118,16 +118,16 @@ class Rows:
         return self.X.T
 
     def correlations(self, residual: Array) -> Array:
-        """The inner product of each centred, weighted column with a residual."""
+        """The inner product of each centered, weighted column with a residual."""
         weighted = self.root * residual if self.weighted else residual
         return np.asarray(self.transposed @ weighted) - weighted.sum() * self.x_mean
 
     def residual_products(self, residual: Array) -> ResidualProducts:
-        """The inner products of a centred residual that the duality gap needs."""
+        """The inner products of a centered residual that the duality gap needs."""
         return ResidualProducts(self.correlations(residual), float(residual @ residual), float(residual @ self.target))
 
     def columns(self, members: NDArray[np.intp]) -> Array:
-        """Some centred, weighted columns, as the rows of a new array."""
+        """Some centered, weighted columns, as the rows of a new array."""
         found = self.X[:, members]
         columns = np.ascontiguousarray((found.toarray() if is_sparse(found) else found).T)
         columns -= self.x_mean[members, None]
@@ -137,9 +137,9 @@ class Rows:
         return columns
 
     def gram(self) -> Array:
-        """XᵀX of the centred, weighted columns."""
+        """XᵀX of the centered, weighted columns."""
         if self.weighted and not is_sparse(self.X):
-            # The weighted columns are a copy in any case, so it is centred too.
+            # The weighted columns are a copy in any case, so it is centered too.
             centred = self.X - self.x_mean
             centred *= self.root[:, None]
             K = centred.T @ centred
@@ -155,7 +155,7 @@ class Rows:
         return np.ascontiguousarray(K)
 
     def scaled(self) -> Any:
-        """√ω X of a sparse X, not centred; X itself if no row has a weight."""
+        """√ω X of a sparse X, not centered; X itself if no row has a weight."""
         if not self.weighted:
             return self.X
         return type(self.X)((self.root[self.X.indices] * self.X.data, self.X.indices, self.X.indptr), self.X.shape)
@@ -165,7 +165,7 @@ class Rows:
         return float(np.abs(self.correlations(self.target))[self.squares > 0.0].max(initial=0.0))
 
     def residual(self, w: Array) -> Array:
-        """y − Xw of the centred, weighted rows."""
+        """y − Xw of the centered, weighted rows."""
         active = np.flatnonzero(w)
         fitted = np.asarray(self.X[:, active] @ w[active]) - float(self.x_mean[active] @ w[active])
         return self.target - self.root * fitted
@@ -181,7 +181,7 @@ class Rows:
 
 
 def _moments(X: Any, omega: Array, *, center: bool) -> tuple[Array, Array]:
-    """Σωx/Σω of each column, 0 if nothing is centred, and Σω(x − x̄)²."""
+    """Σωx/Σω of each column, 0 if nothing is centered, and Σω(x − x̄)²."""
     if not is_sparse(X):
         total = float(omega.sum())
         raw = np.einsum("ij,ij->j", X, X) if (omega == 1).all() else np.einsum("i,ij,ij->j", omega, X, X)
@@ -299,7 +299,7 @@ class GramWorkingSet:
 
 
 class SparseWorkingSet:
-    """The same for the columns of a CSC matrix, centred implicitly, with the residual of w."""
+    """The same for the columns of a CSC matrix, centered implicitly, with the residual of w."""
 
     def __init__(self, rows: Rows, w: Array) -> None:
         self.rows, self.w = rows, w

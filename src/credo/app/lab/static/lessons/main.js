@@ -10,7 +10,7 @@ async function start() {
   const { lessons } = await request("/static/lessons/lessons.json");
   const asked = new URLSearchParams(location.search);
   const lesson = lessons.find((each) => each.id === asked.get("id"));
-  if (lesson) await show(lessons, lesson, asked);
+  if (lesson) await show(lessons, lesson);
   else list(lessons, asked.get("id"));
 }
 
@@ -29,7 +29,7 @@ function address(lesson, step) {
   return `/lessons?id=${encodeURIComponent(lesson.id)}${step ? `&step=${step + 1}` : ""}`;
 }
 
-async function show(lessons, lesson, asked) {
+async function show(lessons, lesson) {
   document.title = `${lesson.title} · Credo lab`;
   const place = lessons.indexOf(lesson);
   const catalogue = await catalogueOf();
@@ -57,14 +57,15 @@ async function show(lessons, lesson, asked) {
   numbers.append(...buttons);
   let step = 0;
 
-  async function go(index) {
+  async function go(index, isNew = true) {
     step = index;
     const current = lesson.steps[index];
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === index)));
     back.disabled = index === 0;
     forward.disabled = index === lesson.steps.length - 1;
     text.replaceChildren(element("p", {}, current.say), part("Try", current.try), part("See", current.see));
-    history.replaceState(null, "", address(lesson, index));
+    const there = address(lesson, index);
+    if (isNew && there !== location.pathname + location.search) history.pushState(null, "", there);
     try {
       const state = await resolved(current.state, catalogue);
       if (step === index) playground.load(state);
@@ -72,8 +73,13 @@ async function show(lessons, lesson, asked) {
       playground.warn(`This step couldn't be set up: ${error.message}`);
     }
   }
-  const wanted = Number(asked.get("step") ?? 1) - 1;
-  await go(Number.isInteger(wanted) && lesson.steps[wanted] ? wanted : 0);
+  const wanted = () => {
+    const index = Number(new URLSearchParams(location.search).get("step") ?? 1) - 1;
+    return lesson.steps[index] ? index : 0;
+  };
+  history.replaceState(null, "", address(lesson, wanted()));
+  window.addEventListener("popstate", () => go(wanted(), false));
+  await go(wanted(), false);
 }
 
 function part(name, content) {

@@ -1,9 +1,9 @@
-// What the lines and colours of a plot mean.
+// What the lines and colors of a plot mean.
 
 import { element } from "/static/shared/page.js";
 import { fixed } from "/static/shared/scale.js";
 
-export function legend(answer, want) {
+export function legend(answer, want, count) {
   const items = [];
   const { regression, classification } = answer;
   if (regression) {
@@ -12,12 +12,13 @@ export function legend(answer, want) {
     (regression.parts ?? []).forEach(({ label }, k) => items.push(item(`part-${k}`, label)));
     if (regression.latent_lower) items.push(item("latent", `${level} % band for f`));
     if (regression.lower) items.push(item("band", `${level} % band for new observations`));
-    if (regression.draws?.length) items.push(item("draw", want.draws_from === "prior" ? "draws from the prior" : "draws from the posterior"));
+    if (regression.draws?.length) items.push(item("draw", want.draws_from === "prior" || !count ? "draws from the prior" : "draws from the posterior"));
   }
   if (classification) {
     const labels = classification.labels ?? [0, 1, 2].slice(0, classification.classes);
     for (const label of labels) items.push(item(`class-${label}`, `class ${label}`));
-    items.push(item("boundary", classification.classes === 2 ? "probability 0.5" : "boundary"));
+    items.push(item("boundary", classification.classes === 2 ? (classification.score ? "boundary, f(x) = 0" : "probability 0.5") : "boundary"));
+    if (classification.cut) items.push(item("cut", "stump of this round"));
   }
   if (answer.weights) items.push(item("", "size of a point: its weight"));
   const seconds = answer.seconds ?? 0;

@@ -21,6 +21,24 @@ export function decode(hash, catalogue) {
   return checked(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)), catalogue);
 }
 
+// A view named in words, such as ?data=rings&model=adaboost&round=3, ?model=ridge,lasso&degree=9 for two models, or
+// ?model=gp&kernel=RBF*Periodic+Linear&lengthscale=0.2, whose numbers are those of every factor; null without one.
+export function named(search, catalogue) {
+  const words = Object.fromEntries(new URLSearchParams(search));
+  if (!words.data && !words.model) return null;
+  const { data, model, token, kernel = "RBF", curve, ...rest } = words;
+  const value = (text) => (text === "true" ? true : text === "" || Number.isNaN(Number(text)) ? text : Number(text));
+  const values = Object.fromEntries(Object.entries(rest).map(([name, text]) => [name, value(text)]));
+  // A plus in an address is a space.
+  const terms = kernel.split(/[ +]/).map((term) => term.split("*").map((name) => ({ name, ...values })));
+  const ids = model?.split(",");
+  const { tasks } = catalogue.models.find((each) => each.id === ids?.[0]) ?? { tasks: [] };
+  const dataset = data ?? (tasks.includes("regression") ? "sinusoid" : "ripley");
+  const { draws, draws_from, seed, next, equivalent } = values;
+  const state = { dataset: dataset === "none" ? null : dataset, draws, draws_from, seed, next, kernel: equivalent, curve: curve && [curve, null] };
+  return ids ? { ...state, panes: ids.map((id) => ({ model: id, settings: { ...values, kernel: terms } })) } : state;
+}
+
 // A state with everything that is missing filled in; throws an Error if it isn't one.
 export function checked(raw, catalogue) {
   need(raw !== null && typeof raw === "object", "not an object");

@@ -1,8 +1,9 @@
-// The playground's page: the state comes from the address, or is the default one.
+// The playground's page: the state comes from the address, or is the default one. Another model or number of models
+// makes an entry in the browser's history, other changes replace the present one.
 
 import { element } from "/static/shared/page.js";
 import { catalogueOf, Playground, resolved } from "./playground.js";
-import { decode, encode } from "./link.js";
+import { decode, encode, named } from "./link.js";
 
 const DELAY = 300;
 const FIRST = { dataset: "sinusoid", panes: [{ model: "gp", settings: {} }] };
@@ -12,12 +13,16 @@ async function start() {
   const catalogue = await catalogueOf();
   let timer = null;
   let written = null;
+  let added = false;
   const playground = new Playground(main, catalogue, {
-    changed(state) {
+    changed(state, isStep) {
+      added ||= isStep && written !== null;
       clearTimeout(timer);
       timer = setTimeout(() => {
         written = `#${encode(state)}`;
-        history.replaceState(null, "", written);
+        if (added && written !== location.hash) history.pushState(null, "", written);
+        else history.replaceState(null, "", written);
+        added = false;
       }, DELAY);
     },
   });
@@ -25,13 +30,13 @@ async function start() {
   async function read() {
     const hash = location.hash.slice(1);
     playground.warn(null);
-    if (hash) {
-      try {
-        playground.load(decode(hash, catalogue));
-        return;
-      } catch {
-        playground.warn("The link couldn't be read, so this is the default view.");
-      }
+    // The first change after this one only completes the address.
+    written = null;
+    try {
+      playground.load(hash ? decode(hash, catalogue) : await resolved(named(location.search, catalogue) ?? FIRST, catalogue));
+      return;
+    } catch {
+      playground.warn("The link couldn't be read, so this is the default view.");
     }
     playground.load(await resolved(FIRST, catalogue));
   }

@@ -3,7 +3,7 @@
 import { svg } from "/static/shared/page.js";
 import { contour } from "/static/shared/scale.js";
 
-export const LAYERS = ["band", "latent", "draws", "parts", "mean", "contour", "marks", "points"];
+export const LAYERS = ["band", "latent", "draws", "parts", "mean", "contour", "cut", "marks", "points"];
 
 export function paintRegression(plot, answer, view) {
   const { x, mean, lower, upper, latent_lower, latent_upper, draws, parts } = answer;
@@ -19,7 +19,7 @@ export function paintRegression(plot, answer, view) {
 }
 
 export function clear(plot) {
-  for (const name of ["band", "latent", "mean", "contour"]) path(plot.layers[name], "");
+  for (const name of ["band", "latent", "mean", "contour", "cut"]) path(plot.layers[name], "");
   for (const name of ["draws", "parts"]) plot.layers[name].replaceChildren();
   plot.canvas.style.display = "none";
 }
@@ -40,10 +40,10 @@ export function paintClasses(plot, answer, domain) {
   const maps = answer.classes === 2 ? [answer.probability] : answer.probability;
   const { columns, rows } = answer;
   const image = new ImageData(columns, rows);
-  const colours = palette(answer.labels ?? [0, 1, 2]);
+  const colors = palette(answer.labels ?? [0, 1, 2]);
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < columns; c += 1) {
-      const [red, green, blue, alpha] = maps.length === 1 ? two(maps[0][r][c], colours) : several(maps.map((map) => map[r][c]), colours);
+      const [red, green, blue, alpha] = maps.length === 1 ? two(maps[0][r][c], colors) : several(maps.map((map) => map[r][c]), colors);
       const at = 4 * ((rows - 1 - r) * columns + c);
       image.data[at] = red;
       image.data[at + 1] = green;
@@ -67,7 +67,8 @@ export function placeMap(plot, answer, domain) {
   const box = { left: left - plot.inner.x, top: top - plot.inner.y, width: right - left, height: bottom - top };
   for (const [name, value] of Object.entries(box)) plot.canvas.style[name] = `${value}px`;
   const maps = answer.classes === 2 ? [answer.probability] : answer.probability;
-  const tables = maps.length === 1 ? [{ rows: maps[0], level: 0.5 }] : maps.map((map, k) => ({ level: 0,
+  const line = answer.score ? { rows: answer.score, level: 0 } : { rows: maps[0], level: 0.5 };
+  const tables = maps.length === 1 ? [line] : maps.map((map, k) => ({ level: 0,
     rows: map.map((row, r) => row.map((p, c) => p - Math.max(...maps.filter((_, j) => j !== k).map((other) => other[r][c])))) }));
   let d = "";
   for (const table of tables) {
@@ -76,17 +77,20 @@ export function placeMap(plot, answer, domain) {
     }
   }
   path(plot.layers.contour, d);
+  const { x, y, width, height } = plot.inner;
+  const [input, at] = answer.cut ?? [];
+  path(plot.layers.cut, input === undefined ? "" : input === 0 ? `M${plot.x(at).toFixed(1)},${y}v${height}` : `M${x},${plot.y(at).toFixed(1)}h${width}`);
 }
 
-// Near 0.5 the colour fades, so that the page's own background means "don't know".
-function two(p, colours) {
-  const colour = p < 0.5 ? colours[0] : colours[1];
+// Near 0.5 the color fades, so that the page's own background means "don't know".
+function two(p, colors) {
+  const color = p < 0.5 ? colors[0] : colors[1];
   return [...colour, 190 * Math.abs(2 * p - 1) ** 0.9];
 }
 
-function several(shares, colours) {
+function several(shares, colors) {
   const top = Math.max(...shares);
-  const colour = [0, 1, 2].map((channel) => shares.reduce((sum, p, k) => sum + p * colours[k % colours.length][channel], 0));
+  const color = [0, 1, 2].map((channel) => shares.reduce((sum, p, k) => sum + p * colors[k % colors.length][channel], 0));
   return [...colour, 190 * Math.max(0, (top - 1 / shares.length) / (1 - 1 / shares.length)) ** 0.8];
 }
 

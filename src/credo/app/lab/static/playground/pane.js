@@ -77,7 +77,7 @@ export class Pane {
     const { task, points, domain, seed } = this.store.state;
     const draws_from = this.#source();
     const model = { id: this.#pane.model, settings: structuredClone(active(this.#model, this.#pane.settings, task)) };
-    const all = { grid: 160, draws: 0, draws_from, seed, cursor: null, next: false, curve: null, learn: false, ...want };
+    const all = { grid: this.store.catalogue.limits.grid, draws: 0, draws_from, seed, cursor: null, next: false, curve: null, learn: false, ...want };
     return { task, points: structuredClone(points), domain: structuredClone(domain), model, want: all };
   }
 
@@ -146,7 +146,7 @@ export class Pane {
     if (!answer.regression && !answer.classification) clear(this.plot);
     this.points.weigh(answer.weights);
     this.information.set(answer);
-    this.legend.replaceChildren(...legend(answer, sent.want));
+    this.legend.replaceChildren(...legend(answer, sent.want, sent.points.length));
     this.#drawNext();
     this.node.dataset.painted = this.shownVersion;
   }
@@ -165,7 +165,7 @@ export class Pane {
     this.#drawNext();
   }
 
-  recolour() {
+  recolor() {
     if (this.answer?.classification && this.plot.width) paintClasses(this.plot, this.answer.classification, this.sent.domain);
   }
 
@@ -311,7 +311,7 @@ export class Pane {
     this.learning.abort();
     this.learning = null;
     this.settings.learning(false);
-    this.say("Learning cancelled.");
+    this.say("Learning canceled.");
   }
 
   // ---- evidence over a parameter ----

@@ -26,20 +26,22 @@ export async function catalogueOf() {
 
 // The points of a data set, in the form of the state.
 export async function dataset(id, seed = 0) {
-  const { task, points, domain, note } = await request(`/api/playground/dataset/${encodeURIComponent(id)}?seed=${seed}`);
+  const { task, points, domain, note, model } = await request(`/api/playground/dataset/${encodeURIComponent(id)}?seed=${seed}`);
   const span = [domain.x, domain.y].map(([lo, hi]) => hi - lo);
-  return { task, points: points.map(([x, y, ...rest]) => [tidy(x, span[0]), tidy(y, span[1]), ...rest]), domain, note };
+  return { task, points: points.map(([x, y, ...rest]) => [tidy(x, span[0]), tidy(y, span[1]), ...rest]), domain, note, model };
 }
 
-// A state whose points may be named as {dataset, seed} instead of being listed, and to which others are added.
+// A state whose points may be named as {dataset, seed} instead of being listed, and to which others are added. Without
+// panes it has the model that suits the data set, or a Gaussian process.
 export async function resolved(raw, catalogue) {
   if (!raw.dataset) return checked(raw, catalogue);
-  const { task, points, domain } = await dataset(raw.dataset, raw.seed ?? 0);
-  return checked({ task, domain, ...raw, points: [...points, ...(raw.add ?? [])], seed: raw.draw_seed }, catalogue);
+  const { task, points, domain, model } = await dataset(raw.dataset, raw.seed ?? 0);
+  const panes = [{ model: model?.id ?? "gp", settings: model?.settings ?? {} }];
+  return checked({ task, domain, panes, ...raw, points: [...points, ...(raw.add ?? [])], seed: raw.draw_seed }, catalogue);
 }
 
 export class Playground {
-  // `changed(state)` is called after every change.
+  // `changed(state, isStep)` is called after every change; a step is another model or number of models.
   constructor(root, catalogue, { changed = () => {} } = {}) {
     this.store = new Store(catalogue);
     this.catalogue = catalogue;
@@ -56,8 +58,8 @@ export class Playground {
     root.replaceChildren(this.node);
     this.store.listen((what, detail) => this.#on(what, detail));
     document.addEventListener("keydown", (event) => this.#key(event));
-    document.addEventListener("theme", () => this.#recolour());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#recolour());
+    document.addEventListener("theme", () => this.#recolor());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#recolor());
   }
 
   load(state) {
@@ -117,6 +119,11 @@ export class Playground {
     try {
       const data = await dataset(id);
       this.store.replace(data);
+      if (data.model) {
+        this.store.setModel(0, data.model.id);
+        this.store.learned(0, structuredClone(data.model.settings));
+        this.panes[0].rebuild();
+      }
       this.say(data.note ?? `${data.points.length} points.`);
     } catch (error) {
       this.warn(error.message);
@@ -179,7 +186,7 @@ export class Playground {
     else if (what === "pane") this.panes[detail.index].onPane(detail);
     else this.panes.forEach((pane) => pane.onView());
     this.#drawToolbar();
-    this.changed(this.store.state);
+    this.changed(this.store.state, what === "panes" || Boolean(detail?.model));
   }
 
   #arrange() {
@@ -198,7 +205,7 @@ export class Playground {
     this.panes.forEach((pane) => pane.rebuild());
   }
 
-  #recolour() {
+  #recolor() {
     this.panes.forEach((pane) => pane.recolour());
   }
 }

@@ -84,14 +84,14 @@ export class Settings {
     this.cancelButton.hidden = !on;
   }
 
-  // ---- play the rounds one by one ----
+  // ---- play rounds or passes one by one ----
 
   #player(model, task) {
-    const control = model.controls.find((item) => item.id === "round" || item.id === "rounds");
+    const control = model.controls.find((item) => item.id === "round" || item.id === "epochs");
     if (!control || !shows(model, task).includes("rounds")) return;
     this.rounds = control;
     const press = () => (this.playing ? this.stop() : this.play());
-    this.playButton = element("button", { type: "button", class: "small-button play", onclick: press }, "▶ Play the rounds");
+    this.playButton = element("button", { type: "button", class: "small-button play", onclick: press }, "▶ Play");
     this.list.part(control.id)?.node.after(this.playButton);
   }
 
@@ -110,6 +110,6 @@ export class Settings {
   stop() {
     clearInterval(this.timer);
     this.playing = null;
-    if (this.playButton) this.playButton.textContent = "▶ Play the rounds";
+    if (this.playButton) this.playButton.textContent = "▶ Play";
   }
 }
