@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -17,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
 
-from credo._version import __version__
+from credo._version import versions
 from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
@@ -147,7 +145,6 @@ def _levels(values: Any) -> str:
 
 # The longest title.
 _TITLE = 120
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
 def render(
@@ -266,7 +263,7 @@ def render(
         drawn_seeds=_seeds(models),
         settings={name: _settings(describe(model)) for name, model in models.items()},
         fingerprint=fingerprint,
-        versions=_versions(),
+        versions=versions().items(),
     )
 
 
@@ -322,11 +319,6 @@ def _seeds(models: Mapping[str, Any]) -> list[int]:
     """The seeds that models were fitted with."""
     found = [model.get_params()[name] for model in models.values() for name in random_states(model)]
     return sorted({int(seed) for seed in found if isinstance(seed, int | np.integer)})
-
-
-def _versions() -> list[tuple[str, str]]:
-    own = [("credo", __version__), ("python", platform.python_version())]
-    return own + [(name, version(name)) for name in _LIBRARIES]
 
 
 def _unique(notes: Sequence[Any]) -> list[Any]:
