@@ -1,4 +1,6 @@
-"""Put built pages into the folder of their version: `python docs/publish.py HTML SITE`, with CREDO_DOCS_VERSION and _SITE set.
+"""Put built pages into the folder of their version: `python docs/publish.py HTML SITE`.
+
+CREDO_DOCS_VERSION is a tag or a branch, CREDO_DOCS_SITE the address of the site.
 
 SITE has a folder for each minor release, `stable` for the latest one, `dev`, and `switcher.json`, the menu of versions.
 """

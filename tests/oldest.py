@@ -5,8 +5,7 @@ import tomllib
 from pathlib import Path
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# Extras of the tests; `mcmc` isn't among them, because arviz-stats needs NumPy 2.
-EXTRAS = ("cli", "plots", "report", "parquet", "excel", "dask", "lab", "test")
+EXTRAS = ("cli", "plots", "report", "parquet", "excel", "dask", "mcmc", "lab", "test")
 
 
 def constraints() -> dict[str, str]:

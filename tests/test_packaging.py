@@ -7,10 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from tests.oldest import PROJECT, constraints
 
 import credo
 from credo._version import versions
-from tests.oldest import PROJECT, constraints
 
 ROOT = Path(__file__).parents[1]
 PUBLISH = runpy.run_path(str(ROOT / "docs" / "publish.py"))
@@ -49,8 +49,9 @@ def test_every_promised_python_is_tested():
 
 def test_every_lower_bound_is_a_constraint():
     """Packages of an upper bound or of several extras would be left out in silence."""
-    extras = ("cli", "plots", "report", "parquet", "excel", "dask", "lab", "test")
-    wanted = [*PROJECT["dependencies"], *(each for extra in extras for each in PROJECT["optional-dependencies"][extra])]
+    extras = PROJECT["optional-dependencies"]
+    used = extras["all"][0].removeprefix("credo[").removesuffix("]").split(",")
+    wanted = [*PROJECT["dependencies"], *(each for extra in (*used, "test") for each in extras[extra])]
     names = {re.match(r"[\w-]+", each)[0] for each in wanted} - {"credo"}
     assert names == set(constraints())
     assert constraints()["numpy"] == re.search(r"'numpy>=(.+?)'", str(PROJECT["dependencies"]))[1]

@@ -11,7 +11,8 @@ __all__ = ["__version__", "show_versions", "versions"]
 __version__ = "0.1.0"
 
 _LIBRARIES = (
-    "numpy", "scipy", "scikit-learn", "numba", "narwhals", "pandas", "polars", "pyarrow", "matplotlib", "dask", "nutpie",
+    "numpy", "scipy", "scikit-learn", "numba", "narwhals", "pandas", "polars", "pyarrow", "matplotlib", "dask",
+    "nutpie",
 )  # fmt: skip
 
 
