@@ -1,6 +1,6 @@
 # `make demo` and `make test` need Python 3.11 or later and make; the rest is installed into .venv.
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p $(NEW_ENOUGH) >/dev/null 2>&1 && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +15,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|mypy|mypyc|pip|setup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser chromium lint types imports unit slow docs fuzz bench bench-quick bench-honesty bench-rivals bench-portfolio format clean
+.PHONY: help demo test test-browser chromium lint types imports unit slow test-oldest docs fuzz bench bench-quick bench-honesty bench-rivals bench-portfolio format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -88,6 +88,20 @@ unit: $(STAMP)  ## tests and docstring examples, in parallel
 
 slow: $(STAMP)  ## the long tests as well
 	$(BIN)/pytest -n auto --dist loadfile -q -m 'not browser'
+
+OLDEST := .venv-oldest
+# The oldest libraries have wheels for the oldest Python.
+OLDEST_PYTHON ?= $(shell for p in python3.11 $(BIN)/python; do $$p --version >/dev/null 2>&1 && echo $$p && break; done)
+
+$(OLDEST)/.installed: pyproject.toml tests/oldest.py | $(BIN)/python
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(BIN)/python -m tests.oldest >$(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(OLDEST)/constraints.txt --editable '.[test]'
+	@touch $@
+
+test-oldest: RING ?= models
+test-oldest: $(OLDEST)/.installed  ## the tests of a ring (models, or RING=core or app) with the oldest libraries that pyproject.toml allows
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/pytest -n logical --dist loadfile -q -m 'not slow' $(TESTS)
 
 JOBS ?= 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from sphinx.application import Sphinx
 from sphinx_gallery.sorting import FileNameSortKey
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS / "_ext"))
+sys.path[:0] = [str(DOCS / "_ext"), str(DOCS)]
 
-import credo  # noqa: E402 — after the path
+from publish import folders  # noqa: E402 — after the path
+
+import credo  # noqa: E402
 
 project = "Credo"
 author = "The Credo developers"
@@ -100,6 +103,16 @@ html_theme_options = {
     "footer_end": [],
     "pygments_light_style": "tango",
 }
+# The workflow that publishes the pages says where all versions are; without it there is no menu of versions.
+if SITE := os.environ.get("CREDO_DOCS_SITE"):
+    html_theme_options |= {
+        "switcher": {
+            "json_url": f"{SITE}/switcher.json",
+            "version_match": folders(os.environ["CREDO_DOCS_VERSION"])[0],
+        },
+        "check_switcher": False,
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    }
 # Pages without others below them have no menu at the left.
 html_sidebars = {page.stem: [] for page in DOCS.glob("*.md")}
 

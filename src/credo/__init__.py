@@ -58,6 +58,7 @@ _MEMBERS = {
         "tables": "Preparation TableModel load read_table save",
         "core.estimator": "ConvergenceWarning FitWarning",
         "core.parts": "read_parquet",
+        "_version": "show_versions",
     }.items()
 }
 _PACKAGES = (

@@ -141,6 +141,7 @@ from credo.metrics import rps as rps
 from credo.tables import save as save
 from credo.metrics import scorer as scorer
 from credo.selection import search_kernel as search_kernel
+from credo._version import show_versions as show_versions
 from credo.sparse import soft_threshold as soft_threshold
 from credo.linear import summarize as summarize
 from credo.distributions import t_variance as t_variance

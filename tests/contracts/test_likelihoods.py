@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from scipy.integrate import trapezoid
 
 import credo.likelihoods as room
 from credo.core.inference import Dense, ep, laplace, vi
@@ -116,7 +117,7 @@ def test_tilted_moments_are_those_of_a_fine_grid(likelihood, kind, mean, var):
         f = mean + span
         logs = likelihood.log_prob(np.array(y), f) + stats.norm(mean, np.sqrt(var)).logpdf(f)
         weight = np.exp(logs - logs.max())
-        assert log_z[0] == pytest.approx(logs.max() + np.log(np.trapezoid(weight, f)), abs=2e-8)
+        assert log_z[0] == pytest.approx(logs.max() + np.log(trapezoid(weight, f)), abs=2e-8)
         first, second, _ = likelihood.derivatives(np.full_like(f, y), f)
         weight /= weight.sum()
         assert slope[0] == pytest.approx(weight @ first, rel=1e-6, abs=1e-9)
@@ -134,7 +135,7 @@ def test_expectations_and_their_slopes(likelihood, kind, mean, var):
         found, by_mean, by_var = (part[0] for part in value(mean, var, y))
         f = mean + np.sqrt(var) * np.linspace(-12, 12, 200_001)
         weight = stats.norm(mean, np.sqrt(var)).pdf(f)
-        assert found == pytest.approx(np.trapezoid(weight * likelihood.log_prob(np.array(y), f), f), rel=1e-5)
+        assert found == pytest.approx(trapezoid(weight * likelihood.log_prob(np.array(y), f), f), rel=1e-5)
         h = 1e-5 * max(var, 1e-3)
         assert by_mean == pytest.approx(
             (value(mean + h, var, y)[0] - value(mean - h, var, y)[0])[0] / (2 * h), rel=1e-4, abs=1e-9

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 
 from credo import GPClassifier
 from credo.likelihoods import Bernoulli, StudentT, Tempered
@@ -60,9 +61,9 @@ def _tilted_by_trapezoids(likelihood, mean, var):
     t = np.sort(np.concatenate(grids))
     logs = likelihood.log_prob(np.ones_like(t), low + t) - 0.5 * (low - mean + t) ** 2 / var
     p = np.exp(logs - logs.max())
-    total = np.trapezoid(p, t)
-    center = np.trapezoid(p * t, t) / total
-    ratio = np.trapezoid(p * (t - center) ** 2, t) / total / var
+    total = trapezoid(p, t)
+    center = trapezoid(p * t, t) / total
+    ratio = trapezoid(p * (t - center) ** 2, t) / total / var
     return logs.max() + np.log(total / np.sqrt(2 * np.pi * var)), (low - mean + center) / var, ratio
 
 
@@ -118,9 +119,9 @@ def test_tilted_moments_of_student_noise_far_from_the_target(df, y, var):
     f = np.unique(np.concatenate([-0.5 + std * a, y + 2 * a, np.linspace(-1.5, y + 1, 20_001)]))
     logs = stats.t(df, scale=0.7).logpdf(y - f) + stats.norm(-0.5, std).logpdf(f)
     p = np.exp(logs - logs.max())
-    total = np.trapezoid(p, f)
-    mean = np.trapezoid(p * (f + 0.5), f) / total
-    ratio = np.trapezoid(p * (f + 0.5 - mean) ** 2, f) / total / var
+    total = trapezoid(p, f)
+    mean = trapezoid(p * (f + 0.5), f) / total
+    ratio = trapezoid(p * (f + 0.5 - mean) ** 2, f) / total / var
     assert log_z == pytest.approx(logs.max() + np.log(total), rel=1e-6)
     assert slope == pytest.approx(mean / var, rel=1e-4)
     assert 1 + curvature * var == pytest.approx(ratio, rel=1e-4)

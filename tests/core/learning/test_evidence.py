@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from scipy.integrate import trapezoid
 
 from credo.core.learning import EvidenceTerms, Gamma, log_evidence, log_evidence_gradient, maximize_precisions
 
@@ -43,7 +44,7 @@ def test_integrating_the_noise_out_is_an_average_over_it():
     t = np.linspace(-12, 8, 20001)
     logs = np.array([log_evidence(data, prior=0.7 * np.exp(v), noise=np.exp(v)) for v in t])
     logs += stats.gamma(1.2, scale=1 / 0.8).logpdf(np.exp(t)) + t
-    average = logs.max() + np.log(np.trapezoid(np.exp(logs - logs.max()), t))
+    average = logs.max() + np.log(trapezoid(np.exp(logs - logs.max()), t))
     assert log_evidence(data, prior=0.7, noise=prior) == pytest.approx(average, abs=1e-8)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -17,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
-from credo._version import __version__
+from credo._version import versions
 from credo.core.estimator import Description, describe
 from credo.core.notices import collected
 from credo.core.seeds import random_states
@@ -128,7 +126,6 @@ def _levels(values: Any) -> str:
 
 # The longest title.
 _TITLE = 120
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "matplotlib")
 
 
 def render(study: Study, *, date: str | None = None) -> str:
@@ -196,8 +193,7 @@ def render(study: Study, *, date: str | None = None) -> str:
             "settings": {name: _settings(describe(model)) for name, model in models.items()},
             "fingerprint": data.fingerprint,
             "units": [] if study.known is None else _unit_lines(study.known),
-            "versions": [("credo", __version__), ("python", platform.python_version())]
-            + [(name, version(name)) for name in _LIBRARIES],
+            "versions": versions().items(),
         }
     )
 
