@@ -396,8 +396,8 @@ class TransformedTarget(MetaEstimator, Regressor):
         what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"
         return f"{in_words(self.estimator_)}{what}"
 
-    def _fitted(self) -> dict[str, Any]:
-        return {"estimator_": self.estimator_}
+    def _fitted(self) -> list[tuple[str, Any]]:
+        return [("estimator_", self.estimator_)]
 
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]
