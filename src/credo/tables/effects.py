@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
-from scipy.stats import rankdata
 from sklearn.utils import _safe_indexing
 
 from credo.core.estimator import center_and_scale, is_sparse
@@ -64,7 +63,8 @@ def scores(y: NDArray[Any]) -> Array:
     if y.dtype.kind == "f":
         if not np.isfinite(y).all():
             raise ValueError("the target has missing or infinite values: leave these rows out")
-        return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))[:, None]
+        _, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+        return np.asarray(ndtri((np.cumsum(counts) - counts / 2) / len(y)))[place.ravel(), None]
     labels, codes = np.unique(y, return_inverse=True)
     return (codes.ravel()[:, None] == np.arange(min(1, len(labels) - 1), len(labels))).astype(np.float64)
 
