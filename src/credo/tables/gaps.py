@@ -45,10 +45,11 @@ class Gaps:
 
     @classmethod
     def of(cls, missing: NDArray[np.bool_], scores: Array) -> Self:
-        """From the missing cells and the normal scores of held-out rows."""
+        """From the missing cells and the normal scores of held-out rows; a pattern of a single row isn't kept."""
         patterns, codes = np.unique(missing, axis=0, return_inverse=True)
         found = _Sums.of(codes.ravel(), scores)
-        return cls(patterns, np.sqrt((found.degrees + found.squares) / (found.degrees + found.counts)))
+        scale, kept = np.sqrt((found.degrees + found.squares) / (found.degrees + found.counts)), found.counts > 1
+        return cls(patterns[kept], scale[kept])
 
     def given(self, dist: Distribution, missing: NDArray[np.bool_]) -> Distribution:
         """The distribution with the scale of each row's pattern; that of another pattern stays as it is."""
@@ -65,7 +66,7 @@ class _Sums(NamedTuple):
 
     @classmethod
     def of(cls, codes: NDArray[np.intp], scores: Array) -> Self:
-        counts, squares = np.bincount(codes).astype(np.float64), np.bincount(codes, scores**2)
+        counts, squares = np.bincount(codes).astype(np.float64), np.bincount(codes, scores**2).astype(np.float64)
         v = _DEGREES[:, None]
         evidence = gammaln((v + counts) / 2) - gammaln(v / 2) + (v * np.log(v) - (v + counts) * np.log(v + squares)) / 2
         return cls(counts, squares, float(_DEGREES[int(evidence.sum(axis=1).argmax())]))
