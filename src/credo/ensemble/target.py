@@ -430,7 +430,7 @@ class TransformedTarget(MetaEstimator, Regressor):
             if not isinstance(self.transformation_, Identity):
                 # A transformation learned from y counts as maximized, like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
-                self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximised" * learned
+                self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximized" * learned
 
     def _mean(self, rows: Any) -> Array:
         return point(self._dist(rows, latent=False))
