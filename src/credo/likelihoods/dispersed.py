@@ -32,7 +32,7 @@ def _tail(upper: Any, above: np.ufunc, below: np.ufunc, *arguments: Any) -> Arra
     upper, *given = np.broadcast_arrays(np.asarray(upper, dtype=bool), *arguments)
     if upper.all() or not upper.any():
         return np.asarray((above if upper.all() else below)(*arguments)) + np.zeros(upper.shape)
-    # SciPy's functions write beyond their output if they are called with `where`.
+    # SciPy's incomplete gamma functions write beyond their output if they are called with `where`.
     found = np.empty(upper.shape)
     for function, side in ((above, upper), (below, ~upper)):
         found[side] = function(*(one[side] for one in given))
