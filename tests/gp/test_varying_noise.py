@@ -128,3 +128,11 @@ def test_weights_of_very_different_sizes_give_finite_predictions():
         dist = model.predict_dist(rows)
         assert np.isfinite(dist.std).all() and np.isfinite(model.noise_std(rows)).all()
         assert (dist.quantile(0.9) > dist.quantile(0.1)).all()
+
+
+def test_the_noise_far_from_the_data_is_within_that_at_training_rows():
+    """Its log variance is as uncertain as a priori there, and the exponential of that has a huge mean."""
+    X, y, _ = table()
+    model = GPRegressor(RBF([1.0]), noise="heteroscedastic", n_restarts=0, random_state=0).fit(X, y)
+    most = model.noise_std(X).max()
+    assert model.noise_std([[1e6]])[0] < 1.5 * most

@@ -221,10 +221,16 @@ class FittedHeteroscedastic(FittedNoise):
     def components(self, rows: Array, k: int) -> list[tuple[float, Any]]:
         mean, variance = self._posterior.latent(rows)
         nodes, weights = np.polynomial.hermite_e.hermegauss(9)
-        # Far from the data the log variance is as uncertain as a priori, but within the limits of a fit.
-        logs = [self.log_level + mean + node * np.sqrt(variance) for node in nodes]
-        variances = [np.exp(np.clip(log, -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)) for log in logs]
+        # Far from the data the log variance is as uncertain as a priori, and its exponential would have a huge mean.
+        logs = [np.clip(mean + node * np.sqrt(variance), *self._range) for node in nodes]
+        variances = [np.exp(np.clip(self.log_level + log, -_MAX_LOG_VARIANCE, _MAX_LOG_VARIANCE)) for log in logs]
         return list(zip(weights / weights.sum(), variances, strict=True))
+
+    @cached_property
+    def _range(self) -> tuple[float, float]:
+        """The lowest and highest deviation from the level, within one standard deviation, at the training rows."""
+        mean, variance = self._posterior.latent(self.X)
+        return float((mean - np.sqrt(variance)).min()), float((mean + np.sqrt(variance)).max())
 
     @cached_property
     def _posterior(self) -> SitePosterior:
