@@ -13,7 +13,8 @@ def test_lists_are_cut_after_a_few_names():
     assert wording.listing(["a", "b", "c"]) == "a, b and c"
     assert wording.listing(["a", "b", "c", "d"], at_most=2) == "a, b and 2 more"
     assert wording.quoted("abc", most=2) == "'a', 'b' and 1 more"
-    assert wording.not_numbers(2, ["?", "none"]) == "2 values that aren't numbers ('?', 'none')"
+    assert wording.not_numbers(2, ["?", "none"], 7) == "2 values that aren't numbers ('?', 'none'; the first in row 7)"
+    assert wording.not_numbers(1, ["?"], 7) == "1 value that isn't a number ('?' in row 7)"
 
 
 def test_numbers_have_the_digits_that_a_reader_needs():

@@ -125,7 +125,7 @@ class KnownUnits:
         is_average = name == AVERAGE and isinstance(model, ModelAverage)
         trials = [members[own] for own in model.names_] if is_average else [work.trials[name]]
         assert groups is not None
-        quick = N_FOLDS * sum(trial.seconds for trial in trials) > work.left
+        quick = work.interrupted or N_FOLDS * sum(trial.seconds for trial in trials) > work.left
         splits = pairs_of_folds(even_folds(groups, 2 if quick else N_FOLDS, work.seed))
         held = [_held_out(work.trial(trial.name, trial.model), splits) for trial in trials]
         if any(one is None for one in held):
