@@ -122,6 +122,11 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
+    @property
+    def _has_log_link(self) -> bool:
+        """Whether an exposure is the offset of a log link."""
+        return self.family in ("auto", *families.LOG_LINKS)
+
     def _check_state(self) -> None:
         super()._check_state()
         zeros = self.zero_part_

@@ -18,6 +18,7 @@ What doesn't belong here: scores averaged over a data set (`credo.metrics`), lik
 (`credo.core.params`).
 """
 
+from credo.distributions._affine import Affine
 from credo.distributions._discrete import Bernoulli, Categorical, Empirical
 from credo.distributions._limited import REAL_LINE as REAL_LINE
 from credo.distributions._limited import Limited, Support
@@ -33,7 +34,7 @@ from credo.distributions.student_t import StudentT, t_variance
 from credo.distributions.tabulated import Tabulated, TabulatedScale
 
 __all__ = [
-    "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited", "Log",
-    "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "StudentT", "Support", "Tabulated",
+    "Affine", "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited",
+    "Log", "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "StudentT", "Support", "Tabulated",
     "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
 ]  # fmt: skip

@@ -47,6 +47,7 @@ def analyze(
     support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
+    exposure: str | None = None,
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -95,6 +96,10 @@ def analyze(
         over the order of time.
     weight : str, optional
         The column of weights: a row of weight 2 counts as two equal rows when a model is fitted.
+    exposure : str, optional
+        The column of positive numbers to which the target is proportional, such as the policies or years behind a
+        number of claims. Models of counts have its logarithm as an offset; others predict the target per unit of it,
+        weighted by it. New rows need it too.
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -140,6 +145,7 @@ def analyze(
         support=support,
         groups=groups,
         weight=weight,
+        exposure=exposure,
         engine=engine,
     )
     with display(enabled=progress) as report:
@@ -284,7 +290,7 @@ def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -
 
 def _digest(data: Dataset, splits: Sequence[Split]) -> str:
     """A hash of what the fits and their scores depend on besides the columns: folds, weights, possible values."""
-    found = hashlib.sha256(repr((data.support, len(splits))).encode())
+    found = hashlib.sha256(repr((data.support, data.exposure, len(splits))).encode())
     for rows in (*(test for _, test in splits), *(() if data.weight is None else (data.weight,))):
         found.update(repr(rows.shape).encode() + np.ascontiguousarray(rows).tobytes())
     return found.hexdigest()[:16]

@@ -38,7 +38,8 @@ class Size:
     """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
     `times` is given if the rows are in time order. `counts` is whether the target has counts, and `zeros` is how many
-    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest.
+    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest. `exposure` is the position
+    of the exposure among the prepared columns; `columns` and `inputs` don't count it.
     """
 
     rows: int
@@ -49,6 +50,7 @@ class Size:
     counts: bool = False
     zeros: int = 0
     order: tuple[Any, ...] = ()
+    exposure: int | None = None
 
     @property
     def task(self) -> str:
@@ -99,11 +101,12 @@ class ModelSpec:
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
-        if self.transformation == "identity":
-            return self.build(size)
-        # A forecast may leave the range of the targets.
-        margin = 0.1 if size.times is None else 2.0
-        return credo.TransformedTarget(self.build(size), transformation=self.transformation, margin=margin)
+        model = self.build(size)
+        if self.transformation != "identity":
+            # A forecast may leave the range of the targets.
+            margin = 0.1 if size.times is None else 2.0
+            model = credo.TransformedTarget(model, transformation=self.transformation, margin=margin)
+        return model if size.exposure is None else credo.ensemble.ExposureRegressor(model, column=size.exposure)
 
     def transformed(self, kind: str) -> ModelSpec:
         """The same model of a transformed target, as in "linear-log"."""
@@ -192,6 +195,7 @@ def _check_names(models: Sequence[str], task: str) -> None:
 _NO_TIME, _NO_CYCLE = "the rows are not in time order", "no cycle of the rows is known"
 _NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero, or fewer than 30 above zero"
 _NO_SCALE = "the classes are not on a scale"
+_WITH_EXPOSURE = "its probability of a zero doesn't depend on the exposure"
 # No note mentions these: most tables aren't in time order, and most targets are no counts.
 _UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS, _NO_SCALE)
 
@@ -210,6 +214,10 @@ def _of_counts(size: Size) -> str | None:
 
 def _of_zeros(size: Size) -> str | None:
     return None if 30 <= size.zeros <= size.rows - 30 else _NO_ZEROS
+
+
+def _without_exposure(size: Size) -> str | None:
+    return None if size.exposure is None else _WITH_EXPOSURE
 
 
 def _on_a_scale(size: Size) -> str | None:
@@ -445,7 +453,7 @@ MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
         ModelSpec("spike-slab", _spike_slab, (_dense,), _SUBSETS),
         ModelSpec("additive", _additive, (_few_basis_functions, _dense)),
         ModelSpec("counts", _counts, (_of_counts, _few_basis_functions, _dense), transformable=False),
-        ModelSpec("hurdle", _hurdle, (_of_zeros, _few_basis_functions, _dense), transformable=False),
+        ModelSpec("hurdle", _hurdle, (_of_zeros, _without_exposure, _few_basis_functions, _dense), transformable=False),
         ModelSpec("polynomial", _polynomial, (_few_squares,)),
         ModelSpec("lms", lambda size: credo.LMSRegression(), (_few_columns,), default=False),
         ModelSpec(

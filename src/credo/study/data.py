@@ -34,7 +34,7 @@ from credo.tables import (
     time_column,
     without_lone_classes,
 )
-from credo.tables.columns import as_frame, column_named, finite_columns, row_weights
+from credo.tables.columns import amounts, as_frame, column_named, finite_columns, row_weights
 from credo.tables.errors import pandas
 from credo.tables.formats import LargeTable
 from credo.tables.groups import group_codes, group_names
@@ -79,7 +79,7 @@ class Dataset:
     in time order; `labels` is the index of the given frame. If the table is read in parts, `whole`, the frame is a
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
-    the rows, from the column `weight_column`.
+    the rows, from the column `weight_column`. The target is proportional to the column `exposure`.
 
     Examples
     --------
@@ -111,6 +111,7 @@ class Dataset:
     units: Any = None
     weight: NDArray[np.float64] | None = None
     weight_column: str | None = None
+    exposure: str | None = None
 
     @property
     def shape(self) -> str:
@@ -167,13 +168,15 @@ def dataset(
     support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
+    exposure: str | None = None,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
     `drop` leaves columns out, and `kinds` overrides the kinds of others, as in `Preparation`. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
-    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows.
+    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows, and
+    the target is proportional to the column `exposure`.
     A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
 
     Examples
@@ -194,6 +197,11 @@ def dataset(
     notes += more
     table, weights, more = _weighted(table, target, weight, repeat=given.whole is None)
     notes += more
+    if exposure is not None:
+        if given.whole is not None:
+            raise ValueError("an exposure needs a table that fits into memory: use a sample of the rows")
+        table, more = _exposed(table, target, exposure)
+        notes += more
     # A large table is fitted in parts, each of which has too few rows to recognize a code.
     keeps = keep_sentinels or given.whole is not None
     task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
@@ -203,32 +211,37 @@ def dataset(
             f"time_order=True predicts each row from those before it, groups={groups!r} whole groups from others: "
             "choose one"
         )
-    time = time_column(frame) if time_order or not (time_order is False or isinstance(groups, str)) else None
+    if exposure is not None and task == "classification":
+        raise ValueError(f"an exposure is for totals such as counts, but the target {target!r} has classes")
+    inputs = frame if exposure is None else frame.drop(columns=exposure)
+    time = time_column(inputs) if time_order or not (time_order is False or isinstance(groups, str)) else None
     in_order = time is not None and not time.repeated
-    unit, equal = _unit(frame, groups, has_time=in_order)
+    unit, equal = _unit(inputs, groups, has_time=in_order)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels)
+    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, exposure=exposure)
     rows = preparation.fit_transform(frame)
     in_order = in_order and time is not None and time.name in preparation.sources()
     ordered = time if in_order else None
     possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
     classes = len(set(y.tolist())) if task == "classification" else 0
     from_zero = possible.low == 0 and possible.high == np.inf
-    counts = from_zero and possible.step == 1 and bool(np.median(y) <= _MAX_TYPICAL_COUNT)
+    few = bool(np.median(y) <= _MAX_TYPICAL_COUNT)
+    counts = from_zero and possible.step == 1 and (few or exposure is not None)
+    n_exposures = int(exposure is not None)
     size = Size(
-        len(y), rows.shape[1], len(set(preparation.sources())), classes,
+        len(y), rows.shape[1] - n_exposures, len(set(preparation.sources())) - n_exposures, classes,
         times=None if ordered is None else _times(ordered, preparation), counts=counts,
         zeros=int(np.sum(y == 0)) if from_zero else 0,
-        order=class_order(y, table[target].dtype) if classes > 2 else (),
+        order=class_order(y, table[target].dtype) if classes > 2 else (), exposure=preparation.exposure_column,
     )  # fmt: skip
     together = copies(frame, y) if unit is None else group_codes(frame[unit])
     made = Dataset(
         given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
-        transformation=best_transformation(rows, y) if task == "regression" else "identity",
+        transformation=best_transformation(rows, y) if task == "regression" and exposure is None else "identity",
         labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
         unit=unit, units=None if unit is None else group_names(frame[unit]),
-        weight=None if weights is None else weights[frame.index], weight_column=weight,
+        weight=None if weights is None else weights[frame.index], weight_column=weight, exposure=exposure,
     )  # fmt: skip
     repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
     important = [*early, *early_warnings(made), *repeated]
@@ -237,6 +250,7 @@ def dataset(
         *notes,
         *column_notes(preparation, len(frame), unit),
         *target_notes(made),
+        *exposure_notes(made),
         *copy_notes(together if unit is None else None),
     ]
     return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
@@ -312,6 +326,22 @@ def _weighted(
         "every held-out row once."
     )
     return table[values > 0], values, [note]
+
+
+def _exposed(table: Any, target: str, exposure: str) -> tuple[Any, list[str]]:
+    """The table without rows whose exposure is zero or missing, and a note."""
+    name = column_named(table, exposure, what="exposure")
+    if name == target:
+        raise ValueError(f"{name!r} is the target, and can't be the exposure too")
+    if table.shape[1] < 3:
+        raise ValueError(f"the table has no column besides the target and the exposure {name!r}: nothing to predict from")
+    none = ((table[name] == 0) | table[name].isna()).to_numpy()
+    rest = table[~none]
+    if not len(rest):
+        raise ValueError(f"the exposure {name!r} is zero or missing in every row")
+    amounts(rest, name, what="exposure")
+    left_out = f"Left out {plural(int(none.sum()), 'row')} whose exposure {name!r} is zero or missing."
+    return rest, [left_out] * bool(none.any())
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
@@ -429,7 +459,7 @@ def early_warnings(data: Dataset) -> list[str]:
 
 def leak_notes(data: Dataset) -> list[str]:
     """A warning about columns that alone nearly determine the target."""
-    if data.frame.shape[1] < 2 or data.time is not None:
+    if data.frame.shape[1] < 2 or data.time is not None or data.exposure is not None:
         return []
     # A row and its copies would predict each other.
     first = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_index=True)[1]
@@ -490,6 +520,17 @@ def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     found = choose_transform(rows, y, random_state=0)
     kinds = {Log: "log", BoxCox: "box-cox", YeoJohnson: "yeo-johnson"}
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
+
+
+def exposure_notes(data: Dataset) -> list[str]:
+    """What the exposure does in the models."""
+    if data.exposure is None:
+        return []
+    counts = "models of counts have its logarithm as an offset, and other" if data.size.counts else "the"
+    return [
+        f"Predictions of {data.target!r} are proportional to the exposure {data.exposure!r}: {counts} models predict "
+        f"{data.target} per {data.exposure}, with weights proportional to it. New rows need it too."
+    ]
 
 
 def outlier_notes(data: Dataset) -> list[str]:

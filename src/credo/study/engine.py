@@ -95,8 +95,8 @@ class Engine:
         """Take over the finished models of an earlier study."""
         if saved.key_ != key:
             raise ValueError(
-                "continue_from is a study of another table or target, or with other folds, groups, weights, possible "
-                "values of the target, or random_state"
+                "continue_from is a study of another table or target, or with other folds, groups, weights, exposure, "
+                "possible values of the target, or random_state"
             )
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
         for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed, self.data.support):

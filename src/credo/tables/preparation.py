@@ -27,7 +27,7 @@ from credo.core.fields import Axes, If, NonNegative, NotEmpty, Positive, Size
 from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
-from credo.tables.columns import as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
+from credo.tables.columns import amounts, as_frame, finite_columns, has_names, missing_columns, signs_of, unique_names
 from credo.tables.encoders import Days, Encoder, Levels, Numbers, Outside, Texts
 from credo.tables.errors import ColumnError, TableWarning, nearest
 from credo.tables.kinds import KINDS, SYNONYMS, Column, Form, days_since
@@ -201,6 +201,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     keep_sentinels : bool, default False
         Whether numbers that code missing values, such as a repeated −999 among values from 0 to 30, are used as
         numbers. By default they count as missing, and `notes_` name them; in a column whose kind is given they don't.
+    exposure : str, optional
+        A column of positive numbers, such as time or population, that is neither scaled nor clipped and comes after all
+        others but those of words; other values raise an error.
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
@@ -262,6 +265,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         clip: bool = False,
         kinds: Mapping[str, str | Form] | None = None,
         keep_sentinels: bool = False,
+        exposure: str | None = None,
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -270,6 +274,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.clip = clip
         self.kinds = kinds
         self.keep_sentinels = keep_sentinels
+        self.exposure = exposure
         self.drop_reference = drop_reference
         self.max_levels = max_levels
         self.max_words = max_words
@@ -325,7 +330,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             raise ColumnError(f"there is no usable column, with n_samples = {len(table)}. {left_out}")
         self.columns_, self.forms_, self.notes_ = learner.columns, learner.forms, learner.notes
         # Columns of words, which are sparse, come after all others.
-        self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
+        self.encoders_ = sorted(learner.encoders, key=lambda one: (isinstance(one, Texts), one.name == self.exposure))
         _mark_times(self.encoders_, table, learner.values)
         _relate_dates(self.encoders_, learner.values)
         self.n_features_in_ = table.shape[1]
@@ -414,7 +419,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         {'year': '1 row with year 1972 to 1972 (training: 1871 to 1970)'}
         """
         table = self._table(X)
-        used = [encoder for encoder in self.encoders_ if encoder.name not in unused]
+        # Predictions are proportional to an exposure.
+        used = [encoder for encoder in self.encoders_ if encoder.name not in (*unused, self.exposure)]
         found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in used}
         ahead = {e.name: e.forecast(table[e.name]) for e in used if isinstance(e, Numbers | Days)}
         reasons: list[list[str]] = [[] for _ in range(len(table))]
@@ -512,6 +518,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         texts = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Texts)}
         return [str(name if column in texts else column) for name, column in zip(names, self.sources(), strict=True)]
 
+    @property
+    def exposure_column(self) -> int | None:
+        """The position of the exposure among the prepared columns; None without one."""
+        return None if self.exposure is None else self.sources().index(self.exposure)
+
     def groups(self) -> list[str]:
         """A label for each prepared column: the levels of one column, or the words of one text, share theirs."""
         check_is_fitted(self)
@@ -532,7 +543,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return {label: source for labels in names for label, source in zip(labels, sources, strict=True)}
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
-        kinds: dict[str, Any] = dict(self.kinds or {})
+        kinds: dict[str, Any] = {**(self.kinds or {}), **dict.fromkeys([self.exposure] if self.exposure else [], "number")}
         if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
         forms = {
@@ -565,7 +576,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         """Learn bounds, means and standard deviations; columns of words, which are 0 or 1, have no bounds."""
         n_words = 0 if words is None else words.shape[1]
         if self.clip:
-            exempt = np.array([isinstance(encoder, Days) for encoder, own in self._places() for _ in range(*own)])
+            exempt = np.array([
+                isinstance(encoder, Days) or encoder.name == self.exposure
+                for encoder, own in self._places()
+                for _ in range(*own)
+            ])  # fmt: skip
             lower, upper = _bounds(dense, exempt)
             self.notes_ += _clip_notes(dense, lower, upper, self.get_feature_names_out().tolist(), index)
             dense = np.clip(dense, lower, upper)
@@ -573,6 +588,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             self.upper_ = np.pad(upper, (0, n_words), constant_values=np.inf)
         if self.standardize:
             center, scale = center_and_scale(dense, weight)
+            if self.exposure is not None:
+                center[self.exposure_column], scale[self.exposure_column] = 0.0, 1.0
             mean = np.zeros(0) if words is None else np.asarray(weight @ words) / weight.sum()
             # For zeros and ones with mean m, sd² = m(1 − m).
             spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
@@ -594,7 +611,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         block = np.empty((len(table), places[-1][1][1] if places else 0), order="F")
         for encoder, (start, end) in places:
             name = encoder.name
-            if name in unchanged:
+            if name == self.exposure:
+                block[:, start] = amounts(table, name, what="exposure")
+            elif name in unchanged:
                 block[:, start] = unchanged[name]
             elif isinstance(encoder, Days) and encoder.since is not None:
                 earlier = self._since(encoder, table, read)

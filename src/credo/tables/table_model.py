@@ -39,6 +39,7 @@ from credo.core.estimator import (
 from credo.core.frames import Table
 from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution, Support
+from credo.ensemble import ExposureRegressor
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Levels, Numbers, Outside, Texts
@@ -51,7 +52,7 @@ from credo.tables.target import split_target
 _SCALED = ("estimate", "sd", "lower", "upper")
 
 
-def in_original_units(model: Any, preparation: Preparation, *, level: float) -> Table:
+def in_original_units(model: Any, preparation: Preparation | _WithoutExposure, *, level: float) -> Table:
     """The model's summary table, with coefficients per unit of each prepared column."""
     estimator = final_step(model)
     if not hasattr(estimator, "summary"):
@@ -82,7 +83,20 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
     return replace(table, columns=columns)
 
 
-def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table:
+class _WithoutExposure:
+    """The names and scales of the prepared columns but that of an exposure."""
+
+    def __init__(self, preparation: Preparation) -> None:
+        kept = np.arange(len(preparation.get_feature_names_out())) != preparation.exposure_column
+        self.standardize, self._names = preparation.standardize, preparation.get_feature_names_out()[kept]
+        if self.standardize:
+            self.center_, self.scale_ = preparation.center_[kept], preparation.scale_[kept]
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        return self._names
+
+
+def _of_classes(table: Table, estimator: Any, preparation: Preparation | _WithoutExposure) -> Table:
     """Coefficients of classes in the units of the columns; a changed intercept has only an estimate."""
     coef = np.asarray(estimator.coef_)
     n_scores, n_names = coef.shape
@@ -405,17 +419,19 @@ class TableModel(FittedState, BaseEstimator):
     def summary(self, *, level: float = 0.95) -> Table:
         """The estimator's summary; coefficients are in the units of the prepared columns, before any scaling."""
         check_is_fitted(self)
-        return in_original_units(self.estimator_, self.preparation_, level=level)
+        if not isinstance(self.estimator_, ExposureRegressor):
+            return in_original_units(self.estimator_, self.preparation_, level=level)
+        found = in_original_units(self.estimator_.estimator_, _WithoutExposure(self.preparation_), level=level)
+        return replace(found, title=self._words())
 
     def describe(self, *, level: float = 0.95) -> Description:
         """The estimator's description, with effects in the units of the prepared columns; its curve takes tables."""
         check_is_fitted(self)
-        found, names = (
-            describe(self.estimator_, level=level),
-            tuple(map(str, self.preparation_.get_feature_names_out())),
-        )
+        found, inner, names = describe(self.estimator_, level=level), self.estimator_, self._names()
+        if isinstance(inner, ExposureRegressor):
+            inner = inner.estimator_
         # The last step of a pipeline has columns of its own.
-        columns = found.columns if isinstance(self.estimator_, Pipeline) else names
+        columns = found.columns if isinstance(inner, Pipeline) else names
         effects = found.effects
         if found.selects:
             effects = self._unscaled(found, names)
@@ -424,8 +440,14 @@ class TableModel(FittedState, BaseEstimator):
         own = found.curve
         curve = None if own is None else Curve(own.model, lambda table: own.prepare(self._rows(table)[0]))
         inputs = tuple(zip(columns, (value for _, value in found.inputs), strict=False))
-        terms = found.terms if isinstance(self.estimator_, Pipeline) else tuple(map(self._in_table_units, found.terms))
+        terms = found.terms if isinstance(inner, Pipeline) else tuple(map(self._in_table_units, found.terms))
         return replace(found, columns=columns, effects=effects, inputs=inputs, curve=curve, terms=terms)
+
+    def _names(self) -> tuple[str, ...]:
+        """The names of the prepared columns but that of an exposure."""
+        exposure = self.preparation_.exposure_column
+        names = tuple(map(str, self.preparation_.get_feature_names_out()))
+        return names if exposure is None else (*names[:exposure], *names[exposure + 1 :])
 
     def _in_table_units(self, curve: Any) -> Any:
         """A term of an additive model as a function of the columns of the table, with levels in their order."""
@@ -455,8 +477,9 @@ class TableModel(FittedState, BaseEstimator):
 
     def _unscaled(self, found: Description, names: tuple[str, ...]) -> tuple[Effect, ...]:
         """All coefficients of y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ in terms of x; a summary leaves out those that are zero."""
-        n, scaled = len(names), self.preparation_.standardize
-        scale, center = (self.preparation_.scale_, self.preparation_.center_) if scaled else (np.ones(n), np.zeros(n))
+        scaled, preparation = self.preparation_.standardize, _WithoutExposure(self.preparation_)
+        n = len(names)
+        scale, center = (preparation.scale_, preparation.center_) if scaled else (np.ones(n), np.zeros(n))
         coef, lower, upper = (part / scale for part in found.coefficients())
         level = np.array([effect.estimate for effect in found.effects if effect.kind == INTERCEPT])
         intervals = None if np.isnan(lower).any() or len(lower) > 1 else (lower[0], upper[0])
