@@ -90,7 +90,7 @@ class ExposureRegressor(MetaEstimator, Regressor):
         """
         self._reset()
         table, target, weight = target_rows(self, X, y, sample_weight)
-        rows, exposure = self._split(table)
+        rows, exposure = self.separated(table)
         estimator = clone(self._estimators()[0])
         counts = np.ones(len(target)) if weight is None else weight
         self.mean_exposure_ = float(np.average(exposure, weights=counts))
@@ -122,7 +122,7 @@ class ExposureRegressor(MetaEstimator, Regressor):
         """That of the estimator; its effects and terms are those of the rate."""
         inner, own = describe(self.estimator_, level=level), super().describe(level=level)
         settings, curve, evidence = own.settings, own.curve, own.evidence
-        return replace(inner, words=own.words, settings=settings, noise=None, curve=curve, evidence=evidence)
+        return replace(inner, words=own.words, settings=settings, noise=None, curve=curve, evidence=evidence, data=None)
 
     def _words(self) -> str:
         return f"{in_words(self.estimator_)}, {self._how}"
@@ -134,8 +134,8 @@ class ExposureRegressor(MetaEstimator, Regressor):
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]
 
-    def _split(self, X: Any) -> tuple[Any, Array]:
-        """The other columns, and the exposure."""
+    def separated(self, X: Any) -> tuple[Any, Array]:
+        """The columns of X without the exposure, and the exposure."""
         frame = hasattr(X, "columns")
         X = X if frame or is_sparse(X) else np.asarray(X)
         n_columns = X.shape[1] if len(X.shape) > 1 else 0
@@ -170,7 +170,7 @@ class ExposureRegressor(MetaEstimator, Regressor):
         return point(self._dist(rows, latent=False))
 
     def _dist(self, rows: Any, *, latent: bool) -> Distribution:
-        X, exposure = self._split(rows)
+        X, exposure = self.separated(rows)
         if takes_exposure(self.estimator_):
             return self.estimator_.predict_dist(X, latent=latent, exposure=exposure)
         if latent:

@@ -109,6 +109,10 @@ class Comparison:
         Models that were not finished, and why.
     in_order : bool
         Whether each held-out row was predicted from earlier rows only.
+    groups : str
+        The column whose values were held out whole; empty if single rows were.
+    exposure : str
+        The column to which the predictions are proportional, if there is one.
 
     Examples
     --------
@@ -133,6 +137,7 @@ class Comparison:
     not_run: Mapping[str, str] = field(default_factory=dict)
     in_order: bool = False
     groups: str = ""
+    exposure: str = ""
 
     @cached_property
     def selection(self) -> Selection:

@@ -215,7 +215,14 @@ def run(
     found = comparison_of(trials, [*notes, *fold_notes], n_folds=len(splits), in_order=data.time is not None)
     fitted = {trial.name: work.table_model(trial) for trial in trials if trial.error is None}
     left_out = tuple(note for note in found.notes if not note.startswith(BASELINE))
-    found = replace(found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "")
+    found = replace(
+        found,
+        notes=left_out,
+        fitted=fitted,
+        not_run=work.not_run,
+        groups=data.unit or "",
+        exposure=data.exposure or "",
+    )
     selected = found.selected if select is None else select
     if selected not in fitted:
         why = found[selected].error if any(s.name == selected for s in found.scores) else work.not_run.get(selected)

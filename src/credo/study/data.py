@@ -219,7 +219,9 @@ def dataset(
     unit, equal = _unit(inputs, groups, has_time=in_order)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, exposure=exposure)
+    preparation = Preparation(
+        standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, exposure=exposure
+    )
     rows = preparation.fit_transform(frame)
     in_order = in_order and time is not None and time.name in preparation.sources()
     ordered = time if in_order else None
@@ -334,7 +336,9 @@ def _exposed(table: Any, target: str, exposure: str) -> tuple[Any, list[str]]:
     if name == target:
         raise ValueError(f"{name!r} is the target, and can't be the exposure too")
     if table.shape[1] < 3:
-        raise ValueError(f"the table has no column besides the target and the exposure {name!r}: nothing to predict from")
+        raise ValueError(
+            f"the table has no column besides the target and the exposure {name!r}: nothing to predict from"
+        )
     none = ((table[name] == 0) | table[name].isna()).to_numpy()
     rest = table[~none]
     if not len(rest):

@@ -135,11 +135,15 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Predictions of numbers beside the baseline's and, in time order, those of the last value."""
+    """Predictions of numbers beside the baseline's and, in time order, those of the last value.
+
+    `reference` says what the baseline predicts if that isn't the mean of all rows.
+    """
 
     held: Predicted
     baseline: Predicted | None
     naive: Predicted | None
+    reference: str = ""
 
     @cached_property
     def r2(self) -> float | None:
@@ -280,7 +284,10 @@ class Facts:
             return cls(name, words, reason, target, folds, classes=classes)
         naive = comparison.held_out.get(NAIVE) if name != NAIVE else None
         others = (None if one is None else Predicted(one) for one in (base, naive))
-        return cls(name, words, reason, target, folds, Numbers(Predicted(held), *others))
+        reference = "the mean of earlier rows" if folds.in_order else ""
+        if comparison.exposure:
+            reference = f"a constant {target} per {comparison.exposure}"
+        return cls(name, words, reason, target, folds, Numbers(Predicted(held), *others, reference))
 
     def class_name(self, label: Any) -> str:
         """A class in a sentence: a word as it is, a number or truth value with the name of the target."""
@@ -307,14 +314,14 @@ class Facts:
         )
 
     def _error(self, found: Numbers) -> str:
-        """The squared error beside the baseline's: in time order that is the mean of earlier rows."""
+        """The squared error beside the baseline's."""
         r2 = found.r2 or 0.0
-        if not self.folds.in_order:
+        if not found.reference:
             if r2 < 0:
                 return "it explains none of the variance (its RMSE is above that of the baseline)"
             return f"it explains {whole_percent(r2)} of the variance"
         below = f"{whole_percent(r2)} below" if r2 > 0 else "not below"
-        said = f"its squared error is {below} that of the mean of earlier rows"
+        said = f"its squared error is {below} that of {found.reference}"
         if found.naive is None:
             return said
         saved = 1 - (found.held.rmse / max(found.naive.rmse, 1e-300)) ** 2

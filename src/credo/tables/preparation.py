@@ -543,7 +543,10 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return {label: source for labels in names for label, source in zip(labels, sources, strict=True)}
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
-        kinds: dict[str, Any] = {**(self.kinds or {}), **dict.fromkeys([self.exposure] if self.exposure else [], "number")}
+        kinds: dict[str, Any] = {
+            **(self.kinds or {}),
+            **dict.fromkeys([self.exposure] if self.exposure else [], "number"),
+        }
         if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
         forms = {
@@ -670,6 +673,34 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if words is None:
             return named_by(np.ascontiguousarray(dense), self)
         return named_by(sparse.csr_array(sparse.hstack([sparse.csr_array(dense), words], format="csr")), self)
+
+
+class WithoutExposure:
+    """A fitted preparation without the column of its exposure: the columns whose effects a model learns."""
+
+    def __init__(self, preparation: Preparation) -> None:
+        self.preparation, self.standardize = preparation, preparation.standardize
+        self.encoders_ = [one for one in preparation.encoders_ if one.name != preparation.exposure]
+        self.columns_ = [one for one in preparation.columns_ if one.name != preparation.exposure]
+        self._kept = np.flatnonzero(np.array(preparation.sources()) != preparation.exposure)
+        if self.standardize:
+            self.center_, self.scale_ = preparation.center_[self._kept], preparation.scale_[self._kept]
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """The names of the prepared columns."""
+        return self.preparation.get_feature_names_out()[self._kept]
+
+    def sources(self) -> list[str]:
+        """The column of the table that each comes from."""
+        return [self.preparation.sources()[j] for j in self._kept]
+
+    def inputs(self) -> list[str]:
+        """The input that each belongs to."""
+        return [self.preparation.inputs()[j] for j in self._kept]
+
+    def transform(self, X: Any) -> Any:
+        """The rows as numbers."""
+        return self.preparation.transform(X)[:, self._kept]
 
 
 def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:

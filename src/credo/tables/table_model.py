@@ -45,14 +45,14 @@ from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Levels, Numbers, Outside, Texts
 from credo.tables.errors import pandas
 from credo.tables.groups import Groups
-from credo.tables.preparation import Alternatives, Preparation
+from credo.tables.preparation import Alternatives, Preparation, WithoutExposure
 from credo.tables.shift import Shift
 from credo.tables.target import split_target
 
 _SCALED = ("estimate", "sd", "lower", "upper")
 
 
-def in_original_units(model: Any, preparation: Preparation | _WithoutExposure, *, level: float) -> Table:
+def in_original_units(model: Any, preparation: Preparation | WithoutExposure, *, level: float) -> Table:
     """The model's summary table, with coefficients per unit of each prepared column."""
     estimator = final_step(model)
     if not hasattr(estimator, "summary"):
@@ -83,20 +83,7 @@ def in_original_units(model: Any, preparation: Preparation | _WithoutExposure, *
     return replace(table, columns=columns)
 
 
-class _WithoutExposure:
-    """The names and scales of the prepared columns but that of an exposure."""
-
-    def __init__(self, preparation: Preparation) -> None:
-        kept = np.arange(len(preparation.get_feature_names_out())) != preparation.exposure_column
-        self.standardize, self._names = preparation.standardize, preparation.get_feature_names_out()[kept]
-        if self.standardize:
-            self.center_, self.scale_ = preparation.center_[kept], preparation.scale_[kept]
-
-    def get_feature_names_out(self) -> NDArray[Any]:
-        return self._names
-
-
-def _of_classes(table: Table, estimator: Any, preparation: Preparation | _WithoutExposure) -> Table:
+def _of_classes(table: Table, estimator: Any, preparation: Preparation | WithoutExposure) -> Table:
     """Coefficients of classes in the units of the columns; a changed intercept has only an estimate."""
     coef = np.asarray(estimator.coef_)
     n_scores, n_names = coef.shape
@@ -421,13 +408,14 @@ class TableModel(FittedState, BaseEstimator):
         check_is_fitted(self)
         if not isinstance(self.estimator_, ExposureRegressor):
             return in_original_units(self.estimator_, self.preparation_, level=level)
-        found = in_original_units(self.estimator_.estimator_, _WithoutExposure(self.preparation_), level=level)
+        found = in_original_units(self.estimator_.estimator_, self.without_exposure, level=level)
         return replace(found, title=self._words())
 
     def describe(self, *, level: float = 0.95) -> Description:
         """The estimator's description, with effects in the units of the prepared columns; its curve takes tables."""
         check_is_fitted(self)
-        found, inner, names = describe(self.estimator_, level=level), self.estimator_, self._names()
+        found, inner = describe(self.estimator_, level=level), self.estimator_
+        names = tuple(map(str, self.without_exposure.get_feature_names_out()))
         if isinstance(inner, ExposureRegressor):
             inner = inner.estimator_
         # The last step of a pipeline has columns of its own.
@@ -443,11 +431,11 @@ class TableModel(FittedState, BaseEstimator):
         terms = found.terms if isinstance(inner, Pipeline) else tuple(map(self._in_table_units, found.terms))
         return replace(found, columns=columns, effects=effects, inputs=inputs, curve=curve, terms=terms)
 
-    def _names(self) -> tuple[str, ...]:
-        """The names of the prepared columns but that of an exposure."""
-        exposure = self.preparation_.exposure_column
-        names = tuple(map(str, self.preparation_.get_feature_names_out()))
-        return names if exposure is None else (*names[:exposure], *names[exposure + 1 :])
+    @property
+    def without_exposure(self) -> Preparation | WithoutExposure:
+        """The preparation without the column of the exposure, whose effect is known."""
+        exposure = self.preparation_.exposure
+        return self.preparation_ if exposure is None else WithoutExposure(self.preparation_)
 
     def _in_table_units(self, curve: Any) -> Any:
         """A term of an additive model as a function of the columns of the table, with levels in their order."""
@@ -477,7 +465,7 @@ class TableModel(FittedState, BaseEstimator):
 
     def _unscaled(self, found: Description, names: tuple[str, ...]) -> tuple[Effect, ...]:
         """All coefficients of y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ in terms of x; a summary leaves out those that are zero."""
-        scaled, preparation = self.preparation_.standardize, _WithoutExposure(self.preparation_)
+        scaled, preparation = self.preparation_.standardize, self.without_exposure
         n = len(names)
         scale, center = (preparation.scale_, preparation.center_) if scaled else (np.ones(n), np.zeros(n))
         coef, lower, upper = (part / scale for part in found.coefficients())

@@ -224,6 +224,8 @@ def render(
     columns = [
         replace(column, kind="unit", detail="its rows are held out together")
         if column.name == comparison.groups
+        else replace(column, detail="exposure")
+        if column.name == comparison.exposure
         else column
         for column in preparation.columns_
     ]

@@ -126,6 +126,9 @@ def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, s
     made = [(number(held.rmse), "RMSE", detail)]
     if naive is not None:
         made.append((number(held.rmse / naive.rmse, digits=2), "× the error of the last value", number(naive.rmse)))
+    elif numbers.r2 is not None and numbers.reference:
+        below = whole_percent(max(numbers.r2, 0.0))
+        made.append((below, "less squared error", f"than {numbers.reference}"))
     elif numbers.r2 is not None:
         made.append((whole_percent(max(numbers.r2, 0.0)), "of the variance explained", "R² of held-out rows"))
     covered = held.coverage
