@@ -94,10 +94,10 @@ class LogNormal(_Time):
 
     def _survival(self, z: Array) -> Logs:
         log = log_ndtr(-z)
-        # The hazard of a standard normal distribution, with h′ = h(h − z).
-        h = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log)
-        # h − z, which is 1/z for a large z.
-        gap = np.where(z > 1e6, 1.0 / np.maximum(z, 1.0), h - z)
+        # The hazard h of a standard normal distribution, with h′ = h(h − z), and h − z, which for a large z is a series.
+        far = np.maximum(z, 200.0)
+        gap = np.where(z > 200.0, 1.0 / far - 2.0 / far**3, np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log) - z)
+        h = z + gap
         slope = h * gap
         return log, -h, -slope, -(slope * gap + h * (slope - 1.0))
 

@@ -48,6 +48,7 @@ def analyze(
     groups: str | bool | None = None,
     weight: str | None = None,
     exposure: str | None = None,
+    event: str | None = None,
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -100,6 +101,10 @@ def analyze(
         The column of positive numbers to which the target is proportional, such as the policies or years behind a
         number of claims. Models of counts have its logarithm as an offset; others predict the target per unit of it,
         weighted by it. New rows need it too.
+    event : str, optional
+        For a target of times until an event: the column that says whether it was observed, with two values such as 0
+        and 1, or as "status=dead" the value of rows in which it was. The other times are right-censored, known to be
+        longer. Models are "log-normal" and "weibull".
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -146,6 +151,7 @@ def analyze(
         groups=groups,
         weight=weight,
         exposure=exposure,
+        event=event,
         engine=engine,
     )
     with display(enabled=progress) as report:
@@ -260,7 +266,7 @@ def _notes(work: Engine, found: Comparison, selected: str, important: Sequence[s
 def _learn_units(data: Dataset, found: Comparison, selected: str) -> list[str]:
     """Tell the models what their held-out rows say about known units; a note about the selected one."""
     notes: list[str] = []
-    if data.unit is None or data.task == "classification":
+    if data.unit is None or data.task == "classification" or data.event is not None:
         return notes
     for name, model in found.fitted.items():
         held = found.held_out.get(name)
@@ -297,7 +303,7 @@ def _unit_note(unit: str, held: HeldOut, rho: float, scores: Any, labels: Any) -
 
 def _digest(data: Dataset, splits: Sequence[Split]) -> str:
     """A hash of what the fits and their scores depend on besides the columns: folds, weights, possible values."""
-    found = hashlib.sha256(repr((data.support, data.exposure, len(splits))).encode())
+    found = hashlib.sha256(repr((data.support, data.exposure, data.happened, len(splits))).encode())
     for rows in (*(test for _, test in splits), *(() if data.weight is None else (data.weight,))):
         found.update(repr(rows.shape).encode() + np.ascontiguousarray(rows).tobytes())
     return found.hexdigest()[:16]

@@ -36,6 +36,7 @@ from credo.tables import (
 )
 from credo.tables.columns import amounts, as_frame, column_named, finite_columns, row_weights
 from credo.tables.errors import pandas
+from credo.tables.events import Event, event_note, events_note, suspected_event
 from credo.tables.formats import LargeTable
 from credo.tables.groups import group_codes, group_names
 
@@ -80,6 +81,7 @@ class Dataset:
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
     the rows, from the column `weight_column`. The target is proportional to the column `exposure`.
+    For times until an event, `happened` is the column that says so, and `event` which of them were observed.
 
     Examples
     --------
@@ -112,6 +114,8 @@ class Dataset:
     weight: NDArray[np.float64] | None = None
     weight_column: str | None = None
     exposure: str | None = None
+    happened: Event | None = None
+    event: NDArray[np.bool_] | None = None
 
     @property
     def shape(self) -> str:
@@ -169,6 +173,7 @@ def dataset(
     groups: str | bool | None = None,
     weight: str | None = None,
     exposure: str | None = None,
+    event: str | None = None,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
@@ -176,7 +181,8 @@ def dataset(
     `drop` leaves columns out, and `kinds` overrides the kinds of others, as in `Preparation`. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
     held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows, and
-    the target is proportional to the column `exposure`.
+    the target is proportional to the column `exposure`. `event` is the column that says which times of the target ended
+    with the event.
     A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
 
     Examples
@@ -202,6 +208,22 @@ def dataset(
             raise ValueError("an exposure needs a table that fits into memory: use a sample of the rows")
         table, more = _exposed(table, target, exposure)
         notes += more
+    happened: Event | None = None
+    observed = np.ones(0, dtype=bool)
+    if event is not None:
+        if given.whole is not None or exposure is not None:
+            raise ValueError("an event needs a table that fits into memory, and no exposure")
+        happened = Event.of(table, event)
+        observed = np.ones(int(table.index.max()) + 1, dtype=bool)
+        observed[table.index] = happened.observed(table)
+        table = table.drop(columns=happened.column)
+        task = task or "regression"
+    elif column_named(table, target, what="target") and (status := suspected_event(table, target)) not in (
+        None,
+        *forced,
+    ):
+        early = [*early, event_note(target, str(status), table[status].nunique())]
+        table = table.drop(columns=status)
     # A large table is fitted in parts, each of which has too few rows to recognize a code.
     keeps = keep_sentinels or given.whole is not None
     task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
@@ -225,7 +247,9 @@ def dataset(
     rows = preparation.fit_transform(frame)
     in_order = in_order and time is not None and time.name in preparation.sources()
     ordered = time if in_order else None
-    possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
+    if happened is not None:
+        _check_times(y, target, frame.index, observed[frame.index], task)
+    possible = _support(support, y, frame.index) if task == "regression" and happened is None else REAL_LINE
     classes = len(set(y.tolist())) if task == "classification" else 0
     from_zero = possible.low == 0 and possible.high == np.inf
     few = bool(np.median(y) <= _MAX_TYPICAL_COUNT)
@@ -236,14 +260,16 @@ def dataset(
         times=None if ordered is None else _times(ordered, preparation), counts=counts,
         zeros=int(np.sum(y == 0)) if from_zero else 0,
         order=class_order(y, table[target].dtype) if classes > 2 else (), exposure=preparation.exposure_column,
+        is_time=happened is not None,
     )  # fmt: skip
     together = copies(frame, y) if unit is None else group_codes(frame[unit])
     made = Dataset(
         given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
-        transformation=best_transformation(rows, y) if task == "regression" and exposure is None else "identity",
+        transformation=best_transformation(rows, y) if task == "regression" and exposure is None and happened is None else "identity",
         labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
         unit=unit, units=None if unit is None else group_names(frame[unit]),
         weight=None if weights is None else weights[frame.index], weight_column=weight, exposure=exposure,
+        happened=happened, event=None if happened is None else observed[frame.index],
     )  # fmt: skip
     repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
     important = [*early, *early_warnings(made), *repeated]
@@ -253,6 +279,7 @@ def dataset(
         *column_notes(preparation, len(frame), unit),
         *target_notes(made),
         *exposure_notes(made),
+        *([] if made.happened is None or made.event is None else [events_note(target, made.happened, made.event)]),
         *copy_notes(together if unit is None else None),
     ]
     return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
@@ -346,6 +373,17 @@ def _exposed(table: Any, target: str, exposure: str) -> tuple[Any, list[str]]:
     amounts(rest, name, what="exposure")
     left_out = f"Left out {plural(int(none.sum()), 'row')} whose exposure {name!r} is zero or missing."
     return rest, [left_out] * bool(none.any())
+
+
+def _check_times(y: NDArray[Any], target: str, rows: Any, observed: NDArray[np.bool_], task: str) -> None:
+    """Raise an error unless the target has positive times, some of which ended with the event."""
+    if task != "regression":
+        raise ValueError(f"event=… is for a target of times, but {target!r} is predicted as classes")
+    if (y <= 0).any():
+        row = int(rows[int(np.argmax(y <= 0))]) + 1
+        raise ValueError(f"the times {target!r} must be above 0; see row {row}: leave it out, or enter half a unit")
+    if not observed.any():
+        raise ValueError("no event was observed in the rows with a time: nothing is known about its distribution")
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:

@@ -95,11 +95,13 @@ class Engine:
         """Take over the finished models of an earlier study."""
         if saved.key_ != key:
             raise ValueError(
-                "continue_from is a study of another table or target, or with other folds, groups, weights, exposure, "
+                "continue_from is a study of another table or target, or with other folds, groups, weights, exposure, event, "
                 "possible values of the target, or random_state"
             )
         task = CLASSIFICATION if self.data.size.classes else REGRESSION
-        for trial in saved.trials(Parts(self.data.rows), self.data.y, task, self.seed, self.data.support):
+        data = self.data
+        rows = Parts(data.rows)
+        for trial in saved.trials(rows, data.y, task, self.seed, data.support, data.weight, data.event):
             self._keep(trial)
         self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
@@ -136,7 +138,9 @@ class Engine:
     def table_model(self, trial: Trial) -> TableModel:
         """The fitted estimator behind the preparation of the study's table."""
         data = self.data
-        return TableModel.of_fitted(data.preparation, trial.fitted, data.target, trial.seconds, data.support)
+        return TableModel.of_fitted(
+            data.preparation, trial.fitted, data.target, trial.seconds, data.support, data.happened
+        )
 
     @property
     def _left(self) -> float:
@@ -198,6 +202,7 @@ class Engine:
             groups,
             self.data.support,
             self.data.weight,
+            self.data.event,
         )
         start = monotonic()
         try:

@@ -26,9 +26,10 @@ Contract: nothing is guessed silently. Every decision about a file or a column i
 and can be overridden by an option; invalid input raises an error that names the file, line, row or column and says
 what to do. Nothing in a table or in a model file is ever executed.
 
-`groups` has what a model knows about units with several rows, such as patients.
+`groups` has what a model knows about units with several rows, such as patients; `events` which of the times of a target
+ended with the event.
 
-`Numbers`, `Days`, `Levels`, `Texts`, `Counts` and `Groups` are parts of fitted table models, and so of model files:
+`Numbers`, `Days`, `Levels`, `Texts`, `Counts`, `Groups` and `Event` are parts of fitted table models, and so of model files:
 their names here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
@@ -41,6 +42,7 @@ from credo.tables.encoders import Numbers as Numbers
 from credo.tables.encoders import Outside
 from credo.tables.encoders import Texts as Texts
 from credo.tables.errors import ColumnError, ModelFileError, TableError, TableWarning
+from credo.tables.events import Event as Event
 from credo.tables.files import Manifest, describe, load, replacing, save
 from credo.tables.groups import Groups as Groups
 from credo.tables.kinds import Column, Form

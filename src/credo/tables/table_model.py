@@ -44,6 +44,7 @@ from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Levels, Numbers, Outside, Texts
 from credo.tables.errors import pandas
+from credo.tables.events import Event
 from credo.tables.groups import Groups
 from credo.tables.preparation import Alternatives, Preparation, WithoutExposure
 from credo.tables.shift import Shift
@@ -194,6 +195,8 @@ class TableModel(FittedState, BaseEstimator):
         The possible values of the target: predictions are distributions of these, so that no interval contains another.
     groups : Groups, optional
         The units with several rows each, such as patients, that are known: what their other rows say about a new one.
+    event : Event, optional
+        For a target of times until an event: the column that says whether it was observed.
 
     Attributes
     ----------
@@ -224,12 +227,14 @@ class TableModel(FittedState, BaseEstimator):
         target: str | None = None,
         support: Support | None = None,
         groups: Groups | None = None,
+        event: Event | None = None,
     ) -> None:
         self.preparation = preparation
         self.estimator = estimator
         self.target = target
         self.support = support
         self.groups = groups
+        self.event = event
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -272,12 +277,13 @@ class TableModel(FittedState, BaseEstimator):
         check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        events = {} if self.event is None else {"event": self.event.observed(as_frame(X).loc[table.index])}
         rows = preparation.fit_transform(table, **weights)
         estimator = clone(self.estimator)
         rows = rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
         groups = {"column_groups": preparation.groups()} if has_fit_parameter(estimator, "column_groups") else {}
-        estimator.fit(rows, targets, **weights, **groups)
+        estimator.fit(rows, targets, **weights, **groups, **events)
         self._fit_seconds = perf_counter() - start
         self.preparation_, self.estimator_ = preparation, estimator
         self.n_features_in_ = preparation.n_features_in_
@@ -292,9 +298,10 @@ class TableModel(FittedState, BaseEstimator):
         target: str | None,
         seconds: float,
         support: Support | None = None,
+        event: Event | None = None,
     ) -> Self:
         """The model of a fitted preparation and an estimator that was fitted to its columns."""
-        found = cls(clone(preparation), clone(estimator), target, support)
+        found = cls(clone(preparation), clone(estimator), target, support, event=event)
         found.preparation_, found.estimator_, found._fit_seconds = preparation, estimator, seconds
         found.n_features_in_, found.feature_names_in_ = preparation.n_features_in_, preparation.feature_names_in_
         return found
@@ -518,13 +525,15 @@ class TableModel(FittedState, BaseEstimator):
                 raise ValueError(f"TableModel requires y to be passed, but the target y is None: {advice}")
             task = "classification" if _predicts_classes(self) else "regression"
             rest, targets, notes = split_target(table, self.target, task=task)
+            rest = self._without_target(rest)
             for note in notes:
                 warn(note, stacklevel=3)
             return rest, targets
         return self._without_target(table), np.asarray(unmasked(y, name="y"))
 
     def _without_target(self, table: Any) -> Any:
-        return table.drop(columns=self.target) if self.target in table.columns else table
+        known = {self.target, None if self.event is None else self.event.column}
+        return table.drop(columns=[name for name in table.columns if name in known])
 
     def _rows(self, X: Any) -> tuple[Any, Alternatives | None]:
         """The prepared rows, and the alternatives for those with unknown levels."""
@@ -563,7 +572,11 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95, quantiles: Sequen
     outside of it and is empty otherwise.
     """
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
-    frame = distribution_frame(predictive(model, rows), level=level, classes=classes, quantiles=quantiles)
+    dist = predictive(model, rows)
+    frame = distribution_frame(dist, level=level, classes=classes, quantiles=quantiles)
+    if isinstance(model, TableModel) and model.event is not None:
+        # The mean of times depends on a tail that censored rows say little about.
+        frame.insert(0, "median", dist.quantile(0.5))
     if isinstance(model, TableModel):
         if model.groups is not None and model.groups.column in as_frame(rows).columns:
             frame[f"known {model.groups.column}"] = model.groups.knows(as_frame(rows)[model.groups.column])

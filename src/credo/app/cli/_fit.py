@@ -127,6 +127,11 @@ def support_ends(ctx: click.Context, param: click.Parameter, value: str) -> str 
     metavar="NAME",
     help="Column to which the target is proportional, such as the policies or years behind a number of claims.",
 )
+@click.option(
+    "--event",
+    metavar="NAME[=VALUE]",
+    help="For a target of times until an event: column that says whether it was observed, and its value if it was.",
+)
 @click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
@@ -198,6 +203,7 @@ def run_and_show(
     no_group: bool = False,
     weight: str | None = None,
     exposure: str | None = None,
+    event: str | None = None,
     engine: str = "local",
     earlier: str | None = None,
     **options: Any,
@@ -223,6 +229,7 @@ def run_and_show(
             groups=False if no_group else group,
             weight=weight,
             exposure=exposure,
+            event=event,
             engine=engine,
             **(columns or {}),
         )
