@@ -37,6 +37,6 @@ from credo.distributions.tabulated import Tabulated, TabulatedScale
 
 __all__ = [
     "Affine", "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited",
-    "Log", "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "RightCensored", "StudentT", "Support", "Tabulated",
-    "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
+    "Log", "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "RightCensored", "StudentT",
+    "Support", "Tabulated", "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
 ]  # fmt: skip

@@ -94,7 +94,7 @@ class LogNormal(_Time):
 
     def _survival(self, z: Array) -> Logs:
         log = log_ndtr(-z)
-        # The hazard h of a standard normal distribution, with h′ = h(h − z), and h − z, which for a large z is a series.
+        # h is the hazard of a standard normal distribution, with h′ = h(h − z); h − z is a series for a large z.
         far = np.maximum(z, 200.0)
         gap = np.where(z > 200.0, 1.0 / far - 2.0 / far**3, np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log) - z)
         h = z + gap

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from credo.distributions import Bernoulli, Categorical, Distribution, Normal
+from credo.distributions import Bernoulli, Categorical, Distribution, Normal, RightCensored
 
 
 def outcomes(y: ArrayLike, dist: Distribution) -> NDArray[Any]:
@@ -138,7 +138,7 @@ def _of_classes(table: NDArray[np.float64], classes: NDArray[Any]) -> Distributi
 
 
 def point(dist: Distribution) -> NDArray[np.float64]:
-    """The point prediction of each row: the mean, or the median if there is no mean.
+    """The point prediction of each row: the mean, or the median if there is no mean or times are censored.
 
     A Student's t with one degree of freedom, as from a straight line fitted to three rows, has a median but no mean.
 
@@ -149,6 +149,8 @@ def point(dist: Distribution) -> NDArray[np.float64]:
     >>> point(StudentT([1.0, 5.0], [3.0, 4.0], [1.0, 1.0]))
     array([3., 4.])
     """
+    if isinstance(dist, RightCensored):
+        return dist.quantile(0.5)
     mean = dist.mean
     return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, dist.quantile(0.5))
 

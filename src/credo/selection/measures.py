@@ -166,6 +166,11 @@ def _number_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) ->
     }
 
 
+def _time_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> dict[str, float]:
+    # The error of a censored time is unknown.
+    return {name: value for name, value in _number_scores(y, dist, rows).items() if name != "rmse"}
+
+
 def _of_classes(y: Vector, dist: Distribution) -> dict[str, Vector]:
     # Scores need all classes: a fold's Categorical has no probability for labels that its model never saw.
     return {"likeliest": np.asarray(dist.probs if dist.probs.ndim == 1 else dist.probs.max(axis=1))}  # type: ignore[attr-defined]
@@ -188,6 +193,15 @@ REGRESSION = Task(
     "numbers without uncertainty",
     _of_numbers,
     _number_scores,
+)
+# Times until an event, of which some are censored.
+TIMES = Task(
+    "regression",
+    ("log_score", "crps", "coverage"),
+    "rmse",
+    "numbers without uncertainty",
+    _of_numbers,
+    _time_scores,
 )
 CLASSIFICATION = Task(
     "classification",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, listing, spelled
-from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.distributions import Bernoulli, Categorical, Distribution, RightCensored
 from credo.metrics import forecast, point
 
 Array = NDArray[np.float64]
@@ -88,6 +88,9 @@ class Candidate(NamedTuple):
             found = forecast(y, dist)
             error = np.square(found.table).sum(axis=1) + 1 - 2 * found.actual
             return cls(name, dist.log_prob(y), error)
+        if isinstance(dist, RightCensored):
+            # How far a censored time is from the prediction is unknown.
+            return cls(name, dist.log_prob(y), dist.crps(y))
         # The mean of a transformed target may be so large that its square overflows.
         with np.errstate(over="ignore"):
             return cls(name, dist.log_prob(y), np.square(y - point(dist)))

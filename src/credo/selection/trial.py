@@ -269,7 +269,7 @@ class Trial:
         self.measured.append(rows)
 
     def observable(self, dist: Distribution, rows: NDArray[np.intp]) -> Distribution:
-        """The distribution of what can be observed in these rows: possible values, and times until they are censored."""
+        """The distribution of what can be observed in these rows: possible values, times until they are censored."""
         dist = self.support.limit(dist)
         if self.event is None:
             return dist

@@ -40,9 +40,9 @@ class Size:
     """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
     `times` is given if the rows are in time order. `counts` is whether the target has counts, and `zeros` is how many
-    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest. `exposure` is the position
-    of the exposure among the prepared columns; `columns` and `inputs` don't count it. `is_time` is whether the target has times until an event, which may be
-    censored.
+    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest. `exposure` is the
+    position of the exposure among the prepared columns; `columns` and `inputs` don't count it. `is_time` is whether the
+    target has times until an event, which may be censored.
     """
 
     rows: int

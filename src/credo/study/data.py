@@ -180,10 +180,10 @@ def dataset(
 
     `drop` leaves columns out, and `kinds` overrides the kinds of others, as in `Preparation`. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
-    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows, and
-    the target is proportional to the column `exposure`. `event` is the column that says which times of the target ended
-    with the event.
-    A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
+    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows,
+    and the target is proportional to the column `exposure`. `event` is the column that says which times of the target
+    ended with the event. A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read
+    in parts.
 
     Examples
     --------
@@ -262,10 +262,11 @@ def dataset(
         order=class_order(y, table[target].dtype) if classes > 2 else (), exposure=preparation.exposure_column,
         is_time=happened is not None,
     )  # fmt: skip
+    is_plain = task == "regression" and exposure is None and happened is None
     together = copies(frame, y) if unit is None else group_codes(frame[unit])
     made = Dataset(
         given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
-        transformation=best_transformation(rows, y) if task == "regression" and exposure is None and happened is None else "identity",
+        transformation=best_transformation(rows, y) if is_plain else "identity",
         labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
         unit=unit, units=None if unit is None else group_names(frame[unit]),
         weight=None if weights is None else weights[frame.index], weight_column=weight, exposure=exposure,

@@ -27,7 +27,7 @@ from credo.core.estimator import is_sparse
 from credo.core.folds import Split
 from credo.core.notices import on_one_line
 from credo.selection.comparison import Score
-from credo.selection.measures import CLASSIFICATION, REGRESSION
+from credo.selection.measures import CLASSIFICATION, REGRESSION, TIMES, Task
 from credo.selection.trial import Parts, SavedTrials, Trial
 from credo.study.average import average
 from credo.study.catalogue import AVERAGE, BASELINE, ModelSpec
@@ -95,13 +95,12 @@ class Engine:
         """Take over the finished models of an earlier study."""
         if saved.key_ != key:
             raise ValueError(
-                "continue_from is a study of another table or target, or with other folds, groups, weights, exposure, event, "
-                "possible values of the target, or random_state"
+                "continue_from is a study of another table or target, or with other folds, groups, weights, exposure, "
+                "event, possible values of the target, or random_state"
             )
-        task = CLASSIFICATION if self.data.size.classes else REGRESSION
         data = self.data
         rows = Parts(data.rows)
-        for trial in saved.trials(rows, data.y, task, self.seed, data.support, data.weight, data.event):
+        for trial in saved.trials(rows, data.y, self._task, self.seed, data.support, data.weight, data.event):
             self._keep(trial)
         self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
@@ -141,6 +140,12 @@ class Engine:
         return TableModel.of_fitted(
             data.preparation, trial.fitted, data.target, trial.seconds, data.support, data.happened
         )
+
+    @property
+    def _task(self) -> Task:
+        if self.data.size.classes:
+            return CLASSIFICATION
+        return TIMES if self.data.size.is_time else REGRESSION
 
     @property
     def _left(self) -> float:
@@ -191,13 +196,12 @@ class Engine:
             rng = np.random.default_rng(self.seed)
             splits = [(rng.permutation(train)[:rows], test) for train, test in splits]
         groups = {"column_groups": self.data.preparation.groups()}
-        task = CLASSIFICATION if self.data.size.classes else REGRESSION
         trial = Trial(
             spec.name,
             model,
             self._parts(model),
             self.data.y,
-            task,
+            self._task,
             self.seed,
             groups,
             self.data.support,

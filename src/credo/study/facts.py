@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, number, p_value, percent, plural, whole_percent
+from credo.distributions import RightCensored
 from credo.metrics import forecast, pit, point
 from credo.metrics.calibration import (
     ALARM_Z,
@@ -145,10 +146,20 @@ class Numbers:
     naive: Predicted | None
     reference: str = ""
 
+    @property
+    def is_censored(self) -> bool:
+        """Whether they are times until an event, of which some are censored."""
+        return isinstance(self.held.held.dist, RightCensored)
+
+    @cached_property
+    def log_gain(self) -> Gap | None:
+        """The log score above the baseline's."""
+        return None if self.baseline is None else gap(self.held.held.log_score, self.baseline.held.log_score)
+
     @cached_property
     def r2(self) -> float | None:
-        """The squared error that is saved, as a share of the baseline's; None without a baseline."""
-        if self.baseline is None or not self.baseline.rmse > 0:
+        """The squared error that is saved, as a share of the baseline's; None without one, and for censored times."""
+        if self.is_censored or self.baseline is None or not self.baseline.rmse > 0:
             return None
         return float(1 - (self.held.rmse / self.baseline.rmse) ** 2)
 
@@ -314,7 +325,12 @@ class Facts:
         )
 
     def _error(self, found: Numbers) -> str:
-        """The squared error beside the baseline's."""
+        """The squared error beside the baseline's; for censored times the log score."""
+        if found.is_censored and found.log_gain is not None:
+            gain = found.log_gain
+            above = f"{number(gain.mean, digits=2)} above" if gain.mean > 0 else "not above"
+            chance = "" if gain.clear or gain.mean <= 0 else ", a difference that chance could explain"
+            return f"its log score is {above} that of one distribution for all rows{chance}"
         r2 = found.r2 or 0.0
         if not found.reference:
             if r2 < 0:

@@ -64,8 +64,8 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
 ORDER: Mapping[str, tuple[str, ...]] = {
     "regression": (
         "baseline", "naive", "naive-season", "linear", "bayes", "lasso", "ridge", "polynomial", "additive", "counts",
-        "hurdle", "log-normal", "weibull", "boosting", "gp-time", "kernel-ridge", "forest", "gp", "experts", "spike-slab",
-        "gp-heteroscedastic",
+        "hurdle", "log-normal", "weibull", "boosting", "gp-time", "kernel-ridge", "forest", "gp", "experts",
+        "spike-slab", "gp-heteroscedastic",
     ),
     "classification": (
         "baseline", "logistic", "discriminant", "bayes-logistic", "additive", "ordinal", "boosting", "polynomial",

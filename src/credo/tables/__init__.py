@@ -29,8 +29,8 @@ what to do. Nothing in a table or in a model file is ever executed.
 `groups` has what a model knows about units with several rows, such as patients; `events` which of the times of a target
 ended with the event.
 
-`Numbers`, `Days`, `Levels`, `Texts`, `Counts`, `Groups` and `Event` are parts of fitted table models, and so of model files:
-their names here are part of the file format.
+`Numbers`, `Days`, `Levels`, `Texts`, `Counts`, `Groups` and `Event` are parts of fitted table models, and so of model
+files: their names here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
 openpyxl are imported when first needed.

@@ -103,8 +103,8 @@ def event_note(target: str, name: str, n_values: int) -> str:
     value = "=VALUE" if n_values > 2 or _CENSORED.match(name) else ""
     return (
         f"{target!r} looks like times until an event, and {name!r} like a status that says whether it was observed. "
-        f"These predictions take every time for an observed one, which is too short for the others. event='{name}{value}' "
-        f"(--event {name}{value}) models times that are known to be longer. {name!r} is left out of the inputs; "
+        "Here every time counts as observed, so that predictions are too short if some of them ended before the event: "
+        f"event='{name}{value}' (--event {name}{value}) takes that into account. {name!r} is left out of the inputs; "
         f"kinds={{{name!r}: 'category'}} (--kinds {name}=category) uses it as one."
     )
 

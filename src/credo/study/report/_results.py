@@ -43,7 +43,8 @@ from credo.study.report._inputs import (
     inputs,
     nonlinearity_figure,
 )
-from credo.study.report._surprises import largest_errors, least_probable
+from credo.study.report._surprises import Listing, largest_errors, least_probable
+from credo.study.report._survival import event_sentence, survival_figures
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
 _PROBABILITY, _MAX_ZOOM = (-0.03, 1.03), 25.0
@@ -74,16 +75,19 @@ def regression(
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     if best == BASELINE:
+        if numbers.is_censored:
+            answer = [*opening(comparison, facts), event_sentence(numbers, target=target)]
+            return {"best": best, "answer": answer, "figures": survival_figures(numbers, target=target)}
         text = f"The standard deviation of {target} is {number(spread)}."
         return {"best": best, "answer": [*opening(comparison, facts), text]}
     found = inputs(best, _others(comparison), models, frame, n_rows=len(held.y), spread=spread, tied=comparison.tied)
     in_order = facts.folds.in_order
     answer = [
         *opening(comparison, facts),
-        error_sentence(numbers, in_order=in_order),
+        event_sentence(numbers, target=target) if numbers.is_censored else error_sentence(numbers, in_order=in_order),
         *([] if numbers.naive is None else [naive_sentence(held, numbers.naive)]),
         coverage_sentence(held.coverage, held.uniformity),
-        *filter(None, [worst_sentence(numbers)]),
+        *filter(None, [None if numbers.is_censored else worst_sentence(numbers)]),
         *([] if ahead is None else [ahead.sentence]),
     ]
     answer += _input_sentences(found, best=best, effect=target, influence=target)
@@ -98,9 +102,15 @@ def regression(
         # The error of forecasts is no noise around a known function.
         "tiles": _tiles(numbers, found if not in_order else replace(found, noise=None), best),
         "figures": [
-            *time_figure(held, frame, folds=facts.folds, target=target),
-            *ahead_figure(ahead, target=target),
-            *held_out_figures(numbers, target=target, in_order=in_order),
+            *(
+                survival_figures(numbers, target=target)
+                if numbers.is_censored
+                else [
+                    *time_figure(held, frame, folds=facts.folds, target=target),
+                    *ahead_figure(ahead, target=target),
+                    *held_out_figures(numbers, target=target, in_order=in_order),
+                ]
+            ),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
@@ -108,7 +118,7 @@ def regression(
         **_curve_facts(found),
         **_terms(found, best, what=_predicted(found, target)),
         "has_process": bool(found.nonlinearity),
-        "surprises": largest_errors(held, frame),
+        "surprises": Listing() if numbers.is_censored else largest_errors(held, frame),
         "failures": found.failures,
     }
 
@@ -124,6 +134,8 @@ def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, s
     held, base, naive = numbers.held, numbers.baseline, numbers.naive
     detail = "on held-out rows" if base is None else f"baseline: {number(base.rmse)}"
     made = [(number(held.rmse), "RMSE", detail)]
+    if numbers.is_censored and numbers.log_gain is not None:
+        made = [(number(numbers.log_gain.mean, digits=2), "log score gained", "over one distribution for all rows")]
     if naive is not None:
         made.append((number(held.rmse / naive.rmse, digits=2), "× the error of the last value", number(naive.rmse)))
     elif numbers.r2 is not None and numbers.reference:
