@@ -63,7 +63,7 @@ class HeldOut:
     """Predictions of held-out rows, in the order of the rows.
 
     `rows` are their positions in the table: all of them, unless the folds leave some out, such as the earliest
-    rows in time order.
+    rows in time order. `weight` has the weights of the rows in mean scores; None if all are equal.
 
     Examples
     --------
@@ -77,6 +77,7 @@ class HeldOut:
     y: NDArray[Any]
     dist: Distribution
     rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    weight: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if len(self.rows) != len(self.y):
@@ -146,7 +147,7 @@ class Comparison:
         if not self.held_out:
             first = self.scores[0].name
             return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
-        return select([Candidate.of(name, held.y, held.dist) for name, held in self.held_out.items()])
+        return select([Candidate.of(name, held.y, held.dist, held.weight) for name, held in self.held_out.items()])
 
     @property
     def selected(self) -> str:
@@ -170,7 +171,8 @@ class Comparison:
 
     def gap(self, first: str, second: str) -> Gap:
         """The paired difference of two models' held-out log scores, with its standard error."""
-        return gap(self.held_out[first].log_score, self.held_out[second].log_score)
+        held = self.held_out[first]
+        return gap(held.log_score, self.held_out[second].log_score, held.weight)
 
     def __getitem__(self, name: str) -> Score:
         """The score of a model."""

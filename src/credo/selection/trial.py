@@ -294,7 +294,8 @@ class Trial:
             return None
         rows = np.sort(np.concatenate([rows for rows, _ in self.parts]))
         parts = [(np.searchsorted(rows, own), dist) for own, dist in self.parts]
-        return HeldOut(self.y[rows], self.observable(stacked(parts, len(rows)), rows), rows)
+        weight = None if self.weight is None else self.weight[rows]
+        return HeldOut(self.y[rows], self.observable(stacked(parts, len(rows)), rows), rows, weight)
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard, without the model probability, which needs all models."""
@@ -304,7 +305,9 @@ class Trial:
         likelihood = has_likelihood(self.fitted)
         return Score(
             self.name,
-            held_out=self._point_score() if held is None else self.task.scores(held.y, held.dist, self._rows()),
+            held_out=self._point_score()
+            if held is None
+            else self.task.scores(held.y, held.dist, self._rows(), held.weight),
             words=in_words(self.fitted),
             log_evidence=None if evidence is None else evidence.value,
             evidence_method=None if evidence is None else evidence.method,
@@ -317,7 +320,8 @@ class Trial:
     def _point_score(self) -> dict[str, float]:
         """The score of predictions without a distribution."""
         rows = np.concatenate([rows for rows, _ in self.plain])
-        return self.task.point_score(self.y[rows], np.concatenate([values for _, values in self.plain]))
+        weight = None if self.weight is None else self.weight[rows]
+        return self.task.point_score(self.y[rows], np.concatenate([values for _, values in self.plain]), weight)
 
     def _rows(self) -> dict[str, NDArray[np.float64]]:
         """The scores of the held-out rows, in the order of the rows."""

@@ -37,15 +37,19 @@ def average(name: str, trials: Sequence[Trial]) -> Trial:
     # The predictions of the models themselves: their mixture is limited to the possible values.
     dists = [_unlimited(one.dist) for one in held]
     pieces = []
+
+    def of(places: NDArray[np.intp]) -> Array | None:
+        return None if held[0].weight is None else held[0].weight[places]
+
     for own in _parts(first, rows):
         others = np.setdiff1d(np.arange(len(y)), own)
-        pieces.append((own, _mixed([dist[own] for dist in dists], _weights(scores[others]))))
+        pieces.append((own, _mixed([dist[own] for dist in dists], _weights(scores[others], of(others)))))
 
     def observable(own: NDArray[np.intp], dist: Distribution) -> Distribution:
         return first.observable(dist, rows[own])
 
     pieces, found = _calibrated(y, pieces, getattr(first.fitted, "classes_", ()), observable)
-    weights = _weights(scores)
+    weights = _weights(scores, held[0].weight)
     kept = np.flatnonzero(weights).tolist()
     pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
     model = ModelAverage.of_fitted(
@@ -76,8 +80,8 @@ def _parts(trial: Trial, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
 
 
-def _weights(scores: Array) -> Array:
-    weights = stacking_weights(scores)
+def _weights(scores: Array, sample_weight: Array | None) -> Array:
+    weights = stacking_weights(scores, sample_weight)
     weights = np.where(weights < 0.01, 0.0, weights)
     return weights / weights.sum()
 

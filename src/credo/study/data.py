@@ -252,8 +252,9 @@ def dataset(
     possible = _support(support, y, frame.index) if task == "regression" and happened is None else REAL_LINE
     classes = len(set(y.tolist())) if task == "classification" else 0
     from_zero = possible.low == 0 and possible.high == np.inf
-    few = bool(np.median(y) <= _MAX_TYPICAL_COUNT)
-    counts = from_zero and possible.step == 1 and (few or exposure is not None)
+    counts = from_zero and possible.step == 1
+    # With an exposure, other models don't know that the noise of a count grows with it.
+    counts = counts and (exposure is not None or bool(np.median(y) <= _MAX_TYPICAL_COUNT))
     n_exposures = int(exposure is not None)
     size = Size(
         len(y), rows.shape[1] - n_exposures, len(set(preparation.sources())) - n_exposures, classes,
@@ -337,6 +338,8 @@ def _weighted(
     """The table without its weights and rows of weight zero, the weights of all rows, and a note.
 
     Whole numbers are frequencies, and the rows are repeated if `repeat`: fits, folds and scores count each of them.
+    Other weights are precisions, of which only the ratios matter: their mean is set to one, so that there are as many
+    observations as rows.
     """
     if weight is None:
         return table, None, []
@@ -347,14 +350,20 @@ def _weighted(
     if not values.any():
         raise ValueError(f"all weights in {name!r} are zero")
     table = table.drop(columns=name)
-    if repeat and (values == np.floor(values)).all() and values.sum() <= _MAX_REPEATED:
-        times = values.astype(np.intp)
-        note = f"Each row counts as many times as {name!r} says: {plural(int(times.sum()), 'row')} in all."
-        return table.loc[np.repeat(table.index.to_numpy(), times)], None, [note]
-    note = (
-        f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
-        "every held-out row once."
-    )
+    is_frequency = bool((values == np.floor(values)).all())
+    total = plural(int(values.sum()), "row")
+    if is_frequency and repeat and values.sum() <= _MAX_REPEATED:
+        note = f"Frequency weights: each row counts as many times as {name!r} says, {total} in all."
+        return table.loc[np.repeat(table.index.to_numpy(), values.astype(np.intp))], None, [note]
+    means = "Log scores and errors are weighted means over held-out rows; coverage and accuracy count every row once."
+    if is_frequency:
+        note = f"Frequency weights: each row counts as many times as {name!r} says, {total} in all. {means}"
+    else:
+        values = values / values[values > 0].mean()
+        note = (
+            f"Precision weights: {name!r} has other than whole numbers, which are taken as precisions. A row of twice the "
+            f"weight has half the noise variance, and only ratios of weights matter. {means}"
+        )
     return table[values > 0], values, [note]
 
 

@@ -127,11 +127,11 @@ class Predicted:
     @cached_property
     def rmse(self) -> float:
         with np.errstate(over="ignore"):
-            return float(np.sqrt(np.mean((self.y - self.mean) ** 2)))
+            return float(np.sqrt(np.average((self.y - self.mean) ** 2, weights=self.held.weight)))
 
     def gain(self, other: Predicted) -> Gap:
         """The reduction of the squared error, compared with other predictions."""
-        return gap((self.y - other.mean) ** 2, (self.y - self.mean) ** 2)
+        return gap((self.y - other.mean) ** 2, (self.y - self.mean) ** 2, self.held.weight)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ class Numbers:
     @cached_property
     def log_gain(self) -> Gap | None:
         """The log score above the baseline's."""
-        return None if self.baseline is None else gap(self.held.held.log_score, self.baseline.held.log_score)
+        held, base = self.held.held, self.baseline
+        return None if base is None else gap(held.log_score, base.held.log_score, held.weight)
 
     @cached_property
     def r2(self) -> float | None:
@@ -290,7 +291,7 @@ class Facts:
             return cls(name, words, reason, target, folds)
         if comparison.task == "classification":
             known = comparison[BASELINE].held_out["log_loss"] if base is not None else None
-            gain = None if base is None else gap(held.log_score, base.log_score)
+            gain = None if base is None else gap(held.log_score, base.log_score, held.weight)
             classes = Classes(held, comparison[name].held_out["log_loss"], known, gain)
             return cls(name, words, reason, target, folds, classes=classes)
         naive = comparison.held_out.get(NAIVE) if name != NAIVE else None
