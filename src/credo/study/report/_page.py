@@ -151,7 +151,11 @@ def render(study: Study, *, date: str | None = None) -> str:
     data, comparison, facts = study.data, study.comparison, study.facts
     classes, models = study.task == "classification", comparison.fitted
     columns = [
-        replace(column, kind="unit", detail="its rows are held out together") if column.name == data.unit else column
+        replace(column, kind="unit", detail="its rows are held out together")
+        if column.name == data.unit
+        else replace(column, detail="exposure")
+        if column.name == data.exposure
+        else column
         for column in data.preparation.columns_
     ]
     board = leaderboard.rows(comparison, study.selected)

@@ -27,7 +27,8 @@ from credo.study.report._inputs import (
     inputs,
     nonlinearity_figure,
 )
-from credo.study.report._surprises import largest_errors, least_probable
+from credo.study.report._surprises import Listing, largest_errors, least_probable
+from credo.study.report._survival import event_sentence, survival_figures
 from credo.study.study import Study
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
@@ -59,6 +60,9 @@ def regression(study: Study) -> dict[str, Any]:
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     if best == BASELINE:
+        if numbers.is_censored:
+            answer = [*opening(study), event_sentence(numbers, target=target)]
+            return {"best": best, "answer": answer, "figures": survival_figures(numbers, target=target)}
         text = f"The standard deviation of {target} is {number(spread)}."
         return {"best": best, "answer": [*opening(study), text]}
     found, in_order = inputs(study, n_rows=len(held.y), spread=spread), facts.folds.in_order
@@ -71,17 +75,24 @@ def regression(study: Study) -> dict[str, Any]:
         "best": best,
         "answer": [
             *opening(study),
+            *([event_sentence(numbers, target=target)] if numbers.is_censored else []),
             *facts.performance,
-            *filter(None, [worst_sentence(numbers)]),
+            *filter(None, [None if numbers.is_censored else worst_sentence(numbers)]),
             *([] if ahead is None else [ahead.sentence]),
             *_input_sentences(found, best=best, effect=target, influence=target),
         ],
         # The error of forecasts is no noise around a known function.
         "tiles": _tiles(numbers, found if not in_order else replace(found, noise=None), best),
         "figures": [
-            *time_figure(held, frame, folds=facts.folds, target=target),
-            *ahead_figure(ahead, target=target),
-            *held_out_figures(numbers, target=target, in_order=in_order),
+            *(
+                survival_figures(numbers, target=target)
+                if numbers.is_censored
+                else [
+                    *time_figure(held, frame, folds=facts.folds, target=target),
+                    *ahead_figure(ahead, target=target),
+                    *held_out_figures(numbers, target=target, in_order=in_order),
+                ]
+            ),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
@@ -89,7 +100,7 @@ def regression(study: Study) -> dict[str, Any]:
         **_curve_facts(found),
         **_terms(found, best, what=_predicted(found, target)),
         "has_process": bool(found.nonlinearity),
-        "surprises": largest_errors(held, frame),
+        "surprises": Listing() if numbers.is_censored else largest_errors(held, frame),
         "failures": found.failures,
     }
 
@@ -105,8 +116,13 @@ def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, s
     held, base, naive = numbers.held, numbers.baseline, numbers.naive
     detail = "on held-out rows" if base is None else f"baseline: {number(base.rmse)}"
     made = [(number(held.rmse), "RMSE", detail)]
+    if numbers.is_censored and numbers.log_gain is not None:
+        made = [(number(numbers.log_gain.mean, digits=2), "log score gained", "over one distribution for all rows")]
     if naive is not None:
         made.append((number(held.rmse / naive.rmse, digits=2), "× the error of the last value", number(naive.rmse)))
+    elif numbers.r2 is not None and numbers.reference:
+        below = whole_percent(max(numbers.r2, 0.0))
+        made.append((below, "less squared error", f"than {numbers.reference}"))
     elif numbers.r2 is not None:
         made.append((whole_percent(max(numbers.r2, 0.0)), "of the variance explained", "R² of held-out rows"))
     covered = held.coverage
