@@ -191,7 +191,7 @@ def draw_bands(ax: Axes, x: Vector, parts: Sequence[Sequence[Vector]], paints: S
     """Curves, each given as mean, lower and upper end and, if there is one, the two ends of a wider band."""
     for k, ((mean, lower, upper, *outer), paint) in enumerate(zip(parts, paints, strict=True)):
         if outer:
-            ax.fill_between(x, *outer, color=paint, alpha=0.1, linewidth=0)
+            ax.fill_between(x, outer[0], outer[1], color=paint, alpha=0.1, linewidth=0)
         ax.fill_between(x, lower, upper, color=paint, alpha=0.18, linewidth=0)
         ax.plot(x, mean, color=paint, linewidth=1.6, linestyle=dash(k))
     ax.margins(x=0.0)

@@ -284,7 +284,8 @@ def _learn_gaps(data: Dataset, trials: Sequence[Trial]) -> dict[str, Gaps]:
             continue
         scores = normal_scores(pit(held.y, held.dist, random_state=0))
         scale = scales_of_others(missing[held.rows], scores)
-        gain = gap(norm.logpdf(scores, scale=scale), norm.logpdf(scores), held.weight)
+        scaled_log, log = (np.asarray(norm.logpdf(scores, scale=width)) for width in (scale, 1.0))
+        gain = gap(scaled_log, log, held.weight)
         if gain.mean > gain.error:
             gaps[trial.name] = Gaps.of(missing[held.rows], scores)
             trial.replace_parts(

@@ -313,11 +313,10 @@ class Facts:
             held = replace(held, dist=_in_order(held.dist, comparison.order))
             found["classes"] = Classes(held, comparison[name].held_out["log_loss"], known, gain)
         else:
-            others = (None if one is None else Predicted(one) for one in (base, naive))
             reference = "the mean of earlier rows" if folds.in_order else ""
             if comparison.exposure:
                 reference = f"a constant {shorten(target)} per {shorten(comparison.exposure)}"
-            found["numbers"] = Numbers(Predicted(held), *others, reference)
+            found["numbers"] = Numbers(Predicted(held), base and Predicted(base), naive and Predicted(naive), reference)
         return cls(name, comparison[name].words, reason, shorten(target), folds, **found)
 
     @property

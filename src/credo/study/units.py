@@ -124,6 +124,7 @@ class KnownUnits:
     def _rows_held_out(self, name: str) -> HeldOut | None:
         """Predictions of all rows by fits that have seen other rows of their units; None if there are none."""
         work, groups = self.work, self.work.data.groups
+        assert groups is not None
         model = work.trials[name].fitted
         members = {key.replace("__", "_"): trial for key, trial in work.trials.items()}
         is_average = name == AVERAGE and isinstance(model, ModelAverage)

@@ -65,7 +65,7 @@ class _Sums(NamedTuple):
 
     @classmethod
     def of(cls, codes: NDArray[np.intp], scores: Array) -> Self:
-        counts, squares = np.bincount(codes).astype(np.float64), np.bincount(codes, scores**2)
+        counts, squares = np.bincount(codes).astype(np.float64), np.bincount(codes, scores**2).astype(np.float64)
         v = _DEGREES[:, None]
         evidence = gammaln((v + counts) / 2) - gammaln(v / 2) + (v * np.log(v) - (v + counts) * np.log(v + squares)) / 2
         return cls(counts, squares, float(_DEGREES[int(evidence.sum(axis=1).argmax())]))

@@ -15,7 +15,7 @@ from credo.selection import BASELINE
 from credo.study.facts import Numbers, class_name, reliability_sentence
 from credo.study.report._classes import class_figures, class_names, regions_figure
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
-from credo.study.report._figure import Figure
+from credo.study.report._figure import Figure, Listing
 from credo.study.report._held_out import ahead_figure, held_out_figures, time_figure, worst_sentence
 from credo.study.report._inclusions import inclusion_figure
 from credo.study.report._inputs import (
@@ -27,7 +27,7 @@ from credo.study.report._inputs import (
     inputs,
     nonlinearity_figure,
 )
-from credo.study.report._surprises import Listing, largest_errors, least_probable
+from credo.study.report._surprises import largest_errors, least_probable
 from credo.study.report._survival import event_sentence, survival_figures
 from credo.study.study import Study
 

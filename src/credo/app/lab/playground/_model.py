@@ -184,7 +184,7 @@ class Model:
 
     def scores(self, rows: Array) -> Array | None:
         """A function of two classes that is 0 on their boundary, if there are no probabilities."""
-        if self._has_probabilities or not self.is_binary:
+        if self.has_probabilities or not self.is_binary:
             return None
         return np.asarray(self.estimator.decision_function(self.features(rows)), dtype=np.float64)
 
