@@ -316,7 +316,8 @@ class Facts:
             reference = "the mean of earlier rows" if folds.in_order else ""
             if comparison.exposure:
                 reference = f"a constant {shorten(target)} per {shorten(comparison.exposure)}"
-            found["numbers"] = Numbers(Predicted(held), base and Predicted(base), naive and Predicted(naive), reference)
+            beside, last = (None if one is None else Predicted(one) for one in (base, naive))
+            found["numbers"] = Numbers(Predicted(held), beside, last, reference)
         return cls(name, comparison[name].words, reason, shorten(target), folds, **found)
 
     @property
