@@ -32,7 +32,8 @@ def error_sentence(found: Numbers, *, in_order: bool = False) -> str:
     text = f"RMSE on held-out rows: {number(rmse)}"
     if found.baseline is None or not math.isfinite(rmse):
         return f"{text}."
-    guess = f"the baseline, which always predicts the mean{' of earlier rows' if in_order else ''}"
+    what = found.reference or f"the mean{' of earlier rows' if in_order else ''}"
+    guess = f"the baseline, which always predicts {what}"
     saved, known = 1 - rmse / found.baseline.rmse, number(found.baseline.rmse)
     if saved >= 0.01:
         verdict = "" if found.held.gain(found.baseline).clear else ", a difference that chance could explain"

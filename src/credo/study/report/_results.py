@@ -70,6 +70,7 @@ def regression(
     """The parts of the page for a numeric target."""
     best, target, numbers = facts.name, facts.target, facts.numbers
     assert numbers is not None
+    rate = f"{target} per {comparison.exposure}" if comparison.exposure else target
     held = numbers.held
     spread = float(np.std(held.y))
     if np.ptp(held.y) == 0:
@@ -114,9 +115,9 @@ def regression(
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
-        "coefficients": found.tabled and found.tabled.table(target),
+        "coefficients": found.tabled and found.tabled.table(rate),
         **_curve_facts(found),
-        **_terms(found, best, what=_predicted(found, target)),
+        **_terms(found, best, what=_predicted(found, rate)),
         "has_process": bool(found.nonlinearity),
         "surprises": Listing() if numbers.is_censored else largest_errors(held, frame),
         "failures": found.failures,
