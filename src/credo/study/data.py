@@ -361,8 +361,8 @@ def _weighted(
     else:
         values = values / values[values > 0].mean()
         note = (
-            f"Precision weights: {name!r} has other than whole numbers, which are taken as precisions. A row of twice the "
-            f"weight has half the noise variance, and only ratios of weights matter. {means}"
+            f"Precision weights: {name!r} has other than whole numbers, which are taken as precisions. A row of twice "
+            f"the weight has half the noise variance, and only ratios of weights matter. {means}"
         )
     return table[values > 0], values, [note]
 
