@@ -79,9 +79,9 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> KaplanMeier:
             f"time and event must be one finite number and one truth value for each row; got {times.shape}"
         )
     known = np.unique(times[observed])
-    at_risk = len(times) - np.searchsorted(np.sort(times), known).astype(np.float64)
+    at_risk: Array = np.float64(len(times)) - np.searchsorted(np.sort(times), known)
     events = np.bincount(np.searchsorted(known, times[observed]), minlength=len(known)).astype(np.float64)
-    survival = np.cumprod(1.0 - events / at_risk)
+    survival: Array = np.cumprod(1.0 - events / at_risk, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         std_error = survival * np.sqrt(np.cumsum(events / (at_risk * (at_risk - events))))
     std_error = np.where(survival > 0, std_error, 0.0).astype(np.float64)

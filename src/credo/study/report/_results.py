@@ -55,6 +55,7 @@ def regression(study: Study) -> dict[str, Any]:
     facts, ahead, frame = study.facts, study.ahead, study.data.frame
     best, target, numbers = facts.name, facts.target, facts.numbers
     assert numbers is not None
+    rate = f"{target} per {comparison.exposure}" if comparison.exposure else target
     held = numbers.held
     spread = float(np.std(held.y))
     if np.ptp(held.y) == 0:
@@ -96,9 +97,9 @@ def regression(study: Study) -> dict[str, Any]:
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
-        "coefficients": found.tabled and found.tabled.table(target),
+        "coefficients": found.tabled and found.tabled.table(rate),
         **_curve_facts(found),
-        **_terms(found, best, what=_predicted(found, target)),
+        **_terms(found, best, what=_predicted(found, rate)),
         "has_process": bool(found.nonlinearity),
         "surprises": Listing() if numbers.is_censored else largest_errors(held, frame),
         "failures": found.failures,
