@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from sklearn.linear_model import BayesianRidge
 from sklearn.linear_model import LogisticRegression as Reference
 from sklearn.linear_model import Ridge as SklearnRidge
 
@@ -225,6 +226,13 @@ def test_given_experts_come_back_from_files(tmp_path):
     model.experts_ = model.experts_[:1]
     with pytest.raises(ModelFileError, match="list of 2 fitted estimators"):
         credo.save(model, tmp_path / "model.credo")
+
+
+def test_an_expert_has_a_distribution_of_f_too():
+    X = np.linspace(0.0, 1.0, 20)[:, None]
+    for expert in (SklearnRidge(), BayesianRidge()):
+        with pytest.raises(TypeError, match="expert must have predict_dist"):
+            MixtureOfExpertsRegressor(2, expert=expert, random_state=0).fit(X, X[:, 0])
 
 
 def test_an_expert_with_few_rows_is_unsure():

@@ -154,7 +154,7 @@ def test_many_rows_keep_the_maximum(monkeypatch):
     monkeypatch.setattr("credo.gp.regressor._INTEGRATION_POINTS", ((10, 8, 8),))
     x, y = table()
     model = GPRegressor(n_restarts=0).fit(x, y)
-    assert len(model.thetas_) == 1 and model.evidence_method_ == "exact" and "maximised" in model.evidence_base_
+    assert len(model.thetas_) == 1 and model.evidence_method_ == "exact" and "maximized" in model.evidence_base_
 
 
 @pytest.mark.parametrize(("n", "most"), [(150, 6), (300, 4), (1000, 2)])

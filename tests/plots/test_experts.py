@@ -52,5 +52,5 @@ def test_what_can_not_be_drawn_is_said(ax):
     with pytest.raises(TypeError, match="draws a mixture of experts"):
         expert_regions(LinearRegression().fit(X, X[:, 0]), X, X[:, 0], ax=ax)
     model = MixtureOfExpertsRegressor(1, random_state=0).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="the model's 1 columns and y a value for each row"):
+    with pytest.raises(ValueError, match="y must have a value for each of the 6 rows"):
         expert_regions(model, X, X[:3, 0], ax=ax)

@@ -218,7 +218,7 @@ def test_rows_and_labels_that_do_not_fit_are_refused(ax, two):
     for args, message in (
         ((), "a GaussianNB keeps no training rows: give the rows to draw"),
         ((None, y), "labels need their rows"),
-        ((X[:, :1],), r"the model's 2 columns; got \(40, 1\)"),
+        ((X[:, :1],), r"the model's 2 columns; got shape \(40, 1\)"),
         ((X, y[:3]), "one label for each of the 40 rows; got 3"),
         ((X, y + 1), "y holds 2 in row 20, which is none of the classes 0, 1"),
         ((X * np.nan,), "no row of X is finite"),

@@ -43,7 +43,7 @@ def test_a_trend_and_a_yearly_cycle_are_found_and_named(found):
     n_periods = sum(name.endswith("period") for name in step.kernel.names)
     penalty = 0.5 * np.log(61) * (len(step.kernel.names) + 2 * n_periods)
     assert step.log_evidence - step.score == pytest.approx(penalty)
-    assert step.score == result.table.columns["penalised"][0]
+    assert step.score == result.table.columns["penalized"][0]
     # The rows searched are all rows, so the final fit can't be worse.
     assert result.model.log_evidence_ > step.log_evidence - 0.5
     assert said[0][0].startswith("round 1") and said[-1][0] == "fit on all rows" and said[0][2] == 600

@@ -25,8 +25,8 @@ def test_intervals_hold_for_every_missing_pattern():
         low, high = study[name].predict_dist(new).interval(0.95)
         inside = ((low <= new["y"]) & (new["y"] <= high)).groupby([new["a"].isna(), new["b"].isna()]).mean()
         # Without scales, between 76 and 100 %. The scale of 270 rows has a standard error of 4 %, which is 1 % of
-        # coverage, and so is that of the coverage of 720 rows.
-        assert inside.between(0.92, 0.978).all(), (name, inside)
+        # coverage, and so is that of the coverage of 720 rows; errors in a pattern aren't exactly normal.
+        assert inside.between(0.92, 0.985).all(), (name, inside)
     held, gone = study.comparison.held_out["linear"], study.data.frame["a"].isna().to_numpy()
     assert held.dist.std[gone].mean() > 2 * held.dist.std[~gone].mean()
     assert study["linear"].gaps is not None and study["baseline"].gaps is None

@@ -184,7 +184,7 @@ def test_forged_nodes_are_refused(tmp_path):
         array[1] = change
         number = _array_number(fields, name)
         path.write_bytes(saved.with_array(number, array).content())
-        with pytest.raises(ModelFileError, match=r"nodes after|each node once|beyond the 3"):
+        with pytest.raises(ModelFileError, match=r"nodes after|each node once|feature of tree_ must contain"):
             load(path)
 
 

@@ -64,9 +64,9 @@ class MetaEstimator(Estimator):
             setattr(tags.input_tags, name, all(getattr(one, name) for one in inner))
         return tags
 
-    def _fitted(self) -> dict[str, Any]:
-        """The fitted members, by name."""
-        return {f"member {i}": model for i, model in enumerate(self.estimators_)}
+    def _fitted(self) -> Pairs:
+        """The fitted members, with their names."""
+        return [(f"member {i}", model) for i, model in enumerate(self.estimators_)]
 
     @property
     def _labels(self: Any) -> NDArray[Any] | None:
@@ -80,7 +80,7 @@ class MetaEstimator(Estimator):
 
     def _check_state(self) -> None:
         classes = self._labels
-        for name, model in self._fitted().items():
+        for name, model in self._fitted():
             if not is_predictor(model):
                 raise ValueError(f"{name} must be a fitted estimator")
             if is_classifier(model) != (classes is not None):

@@ -83,8 +83,8 @@ class WeightedModels(Ensemble, _BaseComposition):
     def _needs_distributions(self) -> bool:
         return not self._predicts_classes
 
-    def _fitted(self) -> dict[str, Any]:
-        return dict(zip(self.names_, self.estimators_, strict=True))
+    def _fitted(self) -> Pairs:
+        return list(zip(self.names_, self.estimators_, strict=True))
 
     def _estimators(self) -> Sequence[Any]:
         return [estimator for _, estimator in pairs_of(self.estimators)]

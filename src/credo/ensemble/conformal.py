@@ -216,7 +216,7 @@ class Conformal(Ensemble):
     """
 
     estimators_: Annotated[list[Any], NotEmpty]
-    spreads_: Annotated[list[Any], Axes("0 | e")]
+    spreads_: Annotated[list[Any], Axes("0 | e"), If("_predicts_classes", False)]
     spread_limits_: Annotated[Array, Axes("e 2"), If("_predicts_classes", False)]
     spread_by_columns_: bool
     residuals_: Annotated[Residuals, Inner(e="e"), If("_predicts_classes", False)]

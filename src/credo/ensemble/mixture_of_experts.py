@@ -167,7 +167,7 @@ class MixtureOfExperts(Estimator):
     def _fit_given(self, task: Task, linear: Fit, rows: Array, y: NDArray[Any]) -> None:
         """EM with clones of the given estimator, which starts from the responsibilities of linear experts."""
         last = final_step(self.expert)
-        if not has_fit_parameter(last, "sample_weight") or not has_distribution(last):
+        if not has_fit_parameter(last, "sample_weight") or not has_distribution(last, latent=True):
             raise TypeError(f"expert must have predict_dist and take sample_weight; {type(last).__name__} doesn't")
         own = replace(task, y=y)
         start = step(own, replace(linear, experts=GivenExperts(self.expert, rows)))

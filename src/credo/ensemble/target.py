@@ -396,8 +396,8 @@ class TransformedTarget(MetaEstimator, Regressor):
         what = "" if isinstance(self.transformation_, Identity) else f"; {self.transformation_.name} target"
         return f"{in_words(self.estimator_)}{what}"
 
-    def _fitted(self) -> dict[str, Any]:
-        return {"estimator_": self.estimator_}
+    def _fitted(self) -> list[tuple[str, Any]]:
+        return [("estimator_", self.estimator_)]
 
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]
@@ -430,7 +430,7 @@ class TransformedTarget(MetaEstimator, Regressor):
             if not isinstance(self.transformation_, Identity):
                 # A transformation learned from y counts as maximized, like any other parameter.
                 learned = isinstance(self.transformation, str) and self.transformation not in ("log", "identity")
-                self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximised" * learned
+                self.evidence_base_ += f"; transformation: {self.transformation_.name}" + ", maximized" * learned
 
     def _mean(self, rows: Any) -> Array:
         return point(self._dist(rows, latent=False))

@@ -220,10 +220,7 @@ class Posterior:
 
     def mean(self, rows: Array) -> Array:
         """E y: (n_rows, n_targets)."""
-        used = [process.mean(rows) for process, weight in zip(self.processes, self.weights, strict=True) if weight]
-        return self.data.center + self.data.scale * np.tensordot(
-            self.weights[self.weights > 0], np.asarray(used), axes=1
-        )
+        return self.data.center + self.data.scale * self._average([process.mean(rows) for process in self.processes])
 
     def predictive(self, rows: Array, *, latent: bool = False) -> list[Distribution]:
         """One distribution for each target: normal, or a mixture over noises and hyperparameters."""

@@ -30,9 +30,12 @@ def _exp(f: Array) -> Array:
 def _tail(upper: Any, above: np.ufunc, below: np.ufunc, *arguments: Any) -> Array:
     """`above` where `upper`, and `below` elsewhere; only what is needed is evaluated."""
     upper, *given = np.broadcast_arrays(np.asarray(upper, dtype=bool), *arguments)
+    if upper.all() or not upper.any():
+        return np.asarray((above if upper.all() else below)(*arguments)) + np.zeros(upper.shape)
+    # SciPy's incomplete gamma functions write beyond their output if they are called with `where`.
     found = np.empty(upper.shape)
-    above(*given, out=found, where=upper)
-    below(*given, out=found, where=~upper)
+    for function, side in ((above, upper), (below, ~upper)):
+        found[side] = function(*(one[side] for one in given))
     return found
 
 

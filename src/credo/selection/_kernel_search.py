@@ -134,7 +134,7 @@ class KernelSearch:
             {
                 "round": [step.round for step in steps],
                 "log evidence": [step.log_evidence for step in steps],
-                "penalised": [step.score for step in steps],
+                "penalized": [step.score for step in steps],
                 "kernel": [repr(step.kernel) for step in steps],
             },
             most=15,

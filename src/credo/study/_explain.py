@@ -21,9 +21,10 @@ from credo.tables.errors import pandas
 
 Array = NDArray[np.float64]
 
-# The most rows among which the background is chosen, and the most and fewest in it: with m rows, a contribution differs
-# from that beside the whole table by about the effect of 1/√m standard deviations. Their number times that of the
-# inputs is limited, because both multiply the predictions.
+# The most rows among which the background is chosen, and the most and fewest in it: with m rows, the contribution of a
+# linear effect differs from that beside the whole table by at most about 1/√m standard deviations (scikit-learn's
+# diabetes: 0.09 with 100 rows, 0.13 with 10). Their number times that of the inputs is limited, because both multiply
+# the predictions.
 _CANDIDATES, _MOST, _FEWEST, _PRODUCT = 2000, 100, 10, 2500
 # Influences aren't computed for more columns, or from more prepared cells, and from a sample of more rows.
 _MOST_COLUMNS, _MOST_CELLS, _INFLUENCE_ROWS = 100, 10**7, 5000

@@ -5,21 +5,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from numpy.typing import NDArray
 
 from credo.core.folds import Split
 from credo.core.wording import listing
-from credo.distributions import Support
+from credo.distributions import Recalibrated, Support
 from credo.metrics import pit
 from credo.selection import Comparison, gap
 from credo.selection.comparing import comparison_of
-from credo.selection.trial import SavedTrials, Trial
+from credo.selection.trial import Part, SavedTrials, Trial
 from credo.study.catalogue import AVERAGE, BASELINE, SUFFIXES, chosen
 from credo.study.data import Dataset, Note, dataset
 from credo.study.display import display
@@ -272,8 +273,8 @@ def _notes(work: Engine, found: Comparison, selected: str, important: Sequence[s
 def _learn_gaps(data: Dataset, trials: Sequence[Trial]) -> dict[str, Gaps]:
     """Scale the held-out predictions of each missing pattern where that raises a model's log score.
 
-    The mean gain must be larger than its standard error, as for the map that calibrates the average. Held-out rows
-    have the scale that the other rows of their pattern show, the model that of all.
+    The mean gain must be larger than its standard error, as for the map that calibrates the average. That map is for
+    all patterns together: if scales do better without it, the average loses it.
     """
     missing, gaps = data.preparation.missing(data.frame), dict[str, Gaps]()
     if data.task == "classification" or not missing.any():
@@ -282,16 +283,34 @@ def _learn_gaps(data: Dataset, trials: Sequence[Trial]) -> dict[str, Gaps]:
         held = None if trial.error is not None else trial.held_out()
         if held is None:
             continue
-        scores = normal_scores(pit(held.y, held.dist, random_state=0))
-        scale = scales_of_others(missing[held.rows], scores)
-        scaled_log, log = (np.asarray(norm.logpdf(scores, scale=width)) for width in (scale, 1.0))
-        gain = gap(scaled_log, log, held.weight)
-        if gain.mean > gain.error:
-            gaps[trial.name] = Gaps.of(missing[held.rows], scores)
-            trial.replace_parts(
-                [(rows, scaled(dist, scale[np.searchsorted(held.rows, rows)])) for rows, dist in trial.parts]
-            )
+        options = [trial]
+        if all(isinstance(dist, Recalibrated) for _, dist in trial.parts):
+            plain = replace(trial)
+            plain.replace_parts([(rows, dist.base) for rows, dist in trial.parts])  # type: ignore[attr-defined]
+            options.append(plain)
+        found = [_scaled(option, missing) for option in options]
+        weight = held.weight
+        best = max(found, key=lambda one: float(np.average(one[0], weights=weight)))
+        lead = gap(best[0], held.log_score, weight)
+        if lead.mean > lead.error:
+            _, gaps[trial.name], parts = best
+            trial.replace_parts(parts)
+            if best is not found[0]:
+                trial.fitted = copy(trial.fitted)
+                trial.fitted.calibration_ = None
     return gaps
+
+
+def _scaled(trial: Trial, missing: NDArray[np.bool_]) -> tuple[NDArray[np.float64], Gaps, list[Part]]:
+    """The log scores of the held-out rows, each with the scale that the other rows of its pattern show; the scales of
+    all rows; and the scaled distributions."""
+    held = trial.held_out()
+    assert held is not None
+    own, scores = missing[held.rows], normal_scores(pit(held.y, held.dist, random_state=0))
+    scale = scales_of_others(own, scores)
+    gain = (scores**2 - (scores / scale) ** 2) / 2 - np.log(scale)
+    parts = [(rows, scaled(dist, scale[np.searchsorted(held.rows, rows)])) for rows, dist in trial.parts]
+    return held.log_score + gain, Gaps.of(own, scores), parts
 
 
 def _digest(data: Dataset, splits: Sequence[Split]) -> str:

@@ -129,6 +129,7 @@ class KnownUnits:
         members = {key.replace("__", "_"): trial for key, trial in work.trials.items()}
         is_average = name == AVERAGE and isinstance(model, ModelAverage)
         trials = [members[own] for own in model.names_] if is_average else [work.trials[name]]
+        assert groups is not None
         quick = N_FOLDS * sum(trial.seconds for trial in trials) > work.left
         splits = pairs_of_folds(even_folds(groups, 2 if quick else N_FOLDS, work.seed))
         held = [_held_out(work.trial(trial.name, trial.model), splits) for trial in trials]

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtri
-from scipy.stats import rankdata
 from sklearn.utils import _safe_indexing
 
 from credo.core.estimator import center_and_scale, is_sparse
@@ -30,7 +29,10 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _N_PARTS = 5
-_MAX_ITERATIONS, _TOLERANCE = 100, 1e-3
+# EM ends when no variance changes by more than this share; variances, in units of that of the target, have a floor.
+_MAX_ITERATIONS, _TOLERANCE, _SMALLEST = 100, 1e-3, 1e-6
+# Eigenvalues of more columns than this share of the rows take longer than their products.
+_MOST_COLUMNS = 0.1
 
 
 def plain_target(y: Any) -> NDArray[Any]:
@@ -61,7 +63,8 @@ def scores(y: NDArray[Any]) -> Array:
     if y.dtype.kind == "f":
         if not np.isfinite(y).all():
             raise ValueError("the target has missing or infinite values: leave these rows out")
-        return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))[:, None]
+        _, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+        return np.asarray(ndtri((np.cumsum(counts) - counts / 2) / len(y)))[place.ravel(), None]
     labels, codes = np.unique(y, return_inverse=True)
     return (codes.ravel()[:, None] == np.arange(min(1, len(labels) - 1), len(labels))).astype(np.float64)
 
@@ -129,6 +132,31 @@ def _effects_on(
     return [spread * effect for effect in effects], without
 
 
+class _Line:
+    """The part Xb, whose coefficients have a common prior variance; nothing if X has many columns."""
+
+    def __init__(self, X: Array, weight: Array) -> None:
+        X = X if X.shape[1] <= _MOST_COLUMNS * len(X) else X[:, :0]
+        center, scale = center_and_scale(X, weight)
+        self.X = (X - center) / scale
+        self.values, self.vectors = np.linalg.eigh((self.X * weight[:, None]).T @ self.X)
+        self.weight = weight
+        self.restart()
+
+    def restart(self) -> None:
+        self.prior, self.fitted = 1.0, np.zeros(len(self.X))
+
+    def update(self, rest: Array, noise: float) -> float:
+        """Fit the rest; returns the total posterior variance of the fitted values."""
+        if not self.X.shape[1]:
+            return 0.0
+        precision = np.maximum(self.values, 0.0) / noise + 1.0 / self.prior
+        mean = self.vectors.T @ (self.X.T @ (self.weight * rest)) / noise / precision
+        self.fitted = self.X @ (self.vectors @ mean)
+        self.prior = max(float(np.mean(mean**2 + 1.0 / precision)), _SMALLEST)
+        return float((np.maximum(self.values, 0.0) / precision).sum())
+
+
 @dataclass(frozen=True, eq=False)
 class FoldEffects:
     """Replaces the effects in the prepared rows of a table by those that the training rows of a split show.
@@ -166,32 +194,3 @@ def _replaced(rows: Any, own: Codes, values: Array) -> Any:
     place = np.repeat(np.arange(len(values)), len(own)), np.tile(own, len(values))
     zeroed = rows @ sparse.diags_array((~np.isin(np.arange(rows.shape[1]), own)).astype(np.float64))
     return sparse.csr_array(zeroed + sparse.csr_array((values.ravel(), place), shape=rows.shape))
-
-
-# Variances, in units of that of the target, don't become smaller.
-_SMALLEST = 1e-6
-
-
-class _Line:
-    """The part Xb, whose coefficients have a common prior variance."""
-
-    def __init__(self, X: Array, weight: Array) -> None:
-        # With as many columns as rows it would explain everything.
-        X = X if X.shape[1] < len(X) else X[:, :0]
-        self.X = (X - weight @ X / weight.sum()) / (X.std(axis=0) + np.finfo(float).tiny)
-        self.values, self.vectors = np.linalg.eigh((self.X * weight[:, None]).T @ self.X)
-        self.weight = weight
-        self.restart()
-
-    def restart(self) -> None:
-        self.prior, self.fitted = 1.0, np.zeros(len(self.X))
-
-    def update(self, rest: Array, noise: float) -> float:
-        """Fit the rest; returns the total posterior variance of the fitted values."""
-        if not self.X.shape[1]:
-            return 0.0
-        precision = np.maximum(self.values, 0.0) / noise + 1.0 / self.prior
-        mean = self.vectors.T @ (self.X.T @ (self.weight * rest)) / noise / precision
-        self.fitted = self.X @ (self.vectors @ mean)
-        self.prior = max(float(np.mean(mean**2 + 1.0 / precision)), _SMALLEST)
-        return float((np.maximum(self.values, 0.0) / precision).sum())

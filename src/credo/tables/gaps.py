@@ -45,10 +45,11 @@ class Gaps:
 
     @classmethod
     def of(cls, missing: NDArray[np.bool_], scores: Array) -> Self:
-        """From the missing cells and the normal scores of held-out rows."""
+        """From the missing cells and the normal scores of held-out rows; a pattern of a single row isn't kept."""
         patterns, codes = np.unique(missing, axis=0, return_inverse=True)
         found = _Sums.of(codes.ravel(), scores)
-        return cls(patterns, np.sqrt((found.degrees + found.squares) / (found.degrees + found.counts)))
+        scale, kept = np.sqrt((found.degrees + found.squares) / (found.degrees + found.counts)), found.counts > 1
+        return cls(patterns[kept], scale[kept])
 
     def given(self, dist: Distribution, missing: NDArray[np.bool_]) -> Distribution:
         """The distribution with the scale of each row's pattern; that of another pattern stays as it is."""

@@ -330,6 +330,8 @@ class TestKnownUnits:
         means = served["visits"].estimator.predict(table)
         assert [row["mean"] for row in found] == pytest.approx([*means, means[1]])
         assert found[0]["mean"] > found[1]["mean"] == found[3]["mean"]
+        assert found[1]["lower"] == pytest.approx(found[1]["new_lower"])
+        assert found[0]["new_lower"] == pytest.approx(found[1]["new_lower"]) < found[0]["lower"]
         lists = {"columns": ["plant_id", "age"], "rows": [[1000, 30.0]]}
         assert client("visits").post("/predict", json=lists).json()["predictions"] == [found[0]]
         assert client("visits").post("/predict", json=[{"age": 3.0, "plant": 1}]).status_code == 422

@@ -13,7 +13,6 @@ from credo.sparse import Lasso, LassoCV, SparseLogisticRegression, SpikeSlabRegr
 from credo.study.report._inputs import (
     Coefficients,
     Effects,
-    all_coefficients,
     coefficient_figure,
     coefficient_sentence,
     effect_sentences,
@@ -29,7 +28,8 @@ def made(estimate, half, model="bayes", names=None):
 
 
 def effects(models, frame):
-    found = (each.effects() for each in all_coefficients(models, frame))
+    every = (Coefficients.of(name, model, frame) for name, model in models.items())
+    found = (each.effects() for each in every if each is not None)
     return next((each for each in found if each is not None), None)
 
 

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression as Plain
 from sklearn.pipeline import make_pipeline
 
 from credo import BayesianLinearRegression, BayesianLogisticRegression, LinearRegression
+from credo.core.fields import check
 from credo.core.notices import collected
 from credo.tables import Preparation, TableModel, load, save
 from credo.tables.effects import level_effects, scores
@@ -152,9 +153,9 @@ def test_a_file_keeps_the_effects(tmp_path):
     save(model, tmp_path / "m.credo")
     np.testing.assert_array_equal(load(tmp_path / "m.credo").predict(frame), model.predict(frame))
     encoder = model.preparation_.encoder("shop")
-    with pytest.raises(ValueError, match="60 levels and effects of shape"):
+    with pytest.raises(ValueError, match=r"effects has shape \(60, 1\), where \(s\+1, E\)"):
         vars(encoder)["effects"] = encoder.effects[1:]
-        encoder._check_state()
+        check(encoder)
 
 
 def test_a_target_with_gaps_is_an_error():

@@ -219,7 +219,8 @@ def test_infinite_values_and_slips_count_as_missing_and_are_said():
     assert notes[0] == "Column 'a': 1 infinite value treated as missing."
     frame = pd.DataFrame({"a": [*map(str, range(0, 60, 2)), "<1"], "b": RNG.normal(size=31)})
     columns, notes = prepared(frame)
-    assert list(columns) == ["a", "b"] and columns["a"][-1] == 29.0 and "('<1') treated as missing" in notes[0]
+    assert list(columns) == ["a", "b"] and columns["a"][-1] == 29.0
+    assert "('<1' in row 31) treated as missing" in notes[0]
 
 
 def test_truth_counts_as_one():

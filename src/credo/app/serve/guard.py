@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.datastructures import Headers, QueryParams
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 logger = logging.getLogger("credo.app.serve")
@@ -451,10 +451,10 @@ def _with_headers(send: Send, added: dict[str, str]) -> Send:
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(raw=list(message.get("headers", ())))
-            for name, value in added.items():
-                headers.setdefault(name, value)
-            message = {**message, "headers": headers.raw}
+            headers = list(message.get("headers", ()))
+            present = {name.lower() for name, _ in headers}
+            encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in added.items()]
+            message = {**message, "headers": headers + [pair for pair in encoded if pair[0] not in present]}
         await send(message)
 
     return sending

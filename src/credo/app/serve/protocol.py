@@ -114,7 +114,7 @@ def predict_answer(model: ServedModel) -> Schema:
         "description": "Values outside the training data, where a prediction is an extrapolation; otherwise null.",
     }
     if model.classes is None:
-        parts: Schema = dict.fromkeys(("mean", "std", "lower", "upper"), _NUMBER)
+        parts: Schema = dict.fromkeys(_numbers(model), _NUMBER)
     else:
         probabilities = _object({str(label): {"type": "number"} for label in model.classes})
         parts = {"predicted": {"description": "The most probable class."}, "probabilities": probabilities}
@@ -122,6 +122,11 @@ def predict_answer(model: ServedModel) -> Schema:
     parts |= {"outside": outside} if model.has_range else {}
     whole: Schema = {"model": _TEXT, "predictions": _list(_object(parts)), "notes": _list(_TEXT)}
     return _object(whole, {"level": _LEVEL} if model.classes is None else {})
+
+
+def _numbers(model: ServedModel) -> tuple[str, ...]:
+    """The names of predicted numbers; new_lower and new_upper are the interval of a new unit, such as a patient."""
+    return "mean", "std", "lower", "upper", *(("new_lower", "new_upper") if model.inputs.optional else ())
 
 
 def infer_body(model: ServedModel) -> tuple[Schema, Any]:
@@ -183,7 +188,7 @@ def outputs_of(model: ServedModel) -> dict[str, tuple[str, list[int]]]:
     """The datatype and the shape of every output."""
     found: dict[str, tuple[str, list[int]]] = {}
     if model.classes is None:
-        found |= {name: ("FP64", [-1]) for name in ("mean", "std", "lower", "upper")}
+        found |= {name: ("FP64", [-1]) for name in _numbers(model)}
     else:
         found |= {"label": ("BYTES", [-1]), "probabilities": ("FP64", [-1, len(model.classes)])}
     found |= {f"known {column.name}": ("BOOL", [-1]) for column in model.inputs.optional}

@@ -279,7 +279,7 @@ class UnavailableMethod:
 
 FLAT = "flat prior"
 JEFFREYS = "prior 1/σ²"
-MAXIMISED = "maximised"
+MAXIMISED = "maximized"
 INTEGRATED = "integrated"
 SCALED = "scaled by the variance of y"
 

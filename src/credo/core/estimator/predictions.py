@@ -73,7 +73,7 @@ def predictive(model: Any, X: Any) -> Distribution:
         return predictive(model.best_estimator_, X)
     if is_classifier(model) and hasattr(model, "predict_proba"):
         return _of_classes(np.asarray(model.predict_proba(X)), np.asarray(model.classes_))
-    if is_predictor(model) and "return_std" in signature(model.predict).parameters:
+    if hasattr(model, "predict") and "return_std" in signature(model.predict).parameters:
         return Normal(*model.predict(X, return_std=True))
     raise NoDistribution(
         f"{type(model).__name__} has no predict_dist, so it predicts no distribution; "
@@ -118,8 +118,8 @@ def is_predictor(model: Any) -> bool:
     return all(hasattr(model, name) for name in ("fit", "predict", "get_params"))
 
 
-def has_distribution(model: Any) -> bool:
-    """Whether a regressor, or the last step of a pipeline, predicts more than numbers.
+def has_distribution(model: Any, *, latent: bool = False) -> bool:
+    """Whether a regressor, or the last step of a pipeline, predicts more than numbers; if `latent`, also without noise.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def has_distribution(model: Any) -> bool:
     (True, False)
     """
     last = final_step(model)
-    return hasattr(last, "predict_dist") or "return_std" in signature(last.predict).parameters
+    return hasattr(last, "predict_dist") or (not latent and "return_std" in signature(last.predict).parameters)
 
 
 def class_probabilities(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,12 +1,13 @@
-"""One self-contained HTML page about a comparison of models: no network, no script, printable.
+"""One self-contained HTML page about a study: no network, no script, printable.
 
-    write(path, comparison, models, …) -> one HTML file
+    write(path, study) -> one HTML file
 
 Contract: every sentence is computed from this data and claims no more than a test of it shows; every figure has a
 question, an answer and a text alternative; every name from the table is escaped; the same input gives the same bytes,
 in any thread; a part that fails is replaced by a note; the file is written completely or not at all.
 
-Members: `write` and `render` (the page as text). Inside, each subject has its numbers, sentences and figures together:
+Members: `write` and `render` (the page as text). How well the selected model predicts is worded in `study.facts`, which
+the terminal and the lab read too. Inside, each subject has its numbers, sentences and figures together:
 `_held_out` predictions of numbers, `_classes`, `_inputs` (coefficients, and influences on the predictions),
 `_inclusions` (which inputs matter), `_curves` (along one input, or terms of an additive model, which `_pieces` tells in
 words), `_leaderboard`, `_surprises` (rows with large errors). `_figure` has the picture with its question. `_results`

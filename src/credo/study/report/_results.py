@@ -55,7 +55,7 @@ def regression(study: Study) -> dict[str, Any]:
     facts, ahead, frame = study.facts, study.ahead, study.data.frame
     best, target, numbers = facts.name, facts.target, facts.numbers
     assert numbers is not None
-    rate = f"{target} per {comparison.exposure}" if comparison.exposure else target
+    rate = f"{target} per {study.data.exposure}" if study.data.exposure else target
     held = numbers.held
     spread = float(np.std(held.y))
     if np.ptp(held.y) == 0:

@@ -21,7 +21,7 @@ from credo.app.lab.jobs._child import Bounds, Child, ChildFailed
 from credo.app.lab.refused import Refused
 from credo.core.wording import shown
 from credo.selection import MEASURES
-from credo.selection.measures import CLASSIFICATION, REGRESSION
+from credo.selection.measures import REGRESSION, on_a_scale
 from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT
 
 PREDICTIONS = "predictions.csv"
@@ -44,7 +44,7 @@ _ADVICE = (
     (r"^Stopped by Ctrl-C", "Stopped"),
     (r" \(--[a-z][^)]*\)", ""),
 )  # fmt: skip
-_HELD_OUT = (*REGRESSION.measures, *CLASSIFICATION.measures)
+_HELD_OUT = (*REGRESSION.measures, *on_a_scale(()).measures)
 _MAX_NAME_CHARACTERS = 60
 # Rows of predictions that the page shows.
 _MAX_SHOWN_ROWS = 100
