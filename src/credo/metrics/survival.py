@@ -84,5 +84,4 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> KaplanMeier:
     survival: Array = np.cumprod(1.0 - events / at_risk, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         std_error = survival * np.sqrt(np.cumsum(events / (at_risk * (at_risk - events))))
-    std_error = np.where(survival > 0, std_error, 0.0).astype(np.float64)
-    return KaplanMeier(known, survival.astype(np.float64), std_error, at_risk, events)
+    return KaplanMeier(known, survival, np.where(survival > 0, std_error, 0.0).astype(np.float64), at_risk, events)
