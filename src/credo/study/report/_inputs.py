@@ -377,7 +377,8 @@ def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
             return otherwise
 
     included = attempt("Inclusion probabilities", lambda: inclusions(known, n_rows), None)
-    every = attempt("Coefficients", lambda: [Coefficients.of(*item, frame) for item in known.items()], [None])
+    nothing: list[Coefficients | None] = []
+    every = attempt("Coefficients", lambda: [Coefficients.of(*item, frame) for item in known.items()], nothing)
     linear = [each for each in every if each is not None]
     effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
     own = next((each for each in linear if each.model == best), None)
