@@ -134,6 +134,9 @@ class ExposureRegressor(MetaEstimator, Regressor):
     def _estimators(self) -> list[Any]:
         return [BayesianLinearRegression() if self.estimator is None else self.estimator]
 
+    def _fitted(self) -> list[tuple[str, Any]]:
+        return [("the estimator", self.estimator_)]
+
     def separated(self, X: Any) -> tuple[Any, Array]:
         """The columns of X without the exposure, and the exposure."""
         frame = hasattr(X, "columns")
