@@ -195,3 +195,16 @@ def quine() -> pd.DataFrame:
         for days in line.split()[1:]:
             found.append((*line.split()[0], float(days)))
     return pd.DataFrame(found, columns=["ethnicity", "sex", "age", "learner", "days"])
+
+
+# Edmonson et al. (1979): days to death or the last visit of 26 women, days/died/group/performance; survival.
+_OVARIAN = """
+59/1/1/1 115/1/1/1 156/1/1/2 421/0/2/1 431/1/1/1 448/0/1/2 464/1/2/2 475/1/2/2 477/0/1/1 563/1/2/2 638/1/1/2 744/0/2/1
+769/0/2/2 770/0/2/1 803/0/1/1 855/0/1/2 1040/0/1/2 1106/0/1/1 1129/0/2/1 1206/0/2/1 1227/0/2/2 268/1/1/2 329/1/1/1
+353/1/2/2 365/1/2/1 377/0/2/1
+"""
+
+
+def ovarian() -> pd.DataFrame:
+    cells = np.array([cell.split("/") for cell in _OVARIAN.split()], dtype=float)
+    return pd.DataFrame(cells, columns=["futime", "fustat", "rx", "ecog"])

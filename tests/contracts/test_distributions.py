@@ -9,6 +9,7 @@ from tests.distributions import oracles
 
 import credo.distributions as room
 from credo.distributions import (
+    Affine,
     Bernoulli,
     BoxCox,
     Categorical,
@@ -23,6 +24,7 @@ from credo.distributions import (
     Normal,
     PoissonLogNormal,
     Recalibrated,
+    RightCensored,
     StudentT,
     Support,
     Tabulated,
@@ -41,6 +43,14 @@ DRAWS = np.random.default_rng(5).normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1], size=
 # Three rows each. A new distribution needs an entry here, and `test_every_distribution_is_examined` says so.
 TABLE = Tabulated([-2.0, -0.5, 0.0, 1.0, 3.0], [0.03, 0.3, 0.5, 0.9, 0.99])
 EXAMPLES: dict[str, list[Distribution]] = {
+    "Affine": [
+        Affine(Normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), [5.0, 0.0, -1.0], [0.1, 1.0, 20.0]),
+        Affine(Mixture([Normal([0.0, 1.0, 2.0], 1.0), StudentT(6.0, -3.0, 0.5)], [0.3, 0.7]), 1.0, [2.0, 3.0, 4.0]),
+    ],
+    "RightCensored": [
+        RightCensored(Normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), [0.5, np.inf, -2.0]),
+        RightCensored(Transformed(Normal([0.0, 3.0, -1.0], [0.5, 0.8, 0.1]), Log()), [1.0, 90.0, np.inf]),
+    ],
     "Normal": [Normal([0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), Normal([0.0, 1e3, -4.0], [0.0, 1e2, 1e-3])],
     "StudentT": [StudentT([3.5, 8.0, 60.0], [0.0, 3.0, -1.0], [1.0, 2.0, 0.1]), StudentT(5.0, [1.0, 2.0, 3.0], 0.0)],
     "Bernoulli": [Bernoulli([0.2, 0.5, 0.9]), Bernoulli([0.0, 1.0, 1e-9])],

@@ -16,11 +16,13 @@ from credo.likelihoods import (
     Gamma,
     Gaussian,
     Likelihood,
+    LogNormal,
     NegativeBinomial,
     Ordinal,
     Poisson,
     StudentT,
     Tempered,
+    Weibull,
     ZeroTruncated,
 )
 
@@ -37,6 +39,8 @@ EXAMPLES = [
     (ZeroTruncated(NegativeBinomial(0.8)), "positive count"),
     (Gamma(2.3), "positive"),
     (Beta(3.0), "share"),
+    (LogNormal(0.6), "positive"),
+    (Weibull(0.7), "positive"),
     (Ordinal(np.array([-1.0, 0.5, 2.0])), "order"),
 ]
 # The others are for Laplace's method; the logarithm of a beta density isn't even concave.

@@ -12,7 +12,7 @@ from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression
 from credo.sparse import SpikeSlabRegressor
 from credo.study import catalogue
-from credo.study.catalogue import EXACT_ROWS, MODELS, Size, Times, chosen, known_name, names
+from credo.study.catalogue import EXACT_ROWS, MODELS, OF_TIMES, Size, Times, chosen, known_name, names
 from credo.study.portfolio import ORDER, SECONDS, seconds
 
 REGRESSORS, CLASSIFIERS = names("regression"), names("classification")
@@ -29,7 +29,7 @@ def estimators(models, size, transformation="identity"):
 @pytest.mark.parametrize(
     ("classes", "every"),
     [
-        (0, set(REGRESSORS) - {*IN_TIME, *ON_REQUEST, "average"}),
+        (0, set(REGRESSORS) - {*IN_TIME, *OF_TIMES, *ON_REQUEST, "average"}),
         (2, set(CLASSIFIERS) - {"ordinal", "experts", "average"}),
     ],
 )
@@ -124,8 +124,9 @@ def test_the_process_in_time_is_for_tables_in_the_order_of_time():
 
 @pytest.mark.parametrize("name", [name for name in REGRESSORS if name not in (*IN_TIME, "average")])
 def test_regressors_can_be_made(name):
-    size = Size(300, 6, counts=True, zeros=50)
-    assert hasattr(estimators((name, "linear", "bayes"), size)[0][name], "fit")
+    others = OF_TIMES if name in OF_TIMES else ("linear", "bayes")
+    size = Size(300, 6, counts=True, zeros=50, is_time=name in OF_TIMES)
+    assert hasattr(estimators((name, *others), size)[0][name], "fit")
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS[:-1])
@@ -142,6 +143,7 @@ def test_classifiers_can_be_made(name):
         ("hurdle", Size(300, 6, zeros=29), "fewer than 30 targets are zero, or fewer than 30 above zero"),
         ("hurdle", Size(300, 6, zeros=271), "fewer than 30 targets are zero, or fewer than 30 above zero"),
         ("ordinal", Size(300, 6, classes=3), "the classes are not on a scale"),
+        ("weibull", Size(300, 6), "no event="),
     ],
 )
 def test_models_of_special_targets_are_refused_with_the_reason_and_left_out_without_a_note(name, size, why):
@@ -260,7 +262,7 @@ def test_the_limit_of_polynomials_counts_features_and_cells(shape, wide):
 
 def test_a_table_of_thousands_of_rows_rules_out_nothing(memory):
     specs, notes = chosen(Size(8192, 8, counts=True, zeros=50), None)
-    assert {spec.name for spec in specs} == {"baseline", *REGRESSORS} - {*IN_TIME, *ON_REQUEST, "average"}
+    assert {spec.name for spec in specs} == {"baseline", *REGRESSORS} - {*IN_TIME, *OF_TIMES, *ON_REQUEST, "average"}
     assert notes == []
 
 

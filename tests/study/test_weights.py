@@ -21,7 +21,9 @@ def test_a_frequency_repeats_its_row(analyze):
     study = analyze(table, "cured", models=["logistic"], weight="n", time=None)
     assert len(study.data.y) == 200 and study.data.weight is None
     assert study.comparison["logistic"].held_out["accuracy"] == pytest.approx(0.79, abs=0.01)
-    assert any("Each row counts as many times as 'n' says: 200 rows in all." in note.text for note in study.notes)
+    assert any(
+        "Frequency weights: each row counts as many times as 'n' says, 200 rows" in note.text for note in study.notes
+    )
     assert study.predict(table).shape[0] == 8 and set(study.held_out()["row"]) == set(range(1, 9))
 
 
@@ -29,7 +31,7 @@ def test_other_weights_are_those_of_the_fits(analyze, doses):
     half = doses.assign(copies=doses["copies"] / 2)
     study = analyze(half, "y", models=["bayes", "polynomial"], weight="copies", time=None)
     assert "copies" not in study.data.preparation.sources() and (study.data.weight > 0).all()
-    assert any("Rows are weighted by 'copies'" in note.text for note in study.notes)
+    assert any("Precision weights: 'copies'" in note.text for note in study.notes)
     # The mean of a fit doesn't depend on the unit of the weights, apart from the prior.
     repeated = analyze(doses, "y", models=["bayes", "polynomial"], weight="copies", time=None)
     rows = pd.DataFrame({"x": [-1.0, 0.5]})

@@ -15,22 +15,26 @@ from credo.likelihoods import (
     Beta,
     Gamma,
     Likelihood,
+    LogNormal,
     Marginal,
     NegativeBinomial,
     Ordinal,
     Poisson,
     StudentT,
+    Weibull,
     ZeroTruncated,
 )
 
 Array = NDArray[np.float64]
 
 LOG_LINKS = ("poisson", "negative_binomial", "gamma")
-REGRESSION = ("gaussian", "student", *LOG_LINKS, "beta")
+# Of times until an event, which may be right-censored.
+SURVIVAL = ("lognormal", "weibull")
+REGRESSION = ("gaussian", "student", *LOG_LINKS, "beta", *SURVIVAL)
 WORDS = {
     "gaussian": "normal", "student": "Student-t", "poisson": "Poisson", "negative_binomial": "negative binomial",
     "gamma": "gamma", "beta": "beta", "bernoulli": "Bernoulli", "categorical": "categorical",
-    "ordinal": "cumulative logit",
+    "ordinal": "cumulative logit", "lognormal": "log-normal", "weibull": "Weibull",
 }  # fmt: skip
 
 
@@ -121,8 +125,18 @@ class StartingPoint:
     level: float
 
 
-def starting_point(family: str, y: Array, weight: Array, *, positive: bool = False) -> StartingPoint:
-    """For a family of numbers; `positive` if the zeros of counts have a part of their own."""
+def starting_point(
+    family: str, y: Array, weight: Array, *, positive: bool = False, observed: NDArray[np.bool_] | None = None
+) -> StartingPoint:
+    """For a family of numbers; `positive` if the zeros of counts have a part of their own.
+
+    `observed` says which times ended with the event.
+    """
+    if family in SURVIVAL:
+        logs = np.log(y)
+        scale = max(math.sqrt(float(np.cov(logs, aweights=weight, ddof=0))), 1e-3)
+        likelihood = (LogNormal if family == "lognormal" else Weibull)(scale, observed)
+        return StartingPoint(likelihood, np.log([scale]), float(np.average(logs, weights=weight)))
     mean = float(np.average(y, weights=weight))
     spread = float(np.average((y - mean) ** 2, weights=weight))
     if family in ("poisson", "negative_binomial"):
@@ -166,6 +180,8 @@ def predictive(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> 
         shares, variances = likelihood.components()
         return Mixture([Normal(mean, np.sqrt(std**2 + variance)) for variance in variances], shares)
     mean, std = _bounded(likelihood, mean, std)
+    if isinstance(likelihood, LogNormal):
+        return Transformed(Normal(mean, np.hypot(std, likelihood.scale)), Log())
     if isinstance(likelihood, Poisson):
         return PoissonLogNormal(mean, std)
     return Marginal(likelihood, mean, std, 0.0 if zero is None else zero)
@@ -181,7 +197,9 @@ def latent(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Dist
         return Normal(mean, std)
     mean, std = _bounded(likelihood, mean, std)
     if zero is None and not isinstance(likelihood, Beta):
-        return Transformed(Normal(mean, std), Log())
+        # Of a time, the mean is e^f times a number.
+        shift = np.log(likelihood.mean(np.zeros(1))) if isinstance(likelihood, LogNormal | Weibull) else 0.0
+        return Transformed(Normal(mean + shift, std), Log())
     share = 1.0 if zero is None else 1.0 - zero
     return Empirical(share * likelihood.mean(mean + std * _EVEN[:, None]))
 
@@ -205,6 +223,8 @@ def check_support(family: str, y: Array, *, zeros: bool) -> None:
         "negative_binomial": (counts, "counts 0, 1, 2, …"),
         "gamma": ((y > 0) | (zeros & (y == 0)), "numbers above 0 (zeros=True allows zeros)"),
         "beta": ((y > 0) & (y < 1), "shares strictly between 0 and 1"),
+        "lognormal": (y > 0, "times above 0"),
+        "weibull": (y > 0, "times above 0"),
     }
     if family in rules and not rules[family][0].all():
         fits, words = rules[family]

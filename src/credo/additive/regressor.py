@@ -35,12 +35,12 @@ from credo.core.estimator import (
 from credo.core.fields import Inner
 from credo.core.parts import Chunk, RowSample, in_parts, parts_of
 from credo.distributions import Distribution, StudentT
-from credo.likelihoods import Beta, Gamma, Gaussian, NegativeBinomial, Poisson, ZeroTruncated
+from credo.likelihoods import Beta, Gamma, Gaussian, LogNormal, NegativeBinomial, Poisson, Weibull, ZeroTruncated
 from credo.likelihoods import StudentT as StudentNoise
 
 Array = NDArray[np.float64]
 Family = Literal[
-    "auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"
+    "auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta", "lognormal", "weibull"
 ]  # fmt: skip
 
 
@@ -58,11 +58,13 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         Made by `credo.additive.smooth`, `linear`, `factor`, `random` and `pair`. By default every column gets a term: a
         smooth for numbers, a line for two values, a factor for text. In a list, "others" gives such a term to every
         column that the other terms don't have.
-    family : {"auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta"}, default "auto"
+    family : {"auto", "gaussian", "student", "poisson", "negative_binomial", "gamma", "beta", "lognormal", "weibull"}, \
+            default "auto"
         The distribution of y given f: with identity link ("gaussian", and "student" for outliers), log link (counts
-        and positive numbers) or logit link ("beta", for shares). "auto" takes the one with the highest evidence among
-        those that the values of y allow: Poisson or negative binomial for counts, gamma or normal for positive numbers,
-        beta or normal for shares, else normal.
+        and positive numbers) or logit link ("beta", for shares). "lognormal" and "weibull" are for times until an
+        event, ln y = f + scale·noise, of which some may be right-censored. "auto" takes the one with the highest
+        evidence among those that the values of y allow: Poisson or negative binomial for counts, gamma or normal for
+        positive numbers, beta or normal for shares, log-normal or Weibull if there is an `event`, else normal.
     pairs : "auto" or int, default "auto"
         Pairs of columns to add. "auto" adds those whose residuals demand it and that raise the evidence, at most 20, if
         no terms are given; a number adds as many, whatever the evidence.
@@ -132,10 +134,16 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.hyperparameters = hyperparameters
         self.reml = reml
 
+    @property
+    def _has_log_link(self) -> bool:
+        """Whether an exposure is the offset of a log link."""
+        return self.family in ("auto", *families.LOG_LINKS)
+
     def _check_state(self) -> None:
         zeros = self.zero_part_
         kinds: dict[str, Any] = {
-            "gaussian": NoneType, "student": StudentNoise, "gamma": Gamma, "beta": Beta,
+            "gaussian": NoneType, "student": StudentNoise, "gamma": Gamma, "beta": Beta, "lognormal": LogNormal,
+            "weibull": Weibull,
             "poisson": ZeroTruncated if zeros is not None else Poisson,
             "negative_binomial": ZeroTruncated if zeros is not None else NegativeBinomial,
         }  # fmt: skip
@@ -154,6 +162,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         column_groups: Sequence[Any] | None = None,
         *,
         exposure: ArrayLike | None = None,
+        event: ArrayLike | None = None,
     ) -> Self:
         """Fit the model.
 
@@ -170,6 +179,9 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         exposure : array of shape (n_samples,), optional
             Positive numbers by which the mean is proportional, such as time or population, for families with a log
             link. Predictions are for an exposure of one unless told otherwise.
+        event : array of shape (n_samples,), optional
+            For times until an event, whether it was observed (true or 1); the other rows are right-censored: their time
+            is known to be longer.
         """
         choice("family", self.family, ("auto", *families.REGRESSION))
         self._check_options()
@@ -181,9 +193,13 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         used = None if sample_weight is None else has_weight(sample_weight, len(np.asarray(y)))
         offset = self._offset(exposure, len(rows) if used is None else len(used))
         offset = offset if used is None else offset[used]
+        observed = self._observed(event, len(rows) if used is None else len(used))
+        observed = observed if used is None or observed is None else observed[used]
         rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight
-        family, self.family_reason_ = self._chosen_family(rows, target, every, offset)
+        family, self.family_reason_ = self._chosen_family(rows, target, every, offset, observed)
+        if event is not None and family not in families.SURVIVAL:
+            raise ValueError(f'event needs a family of times ({", ".join(families.SURVIVAL)}); got "{family}"')
         if exposure is not None and family not in families.LOG_LINKS:
             raise ValueError(
                 f'exposure needs a family with a log link ({", ".join(families.LOG_LINKS)}); got "{family}"'
@@ -193,7 +209,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         if self.zero_part_ is not None:
             above = target > 0
             rows, target, every, offset = rows[above], target[above], every[above], offset[above]
-        self._fit_family(family, rows, target, every, offset)
+        self._fit_family(family, rows, target, every, offset, observed)
         if self.zero_part_ is not None:
             self.log_evidence_ += self.zero_part_.log_evidence_
         return self
@@ -242,11 +258,26 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             raise ValueError(f"exposure must have a positive finite number for each of the {n} rows")
         return np.log(values)
 
-    def _chosen_family(self, rows: Array, y: Array, weight: Array, offset: Array) -> tuple[str, str]:
+    def _observed(self, event: ArrayLike | None, n: int) -> NDArray[np.bool_] | None:
+        if event is None:
+            return None
+        values = np.asarray(missing_to_nan(event, name="event"), dtype=np.float64)
+        if values.shape != (n,) or not np.isin(values, (0.0, 1.0)).all():
+            raise ValueError(f"event must be true or false, or 1 or 0, for each of the {n} rows")
+        if not values.any():
+            raise ValueError("no event was observed: at least one row needs a time that isn't censored")
+        return values == 1.0
+
+    def _chosen_family(
+        self, rows: Array, y: Array, weight: Array, offset: Array, observed: NDArray[np.bool_] | None
+    ) -> tuple[str, str]:
         """The family, and why; "auto" compares evidences at the best parameters of the noise and of the variances."""
         if self.family != "auto":
             return self.family, ""
         names = families.allowed(y)
+        if observed is not None:
+            names = families.SURVIVAL
+            families.check_support(names[0], y, zeros=False)
         if (offset != 0).any():
             names = tuple(name for name in names if name in families.LOG_LINKS) or ("poisson",)
         if self.zeros and "gaussian" in names:
@@ -262,7 +293,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             keep = y > 0 if self.zeros else np.ones(len(y), dtype=bool)
             # The variances of one log link are near those of another.
             model._log_variances = {} if "gaussian" in names else self._log_variances
-            model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep])
+            model._fit_family(name, rows[keep], y[keep], weight[keep], offset[keep], observed)
             self._log_variances = ends[name] = model._log_variances
             scores[name] = model._peak_evidence
             if name == "gaussian":
@@ -287,7 +318,15 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         part = AdditiveClassifier(self.terms, pairs=self.pairs, hyperparameters=self.hyperparameters, reml=self.reml)
         self.zero_part_ = part.fit(X, np.asarray(y, dtype=np.float64) > 0, sample_weight, column_groups)
 
-    def _fit_family(self, family: str, rows: Array, y: Array, weight: Array | None, offset: Array) -> None:
+    def _fit_family(
+        self,
+        family: str,
+        rows: Array,
+        y: Array,
+        weight: Array | None,
+        offset: Array,
+        observed: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.family_ = family
         columns = self._columns(rows)
 
@@ -295,11 +334,14 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             if family == "gaussian":
                 self._fit_normal(terms, columns, y, weight)
             else:
-                self._fit_laplace(terms, columns, y, np.ones(len(y)) if weight is None else weight, offset)
+                every = np.ones(len(y)) if weight is None else weight
+                self._fit_laplace(terms, columns, y, every, offset, observed)
 
         def derivatives() -> tuple[Array, Array]:
             f = offset + self.posterior_.mean_of(rows)[:, 0]
             likelihood = self.likelihood_ or Gaussian(max(self.noise_std_**2, 1e-300))
+            if observed is not None:
+                likelihood = replace(likelihood, observed=observed)
             slope, second, _ = likelihood.derivatives(y, f)
             every = 1.0 if weight is None else weight
             return (every * slope)[:, None], np.maximum(-every * second, 0.0)[:, None]
@@ -355,7 +397,13 @@ class AdditiveRegressor(AdditiveModel, Regressor):
     # Other families: Laplace's approximation.
 
     def _fit_laplace(
-        self, terms: Sequence[Term], columns: TrainingColumns, y: Array, weight: Array, offset: Array
+        self,
+        terms: Sequence[Term],
+        columns: TrainingColumns,
+        y: Array,
+        weight: Array,
+        offset: Array,
+        observed: NDArray[np.bool_] | None,
     ) -> None:
         shift, unit = (float(np.mean(y)), float(np.std(y)) or 1.0) if self.family_ == "student" else (0.0, 1.0)
         target, average = (y - shift) / unit, self.hyperparameters == "integrate"
@@ -363,7 +411,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         Z, center = centered_basis(blocks, columns.rows, weight, intercept=True, center_levels=bool(self.reml))
         squares = np.average(Z**2, axis=0, weights=weight)
         layout = basis_layout(blocks, [block.width for block in blocks], squares, intercept=True)
-        begin = families.starting_point(self.family_, target, weight, positive=self.zero_part_ is not None)
+        positive = self.zero_part_ is not None
+        begin = families.starting_point(self.family_, target, weight, positive=positive, observed=observed)
         likelihood_at = begin.likelihood.with_logs
         evidence = LaplaceEvidence(
             Z, offset, layout, lambda logs: families.RowNoise(likelihood_at(logs), target, weight), begin.logs,
@@ -380,6 +429,8 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         self.variances_ = unit**2 * self.variances_
         self.log_evidence_ -= float(weight.sum()) * math.log(unit)
         self.likelihood_ = likelihood_at(learned.parameters)
+        if observed is not None:
+            self.likelihood_ = replace(self.likelihood_, observed=None)
         if isinstance(self.likelihood_, StudentNoise):
             self.likelihood_ = replace(self.likelihood_, scale=unit * self.likelihood_.scale)
         self.dispersion_ = self.likelihood_.dispersion
@@ -389,10 +440,15 @@ class AdditiveRegressor(AdditiveModel, Regressor):
     def _unit(self, label: Any) -> str:
         if self.family_ in ("gaussian", "student"):
             return ""
+        if self.family_ in families.SURVIVAL:
+            return "log of the time"
         return "log odds of the mean" if self.family_ == "beta" else "log of the mean"
 
     def _response(self) -> Callable[[Array], Array] | None:
         level, family = float(self.posterior_.mean[0]), self.family_
+        if family == "weibull":
+            # The median of a Weibull distribution.
+            level += self.likelihood_.scale * math.log(math.log(2.0))
         link = np.asarray if family in ("gaussian", "student") else expit if family == "beta" else np.exp
         return None if self.zeros else lambda f: link(level + f)
 

@@ -11,13 +11,16 @@ Members: `Distribution` (the base class), `Normal`, `StudentT`, `Bernoulli`, `Ca
 rate is normal); `t_variance`, the variance of Student's t; `Transformed`, the distribution of y if a `Transform` of y
 (`Log`, `BoxCox`, `YeoJohnson`, `Identity`, `LinearTails`) has a given one; `Limited`, that of the possible value
 nearest to a number, for the `Support` of counts, amounts and shares; `Recalibrated`, whose cdf is corrected by a
-monotone map; `GivenGroup`, given other outcomes of the same group; and `MultivariateNormal`, a joint distribution with
-marginals, conditionals, affine maps and sums.
+monotone map; `GivenGroup`, given other outcomes of the same group; `Affine`, shifted and stretched; `RightCensored`,
+what is observed of a time until an event; and `MultivariateNormal`, a joint distribution with marginals, conditionals,
+affine maps and sums.
 
 What doesn't belong here: scores averaged over a data set (`credo.metrics`), likelihoods (`credo.likelihoods`), priors
 (`credo.core.params`).
 """
 
+from credo.distributions._affine import Affine
+from credo.distributions._censored import RightCensored
 from credo.distributions._discrete import Bernoulli, Categorical, Empirical
 from credo.distributions._limited import REAL_LINE as REAL_LINE
 from credo.distributions._limited import Limited, Support
@@ -33,7 +36,8 @@ from credo.distributions.student_t import StudentT, t_variance
 from credo.distributions.tabulated import Tabulated, TabulatedScale
 
 __all__ = [
-    "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited",
-    "LinearTails", "Log", "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated", "StudentT",
-    "Support", "Tabulated", "TabulatedScale", "Transform", "Transformed", "YeoJohnson", "t_variance",
+    "Affine", "Bernoulli", "BoxCox", "Categorical", "Distribution", "Empirical", "GivenGroup", "Identity", "Limited",
+    "LinearTails", "Log", "Mixture", "MultivariateNormal", "Normal", "PoissonLogNormal", "Recalibrated",
+    "RightCensored", "StudentT", "Support", "Tabulated", "TabulatedScale", "Transform", "Transformed", "YeoJohnson",
+    "t_variance",
 ]  # fmt: skip

@@ -32,6 +32,7 @@ from credo.ensemble.average import Committee, ModelAverage
 from credo.ensemble.calibration import BetaMap as BetaMap
 from credo.ensemble.calibration import Calibration as Calibration
 from credo.ensemble.calibration import ScoreScaling as ScoreScaling
+from credo.ensemble.exposure import ExposureRegressor as ExposureRegressor
 from credo.ensemble.target import TransformedTarget, choose_transform
 
 if TYPE_CHECKING:

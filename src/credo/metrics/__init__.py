@@ -17,7 +17,8 @@ Contract: every function takes the outcomes `y`, then a distribution with one ro
 returns it. `forecast` extracts classes and probabilities. `scorer` turns a score into a scikit-learn scorer, greater is
 better, and `predictive` returns the predictive distribution of any model, also of a Pipeline or a fitted search;
 `point` is its mean or median. `influence` measures how much each input changes the predictions, in their own units;
-`shapley` how much each contributes to a single prediction.
+`shapley` how much each contributes to a single prediction. `kaplan_meier` estimates the distribution of times of which
+some are censored.
 
 Not here: splitting into folds and comparing models (`credo.selection`), figures (`credo.plots`), and
 the formulas of the single distributions (`credo.distributions`).
@@ -29,9 +30,10 @@ from credo.metrics._scores import crps, log_score, rmse
 from credo.metrics._shapley import ShapleyValues, shapley
 from credo.metrics.calibration import calibration_curve, coverage, pit
 from credo.metrics.sensitivity import Influence, influence
+from credo.metrics.survival import KaplanMeier, kaplan_meier
 
 __all__ = [
-    "Forecast", "Influence", "NoDistribution", "Scorer", "ShapleyValues", "accuracy", "brier", "calibration_curve",
-    "calibration_error", "coverage", "crps", "final_step", "forecast", "groups", "influence", "log_score", "pit",
-    "point", "predictive", "rmse", "rps", "scorer", "shapley",
+    "Forecast", "Influence", "KaplanMeier", "NoDistribution", "Scorer", "ShapleyValues", "accuracy", "brier",
+    "calibration_curve", "calibration_error", "coverage", "crps", "final_step", "forecast", "groups", "influence",
+    "kaplan_meier", "log_score", "pit", "point", "predictive", "rmse", "rps", "scorer", "shapley",
 ]  # fmt: skip

@@ -48,13 +48,14 @@ if TYPE_CHECKING:
     from credo.plots._inclusion import coefficient_density, inclusions, model_scores
     from credo.plots._next import next_points
     from credo.plots._path import coefficient_path, tree
+    from credo.plots._survival import survival
     from credo.plots._terms import terms
 
 __all__ = [
     "adaboost_rounds", "band", "bars", "calibration", "coefficient_density", "coefficient_path", "coefficients",
     "components", "confusion", "decision_regions", "evidence_surface", "expert_regions", "importances",
     "inclusions", "model_scores", "next_points", "predicted_vs_actual",
-    "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "svg", "terms", "tree",
+    "reliability", "residuals", "roc", "shorten", "sigmoid", "style", "survival", "svg", "terms", "tree",
     "waterfall", "weight_posterior",
 ]  # fmt: skip
 
@@ -68,6 +69,7 @@ __getattr__ = lazy(
         "_inclusion": ("coefficient_density", "inclusions", "model_scores"),
         "_next": ("next_points",),
         "_path": ("coefficient_path", "tree"),
+        "_survival": ("survival",),
         "_terms": ("terms",),
     },
 )

@@ -123,7 +123,7 @@ def comparison_of(trials: Sequence[Trial], notes: Sequence[str], *, n_folds: int
         held = held_out.get(score.name)
         if held is None:
             return score.error is not None, True, -sign * score.held_out.get(task.point_measure, 0.0)
-        return False, False, -float(np.mean(held.log_score))
+        return False, False, -float(np.average(held.log_score, weights=held.weight))
 
     # Sorting is stable, so equal scores keep the caller's order.
     return Comparison(

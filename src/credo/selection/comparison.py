@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from credo.core.frames import Table
-from credo.distributions import Bernoulli, Categorical, Distribution
+from credo.distributions import Bernoulli, Categorical, Distribution, RightCensored
 from credo.metrics import forecast, point
 from credo.selection.measures import MEASURES
 from credo.selection.rule import BASELINE, Candidate, Gap, Selection, gap, select
@@ -66,7 +66,7 @@ class HeldOut:
 
     `rows` are their positions in the table: all of them, unless the folds leave some out, such as the earliest
     rows in time order. `known` has what was computed when the folds were scored, so that it isn't computed again:
-    "log_density" and "point".
+    "log_density", "point" and "crps". `weight` has the weights of the rows in mean scores; None if all are equal.
 
     Examples
     --------
@@ -81,6 +81,7 @@ class HeldOut:
     dist: Distribution
     rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     known: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    weight: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if len(self.rows) != len(self.y):
@@ -98,10 +99,13 @@ class HeldOut:
 
     @property
     def squared_error(self) -> NDArray[np.float64]:
-        """The squared error of each row; of classes its Brier score."""
+        """The squared error of each row; of classes its Brier score, and of censored times the CRPS."""
         if isinstance(self.dist, Bernoulli | Categorical):
             found = forecast(self.y, self.dist)
             return np.square(found.table).sum(axis=1) + 1 - 2 * found.actual
+        if isinstance(self.dist, RightCensored):
+            # How far a censored time is from the prediction is unknown.
+            return self.known["crps"] if "crps" in self.known else self.dist.crps(self.y)
         # The mean of a transformed target may be so large that its square overflows.
         with np.errstate(over="ignore"):
             return np.square(self.y - self.point)
@@ -132,6 +136,8 @@ class Comparison:
         The column whose values were held out whole; empty if there is none.
     order : tuple
         The classes from the lowest to the highest if they are on a scale, otherwise empty.
+    exposure : str
+        The column to which the predictions are proportional, if there is one.
 
     Examples
     --------
@@ -157,6 +163,7 @@ class Comparison:
     in_order: bool = False
     groups: str = ""
     order: tuple[Any, ...] = ()
+    exposure: str = ""
 
     @cached_property
     def selection(self) -> Selection:
@@ -165,7 +172,9 @@ class Comparison:
         if not self.held_out:
             first = self.scores[0].name
             return Selection(first, [first], "No model predicts a distribution; it has the smallest error.")
-        return select([Candidate(name, held.log_score, held.squared_error) for name, held in self.held_out.items()])
+        return select(
+            [Candidate(name, held.log_score, held.squared_error, held.weight) for name, held in self.held_out.items()]
+        )
 
     @property
     def selected(self) -> str:
@@ -189,7 +198,8 @@ class Comparison:
 
     def gap(self, first: str, second: str) -> Gap:
         """The paired difference of two models' held-out log scores, with its standard error."""
-        return gap(self.held_out[first].log_score, self.held_out[second].log_score)
+        held = self.held_out[first]
+        return gap(held.log_score, self.held_out[second].log_score, held.weight)
 
     def __getitem__(self, name: str) -> Score:
         """The score of a model."""

@@ -125,7 +125,8 @@ MEASURES: Mapping[str, Measure] = {
 class Task:
     """What is predicted, and its `measures`.
 
-    `rows` returns the scores of each row of a fold, `scores` the means over all held-out rows. A model that predicts no
+    `rows` returns the scores of each row of a fold, `scores` the means over all held-out rows: weighted ones of
+    losses and errors, while coverage, accuracy and the calibration error count rows. A model that predicts no
     distribution has only the score `point_measure`; `point_predictions` says what it predicts.
     """
 
@@ -134,12 +135,12 @@ class Task:
     point_measure: str
     point_predictions: str
     rows: Callable[[Vector, Distribution], dict[str, Vector]]
-    scores: Callable[[Vector, Distribution, Mapping[str, Vector]], dict[str, float]]
+    scores: Callable[[Vector, Distribution, Mapping[str, Vector], Vector | None], dict[str, float]]
 
-    def point_score(self, y: NDArray[Any], predicted: NDArray[Any]) -> dict[str, float]:
+    def point_score(self, y: NDArray[Any], predicted: NDArray[Any], weight: Vector | None = None) -> dict[str, float]:
         """The score of predictions without a distribution."""
         name = self.point_measure
-        return {name: rmse(y, predicted) if name == "rmse" else float(np.mean(y == predicted))}
+        return {name: rmse(y, predicted, sample_weight=weight) if name == "rmse" else float(np.mean(y == predicted))}
 
     def note(self, name: str) -> str:
         """Why a model that predicts no distribution has only one score."""
@@ -158,13 +159,20 @@ def _of_numbers(y: Vector, dist: Distribution) -> dict[str, Vector]:
     }
 
 
-def _number_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> dict[str, float]:
+def _number_scores(
+    y: Vector, dist: Distribution, rows: Mapping[str, Vector], weight: Vector | None
+) -> dict[str, float]:
     return {
-        "log_score": float(rows["log_density"].mean()),
-        "rmse": rmse(y, rows["point"]),
-        "crps": float(rows["crps"].mean()),
+        "log_score": float(np.average(rows["log_density"], weights=weight)),
+        "rmse": rmse(y, rows["point"], sample_weight=weight),
+        "crps": float(np.average(rows["crps"], weights=weight)),
         "coverage": float(rows["inside"].mean()),
     }
+
+
+def _time_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector], weight: Vector | None) -> dict[str, float]:
+    # The error of a censored time is unknown.
+    return {name: value for name, value in _number_scores(y, dist, rows, weight).items() if name != "rmse"}
 
 
 def _of_classes(y: Vector, dist: Distribution) -> dict[str, Vector]:
@@ -172,11 +180,11 @@ def _of_classes(y: Vector, dist: Distribution) -> dict[str, Vector]:
     return {"likeliest": np.asarray(dist.probs if dist.probs.ndim == 1 else dist.probs.max(axis=1))}  # type: ignore[attr-defined]
 
 
-def _class_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> dict[str, float]:
+def _class_scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector], weight: Vector | None) -> dict[str, float]:
     # 0.0 − x instead of −x, so that a loss of zero isn't printed as −0.
     return {
-        "log_loss": 0.0 - float(np.mean(dist.log_prob(y))),
-        "brier": brier(y, dist),
+        "log_loss": 0.0 - float(np.average(dist.log_prob(y), weights=weight)),
+        "brier": brier(y, dist, sample_weight=weight),
         "accuracy": accuracy(y, dist),
         "calibration_error": calibration_error(y, dist),
     }
@@ -189,6 +197,15 @@ REGRESSION = Task(
     "numbers without uncertainty",
     _of_numbers,
     _number_scores,
+)
+# Times until an event, of which some are censored.
+TIMES = Task(
+    "regression",
+    ("log_score", "crps", "coverage"),
+    "rmse",
+    "numbers without uncertainty",
+    _of_numbers,
+    _time_scores,
 )
 CLASSIFICATION = Task(
     "classification",
@@ -203,9 +220,9 @@ CLASSIFICATION = Task(
 def on_a_scale(order: Sequence[Any]) -> Task:
     """Classification into classes on a scale, from the lowest to the highest: also by ranked probability score."""
 
-    def scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector]) -> dict[str, float]:
-        found = _class_scores(y, dist, rows)
-        return {"log_loss": found.pop("log_loss"), "rps": rps(y, dist, order=order), **found}
+    def scores(y: Vector, dist: Distribution, rows: Mapping[str, Vector], weight: Vector | None) -> dict[str, float]:
+        found = _class_scores(y, dist, rows, weight)
+        return {"log_loss": found.pop("log_loss"), "rps": rps(y, dist, order=order, sample_weight=weight), **found}
 
     first, *others = CLASSIFICATION.measures
     return replace(CLASSIFICATION, measures=(first, "rps", *others), scores=scores)

@@ -53,8 +53,8 @@ class Gap:
         return abs(self.mean) == np.inf or abs(self.mean) > 2 * self.error
 
 
-def gap(first: Array, second: Array) -> Gap:
-    """The paired difference between the scores of the same rows.
+def gap(first: Array, second: Array, weight: Array | None = None) -> Gap:
+    """The paired difference between the scores of the same rows: their weighted mean.
 
     Examples
     --------
@@ -66,9 +66,11 @@ def gap(first: Array, second: Array) -> Gap:
     """
     difference = np.zeros(len(first))
     np.subtract(first, second, out=difference, where=first != second)
+    n = len(difference)
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     with np.errstate(invalid="ignore"):
-        mean = float(difference.mean())
-        error = float(difference.std(ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else float("nan")
+        mean = float(share @ difference)
+        error = float(np.sqrt(n / (n - 1) * np.sum((share * (difference - mean)) ** 2))) if n > 1 else float("nan")
     return Gap(mean, error)
 
 
@@ -78,10 +80,11 @@ class Candidate(NamedTuple):
     name: str
     log_score: Array
     error: Array
+    weight: Array | None = None
 
     def ties(self, best: Candidate) -> bool:
         """Whether it is worse by at most one standard error in both scores."""
-        losses = gap(best.log_score, self.log_score), gap(self.error, best.error)
+        losses = gap(best.log_score, self.log_score, self.weight), gap(self.error, best.error, self.weight)
         return all(loss.mean <= 0 or loss.mean <= loss.error for loss in losses)
 
 
@@ -113,7 +116,7 @@ class Selection:
 
 def select(candidates: Sequence[Candidate]) -> Selection:
     """Select one of the candidates, which are ordered from simple to complex."""
-    best = max(candidates, key=lambda one: float(one.log_score.mean()))
+    best = max(candidates, key=lambda one: float(np.average(one.log_score, weights=one.weight)))
     tied = [one.name for one in candidates if one is best or one.ties(best)]
     if len(candidates) == 1:
         why = "It is the only model."

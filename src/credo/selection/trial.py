@@ -18,7 +18,7 @@ from credo.core.estimator import FittedState, evidence_of, in_words, is_predicto
 from credo.core.folds import Split
 from credo.core.notices import collected, on_one_line
 from credo.core.seeds import random_states
-from credo.distributions import REAL_LINE, Bernoulli, Categorical, Distribution, Support
+from credo.distributions import REAL_LINE, Bernoulli, Categorical, Distribution, RightCensored, Support
 from credo.metrics import NoDistribution, predictive
 from credo.selection.comparison import HeldOut, Score
 from credo.selection.measures import Task, bic, description_length, has_likelihood
@@ -194,7 +194,8 @@ class Trial:
     """A model, its fits so far, and their predictions.
 
     `parts` are predictions by the model itself; where they are scored, they are limited to the possible values of the
-    target, its `support`.
+    target, its `support`. `event` says which times until an event are observed; the others are right-censored, and are
+    scored by the probability of a longer time.
     """
 
     name: str
@@ -206,6 +207,7 @@ class Trial:
     options: Mapping[str, Any] = field(default_factory=dict)
     support: Support = REAL_LINE
     weight: NDArray[np.float64] | None = None
+    event: NDArray[np.bool_] | None = None
     n_fits: int = 0
     error: str | None = None
     fitted: Any = None
@@ -244,6 +246,8 @@ class Trial:
         options = {name: value for name, value in self.options.items() if has_fit_parameter(model, name)}
         if self.weight is not None:
             options |= weights_of(model, self.weight if train is None else self.weight[train])
+        if self.event is not None:
+            options["event"] = self.event if train is None else self.event[train]
         start = perf_counter()
         if train is None or test is None:
             self.fitted = model.fit(self.X.X, self.y, **options)
@@ -260,7 +264,7 @@ class Trial:
                 raise
             self.plain.append((test, np.asarray(model.predict(part))))
             return
-        rows = self.task.rows(self.y[test], self.support.limit(dist))
+        rows = self.task.rows(self.y[test], self.observable(dist, test))
         values = np.column_stack(list(rows.values()))
         bad = np.flatnonzero(np.isnan(values).any(axis=1) | ~np.isfinite(values[:, 0]))
         if bad.size:
@@ -268,6 +272,13 @@ class Trial:
             raise ValueError(f"the predictions of {bad.size} rows are not finite, {first}")
         self.parts.append((test, dist))
         self.measured.append(rows)
+
+    def observable(self, dist: Distribution, rows: NDArray[np.intp]) -> Distribution:
+        """The distribution of what can be observed in these rows: possible values, times until they are censored."""
+        dist = self.support.limit(dist)
+        if self.event is None:
+            return dist
+        return RightCensored(dist, np.where(self.event[rows], np.inf, self.y[rows]))
 
     @property
     def notes(self) -> list[str]:
@@ -285,7 +296,7 @@ class Trial:
     def replace_parts(self, parts: Sequence[Part]) -> None:
         """Score other distributions of the held-out rows instead."""
         self.parts = list(parts)
-        self.measured = [self.task.rows(self.y[rows], self.support.limit(dist)) for rows, dist in parts]
+        self.measured = [self.task.rows(self.y[rows], self.observable(dist, rows)) for rows, dist in parts]
 
     def held_out(self) -> HeldOut | None:
         """The predictions of all folds; None if the model predicts no distribution."""
@@ -293,7 +304,8 @@ class Trial:
             return None
         rows = np.sort(np.concatenate([rows for rows, _ in self.parts]))
         parts = [(np.searchsorted(rows, own), dist) for own, dist in self.parts]
-        return HeldOut(self.y[rows], self.support.limit(stacked(parts, len(rows))), rows, self._rows())
+        dist = self.observable(stacked(parts, len(rows)), rows)
+        return HeldOut(self.y[rows], dist, rows, self._rows(), None if self.weight is None else self.weight[rows])
 
     def score(self, held: HeldOut | None) -> Score:
         """The line of the leaderboard, without the model probability, which needs all models."""
@@ -303,7 +315,9 @@ class Trial:
         likelihood = has_likelihood(self.fitted)
         return Score(
             self.name,
-            held_out=self._point_score() if held is None else self.task.scores(held.y, held.dist, self._rows()),
+            held_out=self._point_score()
+            if held is None
+            else self.task.scores(held.y, held.dist, self._rows(), held.weight),
             words=in_words(self.fitted),
             log_evidence=None if evidence is None else evidence.value,
             evidence_method=None if evidence is None else evidence.method,
@@ -316,7 +330,8 @@ class Trial:
     def _point_score(self) -> dict[str, float]:
         """The score of predictions without a distribution."""
         rows = np.concatenate([rows for rows, _ in self.plain])
-        return self.task.point_score(self.y[rows], np.concatenate([values for _, values in self.plain]))
+        weight = None if self.weight is None else self.weight[rows]
+        return self.task.point_score(self.y[rows], np.concatenate([values for _, values in self.plain]), weight)
 
     def _rows(self) -> dict[str, NDArray[np.float64]]:
         """The scores of the held-out rows, in the order of the rows."""
@@ -363,19 +378,28 @@ class SavedTrials(FittedState, BaseEstimator):
         return found
 
     def trials(
-        self, X: Parts, y: NDArray[Any], task: Task, seed: int | None, support: Support = REAL_LINE
+        self,
+        X: Parts,
+        y: NDArray[Any],
+        task: Task,
+        seed: int | None,
+        support: Support = REAL_LINE,
+        weight: NDArray[np.float64] | None = None,
+        event: NDArray[np.bool_] | None = None,
     ) -> list[Trial]:
         """The trials again, for the same table."""
         found = []
         for record in self.trials_:
-            trial = Trial(record["name"], record["model"], X, y, task, seed, support=support)
+            trial = Trial(
+                record["name"], record["model"], X, y, task, seed, support=support, weight=weight, event=event
+            )
             for rows, dist in zip(record["rows"], record["dists"], strict=True):
                 if not (
                     isinstance(dist, Distribution) and len(rows) == len(dist) and 0 <= rows.min() <= rows.max() < len(y)
                 ):
                     raise ValueError(f"the held-out predictions of {trial.name} don't fit the table")
                 trial.parts.append((rows, dist))
-                trial.measured.append(task.rows(y[rows], support.limit(dist)))
+                trial.measured.append(task.rows(y[rows], trial.observable(dist, rows)))
             trial.fitted, trial.seconds, trial.warned = record["fitted"], record["seconds"], record["warned"]
             trial.n_fits = len(trial.parts) + 1
             found.append(trial)

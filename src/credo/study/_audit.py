@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 
 from credo.core.frames import Table
 from credo.core.wording import number, percent, plural
+from credo.distributions import RightCensored
 from credo.metrics import forecast, log_score
 from credo.metrics.anytime import log_e_value, log_e_value_of_events
 from credo.metrics.calibration import ALARM, class_calibration, interval_probability
@@ -217,6 +218,8 @@ def audit(model: Any, data: Any) -> Audit:
         notes.append(f"Audited: {plural(len(single), 'row')}, {of}.")
         y, rows = y[single.index], single.reset_index(drop=True)
     dist = model.predict_dist(rows)
+    if model.event is not None:
+        dist = RightCensored(dist, np.where(model.event.observed(rows), np.inf, y))
     measured = _Classes(y, dist) if classes else _Numbers(Predicted(HeldOut(y, dist)))
     levels = [measured.level(title, places) for title, places in _levels(model, rows)]
     # Holm's method.

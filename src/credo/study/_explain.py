@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from credo.core.estimator import Description, describe, is_sparse
 from credo.core.frames import Table
 from credo.core.notices import collected
-from credo.ensemble import TransformedTarget
+from credo.ensemble import ExposureRegressor, TransformedTarget
 from credo.metrics import Influence, shapley
 from credo.metrics import influence as influence_of
 from credo.tables import TableModel
@@ -270,7 +270,12 @@ def _of_terms(model: TableModel, description: Description, given: Any) -> Explan
         if preparation.alternatives(given) is not None:
             return None
         rows = model.for_estimator(preparation.transform(given))
-    estimator = model.estimator_.estimator_ if isinstance(model.estimator_, TransformedTarget) else model.estimator_
+    estimator, per = model.estimator_, ""
+    if isinstance(estimator, ExposureRegressor):
+        rows, _ = estimator.separated(rows)
+        estimator, per = estimator.estimator_, f" per {preparation.exposure}"
+    if isinstance(estimator, TransformedTarget):
+        estimator = estimator.estimator_
     units = list(dict.fromkeys(term.unit for term in description.terms))
     labels: list[Any] = [None] * len(given)
     if len(units) > 1:
@@ -280,16 +285,16 @@ def _of_terms(model: TableModel, description: Description, given: Any) -> Explan
     table = np.array([parts[label][i] for i, label in enumerate(labels)])
     base, contributions, f = table[:, 0], table[:, 1:-1], table[:, -1]
     unit, target = terms[0].unit, str(model.target or "value")
-    outputs = [unit if label is None else f"log odds of {label} against the average class" for label in labels]
+    outputs = [unit + per if label is None else f"log odds of {label} against the average class" for label in labels]
     if not unit:
-        outputs = [f"{description.transform} of {target}" if description.transform else target] * len(given)
+        outputs = [f"{description.transform} of {target}{per}" if description.transform else target + per] * len(given)
     responses = list[str]()
     if description.classes:
         known = list(description.classes)
         shown = [known[-1] if label is None else label for label in labels]
         probs = model.predict_proba(given)
         responses = [f"p({label}) {row[known.index(label)]:.4g}" for label, row in zip(shown, probs, strict=True)]
-    elif unit or description.transform:
+    elif unit or description.transform or per:
         responses = [f"{target} {value:.4g}" for value in model.predict(given).tolist()]
     source = preparation.origins()
     columns = [[source[name] for name in term.points] for term in terms]

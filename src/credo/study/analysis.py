@@ -51,6 +51,8 @@ def analyze(
     support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
+    exposure: str | None = None,
+    event: str | None = None,
     random_state: int = 0,
     progress: bool = True,
     continue_from: Study | None = None,
@@ -99,6 +101,14 @@ def analyze(
         over the order of time.
     weight : str, optional
         The column of weights: a row of weight 2 counts as two equal rows when a model is fitted.
+    exposure : str, optional
+        The column of positive numbers to which the target is proportional, such as the policies or years behind a
+        number of claims. Models of counts have its logarithm as an offset; others predict the target per unit of it,
+        weighted by it. New rows need it too.
+    event : str, optional
+        For a target of times until an event: the column that says whether it was observed, with two values such as 0
+        and 1, or as "status=dead" the value of rows in which it was. The other times are right-censored, known to be
+        longer. Models are "log-normal" and "weibull".
     random_state : int, default 0
         Seed of the folds and of the models.
     progress : bool, default True
@@ -144,6 +154,8 @@ def analyze(
         support=support,
         groups=groups,
         weight=weight,
+        exposure=exposure,
+        event=event,
         engine=engine,
     )
     with display(enabled=progress) as report:
@@ -218,14 +230,15 @@ def run(
         fitted[name].gaps = widths
     left_out = tuple(note for note in found.notes if not note.startswith(BASELINE))
     found = replace(
-        found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "", order=data.size.order
-    )
+        found, notes=left_out, fitted=fitted, not_run=work.not_run, groups=data.unit or "", order=data.size.order,
+        exposure=data.exposure or "",
+    )  # fmt: skip
     selected = found.selected if select is None else select
     if selected not in fitted:
         why = found[selected].error if any(s.name == selected for s in found.scores) else work.not_run.get(selected)
         raise ValueError(f"the model {selected!r} was not finished: {why}")
     units, unit_notes, part_notes = None, list[str](), list[str]()
-    if data.unit is not None and data.task == "regression":
+    if data.unit is not None and data.task == "regression" and data.event is None:
         units = KnownUnits(work, found.held_out)
         known = units.learn(selected, fitted[selected])
         unit_notes = [] if known is None else [known.sentence]
@@ -272,10 +285,13 @@ def _learn_gaps(data: Dataset, trials: Sequence[Trial]) -> dict[str, Gaps]:
             continue
         options = [trial]
         if all(isinstance(dist, Recalibrated) for _, dist in trial.parts):
-            options.append(replace(trial, parts=[(rows, dist.base) for rows, dist in trial.parts]))  # type: ignore[attr-defined]
+            plain = replace(trial)
+            plain.replace_parts([(rows, dist.base) for rows, dist in trial.parts])  # type: ignore[attr-defined]
+            options.append(plain)
         found = [_scaled(option, missing) for option in options]
-        best = max(found, key=lambda one: float(one[0].mean()))
-        lead = gap(best[0], held.log_score)
+        weight = held.weight
+        best = max(found, key=lambda one: float(np.average(one[0], weights=weight)))
+        lead = gap(best[0], held.log_score, weight)
         if lead.mean > lead.error:
             _, gaps[trial.name], parts = best
             trial.replace_parts(parts)
@@ -299,7 +315,7 @@ def _scaled(trial: Trial, missing: NDArray[np.bool_]) -> tuple[NDArray[np.float6
 
 def _digest(data: Dataset, splits: Sequence[Split]) -> str:
     """A hash of what the fits and their scores depend on besides the columns: folds, weights, possible values."""
-    found = hashlib.sha256(repr((data.support, len(splits))).encode())
+    found = hashlib.sha256(repr((data.support, data.exposure, data.happened, len(splits))).encode())
     for rows in (*(test for _, test in splits), *(() if data.weight is None else (data.weight,))):
         found.update(repr(rows.shape).encode() + np.ascontiguousarray(rows).tobytes())
     return found.hexdigest()[:16]

@@ -8,7 +8,7 @@ come from the other parts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from credo.core.folds import even_folds
 from credo.core.learning import stacking_weights
-from credo.distributions import Bernoulli, Categorical, Distribution, Limited, Mixture, Support
+from credo.distributions import Bernoulli, Categorical, Distribution, Limited, Mixture, RightCensored
 from credo.ensemble import ModelAverage
 from credo.ensemble.calibration import BetaMap, Calibration, choose_calibration
 from credo.metrics import forecast, pit
@@ -35,23 +35,41 @@ def average(name: str, trials: Sequence[Trial]) -> Trial:
     y, rows = held[0].y, held[0].rows
     scores = np.column_stack([one.log_score for one in held])
     # The predictions of the models themselves: their mixture is limited to the possible values.
-    dists = [one.dist.base if isinstance(one.dist, Limited) else one.dist for one in held]
+    dists = [unlimited(one.dist) for one in held]
     pieces = []
+
+    def of(places: NDArray[np.intp]) -> Array | None:
+        return None if held[0].weight is None else held[0].weight[places]
+
     for own in _parts(first, rows):
         others = np.setdiff1d(np.arange(len(y)), own)
-        pieces.append((own, _mixed([dist[own] for dist in dists], _weights(scores[others]))))
-    pieces, found = _calibrated(y, pieces, first.y, first.support)
-    weights = _weights(scores)
+        pieces.append((own, _mixed([dist[own] for dist in dists], _weights(scores[others], of(others)))))
+
+    def observable(own: NDArray[np.intp], dist: Distribution) -> Distribution:
+        return first.observable(dist, rows[own])
+
+    pieces, found = _calibrated(y, pieces, first.y, observable)
+    weights = _weights(scores, held[0].weight)
     kept = np.flatnonzero(weights).tolist()
     pairs = [(trials[k].name.replace("__", "_"), trials[k].model) for k in kept]
     model = ModelAverage.of_fitted(
         pairs, [trials[k].fitted for k in kept], weights[kept], scores[:, kept], rows, "folds of the study", found
     )
-    trial = Trial(name, model, first.X, first.y, first.task, first.seed, support=first.support, fitted=model)
+    trial = Trial(
+        name, model, first.X, first.y, first.task, first.seed, support=first.support, weight=first.weight,
+        event=first.event, fitted=model,
+    )  # fmt: skip
     trial.parts = [(rows[own], dist) for own, dist in pieces]
-    trial.measured = [first.task.rows(y[own], first.support.limit(dist)) for own, dist in pieces]
+    trial.measured = [first.task.rows(y[own], observable(own, dist)) for own, dist in pieces]
     trial.warned, trial.n_fits, trial.seconds = [[]], 1, perf_counter() - start
     return trial
+
+
+def unlimited(dist: Distribution) -> Distribution:
+    """The model's own prediction behind that of what can be observed."""
+    while isinstance(dist, Limited | RightCensored):
+        dist = dist.base
+    return dist
 
 
 def _parts(trial: Trial, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -62,8 +80,8 @@ def _parts(trial: Trial, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(fold == k) for k in range(fold.max() + 1)]
 
 
-def _weights(scores: Array) -> Array:
-    weights = stacking_weights(scores)
+def _weights(scores: Array, sample_weight: Array | None) -> Array:
+    weights = stacking_weights(scores, sample_weight)
     weights = np.where(weights < 0.01, 0.0, weights)
     return weights / weights.sum()
 
@@ -91,7 +109,10 @@ def _mixed(dists: Sequence[Distribution], weights: Array) -> Distribution:
 
 
 def _calibrated(
-    y: NDArray[Any], pieces: list[Part], every: NDArray[Any], support: Support
+    y: NDArray[Any],
+    pieces: list[Part],
+    every: NDArray[Any],
+    observable: Callable[[NDArray[np.intp], Distribution], Distribution],
 ) -> tuple[list[Part], BetaMap | Calibration | None]:
     """The distributions, calibrated if that raises the log score by more than one standard error; and the map."""
     if len(pieces) < 2:
@@ -99,11 +120,11 @@ def _calibrated(
     if isinstance(pieces[0][1], Bernoulli | Categorical):
         return _calibrated_classes(y, pieces, len(np.unique(every)))
     # Where outcomes have probabilities, only randomized PIT values of calibrated predictions are uniform.
-    values = [pit(y[own], support.limit(dist), random_state=0) for own, dist in pieces]
+    values = [pit(y[own], observable(own, dist), random_state=0) for own, dist in pieces]
     maps = [BetaMap.fitted(np.concatenate(values[:k] + values[k + 1 :])) for k in range(len(pieces))]
     better = [(own, found(dist)) for (own, dist), found in zip(pieces, maps, strict=True)]
     before, after = (
-        np.concatenate([support.limit(dist).log_prob(y[own]) for own, dist in each]) for each in (pieces, better)
+        np.concatenate([observable(own, dist).log_prob(y[own]) for own, dist in each]) for each in (pieces, better)
     )
     lead = gap(after, before)
     if not lead.mean > lead.error:

@@ -14,6 +14,8 @@ from typing import Any
 import credo
 
 BASELINE, AVERAGE = "baseline", "average"
+# The models of times until an event.
+OF_TIMES = ("log-normal", "weibull")
 # What follows the name of a model of a transformed target.
 SUFFIXES = {"log": "-log", "box-cox": "-power", "yeo-johnson": "-power"}
 # Up to this many rows Gaussian processes keep all covariances, as `GPRegressor(method="auto")` does.
@@ -38,7 +40,9 @@ class Size:
     """Numbers of rows, prepared columns, table columns behind these, and classes (0 for regression).
 
     `times` is given if the rows are in time order. `counts` is whether the target has counts, and `zeros` is how many
-    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest.
+    rows have a zero if it is never negative. `order` has classes on a scale, from the lowest. `exposure` is the
+    position of the exposure among the prepared columns; `columns` and `inputs` don't count it. `is_time` is whether the
+    target has times until an event, which may be censored.
     """
 
     rows: int
@@ -49,6 +53,8 @@ class Size:
     counts: bool = False
     zeros: int = 0
     order: tuple[Any, ...] = ()
+    exposure: int | None = None
+    is_time: bool = False
 
     @property
     def task(self) -> str:
@@ -99,11 +105,12 @@ class ModelSpec:
 
     def make(self, size: Size) -> Any:
         """An unfitted estimator for a prepared table of this size."""
-        if self.transformation == "identity":
-            return self.build(size)
-        # A forecast may leave the range of the targets.
-        tails: Any = "linear" if size.times is None else "continue"
-        return credo.TransformedTarget(self.build(size), transformation=self.transformation, extrapolation=tails)
+        model = self.build(size)
+        if self.transformation != "identity":
+            # A forecast may leave the range of the targets.
+            tails: Any = "linear" if size.times is None else "continue"
+            model = credo.TransformedTarget(model, transformation=self.transformation, extrapolation=tails)
+        return model if size.exposure is None else credo.ensemble.ExposureRegressor(model, column=size.exposure)
 
     def transformed(self, kind: str) -> ModelSpec:
         """The same model of a transformed target, as in "linear-log"."""
@@ -125,6 +132,8 @@ def chosen(
     predict the transformed target do.
     """
     known = list(MODELS[size.task])
+    if models is None and size.is_time:
+        known = [spec for spec in known if spec.name in (BASELINE, *OF_TIMES)]
     if models is not None:
         _check_names(models, size.task)
         power = transformation if SUFFIXES.get(transformation) == "-power" else "yeo-johnson"
@@ -139,6 +148,8 @@ def chosen(
         replaced = {spec.plain_name for spec in every if spec.transformation != "identity"} - {"linear"}
         known = [spec for spec in every if spec.default and spec.name not in replaced]
     reasons = {spec.name: reason for spec in known if (reason := spec.limit(size)) is not None}
+    if size.is_time:
+        reasons |= {spec.name: _CENSORED for spec in known if spec.name not in (BASELINE, *OF_TIMES)}
     if models is not None and reasons:
         name, reason = next(iter(reasons.items()))
         raise ValueError(f"the model {name!r} can't be used for this table: {reason}")
@@ -192,8 +203,10 @@ def _check_names(models: Sequence[str], task: str) -> None:
 _NO_TIME, _NO_CYCLE = "the rows are not in time order", "no cycle of the rows is known"
 _NO_COUNTS, _NO_ZEROS = "the target has no counts", "fewer than 30 targets are zero, or fewer than 30 above zero"
 _NO_SCALE = "the classes are not on a scale"
+_NO_EVENT, _CENSORED = "no event=… (--event NAME) is given", "it doesn't take censored times"
+_WITH_EXPOSURE = "its probability of a zero doesn't depend on the exposure"
 # No note mentions these: most tables aren't in time order, and most targets are no counts.
-_UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS, _NO_SCALE)
+_UNREMARKABLE = (_NO_TIME, _NO_CYCLE, _NO_COUNTS, _NO_ZEROS, _NO_SCALE, _NO_EVENT)
 
 
 def _in_time_order(size: Size) -> str | None:
@@ -210,6 +223,14 @@ def _of_counts(size: Size) -> str | None:
 
 def _of_zeros(size: Size) -> str | None:
     return None if 30 <= size.zeros <= size.rows - 30 else _NO_ZEROS
+
+
+def _without_exposure(size: Size) -> str | None:
+    return None if size.exposure is None else _WITH_EXPOSURE
+
+
+def _with_events(size: Size) -> str | None:
+    return None if size.is_time else _NO_EVENT
 
 
 def _on_a_scale(size: Size) -> str | None:
@@ -384,6 +405,15 @@ def _hurdle(size: Size) -> Any:
     return credo.AdditiveRegressor(_additive_terms(size), zeros=True)
 
 
+def _time(family: Any) -> Callable[[Size], Any]:
+    """ln y = f(x) + noise, for times of which some are censored."""
+    return lambda size: credo.AdditiveRegressor(_additive_terms(size), family=family)
+
+
+def _baseline(size: Size) -> Any:
+    return credo.AdditiveRegressor([]) if size.is_time else credo.BaselineRegressor()
+
+
 def _ordinal(size: Size) -> Any:
     """Cumulative logits of ordered classes."""
     return credo.AdditiveClassifier(_additive_terms(size), order=list(size.order))
@@ -435,7 +465,7 @@ _COORDINATE, _SUBSETS, _KERNELS, _TREES = (
 # fitted by default add nothing to the average on 20 tables of `benchmarks/portfolio.py`.
 MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
     "regression": (
-        ModelSpec(BASELINE, lambda size: credo.BaselineRegressor()),
+        ModelSpec(BASELINE, _baseline),
         ModelSpec("naive", _naive, (_in_time_order, _dense), transformable=False),
         ModelSpec("naive-season", _naive_season, (_with_a_cycle, _dense), transformable=False),
         ModelSpec("linear", lambda size: credo.LinearRegression()),
@@ -445,7 +475,11 @@ MODELS: Mapping[str, tuple[ModelSpec, ...]] = {
         ModelSpec("spike-slab", _spike_slab, (_dense,), _SUBSETS),
         ModelSpec("additive", _additive, (_few_basis_functions, _dense)),
         ModelSpec("counts", _counts, (_of_counts, _few_basis_functions, _dense), transformable=False),
-        ModelSpec("hurdle", _hurdle, (_of_zeros, _few_basis_functions, _dense), transformable=False),
+        ModelSpec("hurdle", _hurdle, (_of_zeros, _without_exposure, _few_basis_functions, _dense), transformable=False),
+        *(
+            ModelSpec(name, _time(family), (_with_events, _few_basis_functions, _dense), transformable=False)
+            for name, family in zip(OF_TIMES, ("lognormal", "weibull"), strict=True)
+        ),
         ModelSpec("polynomial", _polynomial, (_few_squares,)),
         ModelSpec("lms", lambda size: credo.LMSRegression(), (_few_columns,), default=False),
         ModelSpec(

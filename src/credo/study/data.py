@@ -33,9 +33,10 @@ from credo.tables import (
     time_column,
     without_lone_classes,
 )
-from credo.tables.columns import as_frame, column_named, finite_columns, row_weights
+from credo.tables.columns import amounts, as_frame, column_named, finite_columns, row_weights
 from credo.tables.effects import FoldEffects
 from credo.tables.errors import pandas
+from credo.tables.events import Event, event_note, events_note, suspected_event
 from credo.tables.formats import LargeTable
 from credo.tables.groups import group_codes, group_names
 
@@ -78,6 +79,8 @@ class Dataset:
     sample of the rows. `support` has the possible values of a target of numbers. `unit` is the column of units with
     several rows each, such as patients, which are held out whole, and `units` its values. `weight` has the weights of
     the rows, from the column `weight_column`. `fold_effects` learns the effects of levels from the rows of each fold.
+    The target is proportional to the column `exposure`. For times until an event, `happened` is the column that says
+    so, and `event` which of them were observed.
 
     Examples
     --------
@@ -110,6 +113,9 @@ class Dataset:
     weight: NDArray[np.float64] | None = None
     weight_column: str | None = None
     fold_effects: FoldEffects | None = None
+    exposure: str | None = None
+    happened: Event | None = None
+    event: NDArray[np.bool_] | None = None
 
     @property
     def shape(self) -> str:
@@ -170,14 +176,18 @@ def dataset(
     support: Support | tuple[float, float] | str = "auto",
     groups: str | bool | None = None,
     weight: str | None = None,
+    exposure: str | None = None,
+    event: str | None = None,
     engine: str = "local",
 ) -> Dataset:
     """Read the table or use the frame, and infer the task unless it is given.
 
     `drop` leaves columns out, and `kinds` overrides the kinds of others, as in `Preparation`. `support` are the
     possible values of a target of numbers, by default what its values show. `groups` is the column of units that are
-    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows.
-    A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read in parts.
+    held out whole, by default one that is recognized, and False for none. `weight` is a column of weights of the rows,
+    and the target is proportional to the column `exposure`. `event` is the column that says which times of the target
+    ended with the event. A Parquet file that is large beside the memory, or is to be read by the engine "dask", is read
+    in parts.
 
     Examples
     --------
@@ -197,6 +207,27 @@ def dataset(
     notes += more
     table, weights, more = _weighted(table, target, weight, repeat=given.whole is None)
     notes += more
+    if exposure is not None:
+        if given.whole is not None:
+            raise ValueError("an exposure needs a table that fits into memory: use a sample of the rows")
+        table, more = _exposed(table, target, exposure)
+        notes += more
+    happened: Event | None = None
+    observed = np.ones(0, dtype=bool)
+    if event is not None:
+        if given.whole is not None or exposure is not None:
+            raise ValueError("an event needs a table that fits into memory, and no exposure")
+        happened = Event.of(table, event)
+        observed = np.ones(int(table.index.max()) + 1, dtype=bool)
+        observed[table.index] = happened.observed(table)
+        table = table.drop(columns=happened.column)
+        task = task or "regression"
+    elif column_named(table, target, what="target") and (status := suspected_event(table, target)) not in (
+        None,
+        *forced,
+    ):
+        early = [*early, event_note(target, str(status), table[status].nunique())]
+        table = table.drop(columns=status)
     # A large table is fitted in parts, each of which has too few rows to recognize a code.
     keeps = keep_sentinels or given.whole is not None
     task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
@@ -206,35 +237,49 @@ def dataset(
             f"time_order=True predicts each row from those before it, groups={groups!r} whole groups from others: "
             "choose one"
         )
-    time = time_column(frame) if time_order or not (time_order is False or isinstance(groups, str)) else None
+    if exposure is not None and task == "classification":
+        raise ValueError(f"an exposure is for totals such as counts, but the target {target!r} has classes")
+    inputs = frame if exposure is None else frame.drop(columns=exposure)
+    time = time_column(inputs) if time_order or not (time_order is False or isinstance(groups, str)) else None
     in_order = time is not None and not time.repeated
-    unit, equal = _unit(frame, groups, has_time=in_order)
+    unit, equal = _unit(inputs, groups, has_time=in_order)
     if unit is not None:
         forced = {**forced, unit: "identifier"}
     words = tuple((reading or {}).get("na_words") or ())
-    preparation = Preparation(standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, na_words=words)
-    labels = y.astype(str) if task == "classification" else y
+    preparation = Preparation(
+        standardize=True, clip=True, kinds=forced, keep_sentinels=keep_sentinels, na_words=words, exposure=exposure
+    )
+    # Censored times say too little about the levels of a category.
+    labels = None if happened is not None else y.astype(str) if task == "classification" else y
     rows = preparation.fit_transform(frame, labels)
     in_order = in_order and time is not None and time.name in preparation.sources()
     ordered = time if in_order else None
-    possible = _support(support, y, frame.index) if task == "regression" else REAL_LINE
+    if happened is not None:
+        _check_times(y, target, frame.index, observed[frame.index], task)
+    possible = _support(support, y, frame.index) if task == "regression" and happened is None else REAL_LINE
     classes = len(set(y.tolist())) if task == "classification" else 0
     from_zero = possible.low == 0 and possible.high == np.inf
-    counts = from_zero and possible.step == 1 and bool(np.median(y) <= _MAX_TYPICAL_COUNT)
+    counts = from_zero and possible.step == 1
+    # With an exposure, other models don't know that the noise of a count grows with it.
+    counts = counts and (exposure is not None or bool(np.median(y) <= _MAX_TYPICAL_COUNT))
+    n_exposures = int(exposure is not None)
     size = Size(
-        len(y), rows.shape[1], len(set(preparation.sources())), classes,
+        len(y), rows.shape[1] - n_exposures, len(set(preparation.sources())) - n_exposures, classes,
         times=None if ordered is None else _times(ordered, preparation), counts=counts,
         zeros=int(np.sum(y == 0)) if from_zero else 0,
-        order=class_order(y, table[target].dtype) if classes > 2 else (),
+        order=class_order(y, table[target].dtype) if classes > 2 else (), exposure=preparation.exposure_column,
+        is_time=happened is not None,
     )  # fmt: skip
+    is_plain = task == "regression" and exposure is None and happened is None
     together = copies(frame, y) if unit is None else group_codes(frame[unit])
     made = Dataset(
         given.source, target, task, frame, y, preparation, rows, size, together, ordered, [],
-        transformation=best_transformation(rows, y) if task == "regression" else "identity",
+        transformation=best_transformation(rows, y) if is_plain else "identity",
         labels=None if given.labels is None else given.labels[frame.index], whole=given.whole, support=possible,
         unit=unit, units=None if unit is None else group_names(frame[unit]),
-        fold_effects=preparation.fold_effects(frame, labels),
-        weight=None if weights is None else weights[frame.index], weight_column=weight,
+        fold_effects=None if labels is None else preparation.fold_effects(frame, labels),
+        weight=None if weights is None else weights[frame.index], weight_column=weight, exposure=exposure,
+        happened=happened, event=None if happened is None else observed[frame.index],
     )  # fmt: skip
     repeated = [] if unit is None else [unit_note(unit, equal, is_requested=groups == unit)]
     important = [*early, *early_warnings(made), *repeated]
@@ -243,6 +288,8 @@ def dataset(
         *notes,
         *column_notes(preparation, len(frame), unit),
         *target_notes(made),
+        *exposure_notes(made),
+        *([] if made.happened is None or made.event is None else [events_note(target, made.happened, made.event)]),
         *copy_notes(together if unit is None else None),
     ]
     return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
@@ -299,6 +346,8 @@ def _weighted(
     """The table without its weights and rows of weight zero, the weights of all rows, and a note.
 
     Whole numbers are frequencies, and the rows are repeated if `repeat`: fits, folds and scores count each of them.
+    Other weights are precisions, of which only the ratios matter: their mean is set to one, so that there are as many
+    observations as rows.
     """
     if weight is None:
         return table, None, []
@@ -309,15 +358,50 @@ def _weighted(
     if not values.any():
         raise ValueError(f"all weights in {name!r} are zero")
     table = table.drop(columns=name)
-    if repeat and (values == np.floor(values)).all() and values.sum() <= _MAX_REPEATED:
-        times = values.astype(np.intp)
-        note = f"Each row counts as many times as {name!r} says: {plural(int(times.sum()), 'row')} in all."
-        return table.loc[np.repeat(table.index.to_numpy(), times)], None, [note]
-    note = (
-        f"Rows are weighted by {name!r}: a weight of 2 counts as two equal rows when a model is fitted. Scores count "
-        "every held-out row once."
-    )
+    is_frequency = bool((values == np.floor(values)).all())
+    total = plural(int(values.sum()), "row")
+    if is_frequency and repeat and values.sum() <= _MAX_REPEATED:
+        note = f"Frequency weights: each row counts as many times as {name!r} says, {total} in all."
+        return table.loc[np.repeat(table.index.to_numpy(), values.astype(np.intp))], None, [note]
+    means = "Log scores and errors are weighted means over held-out rows; coverage and accuracy count every row once."
+    if is_frequency:
+        note = f"Frequency weights: each row counts as many times as {name!r} says, {total} in all. {means}"
+    else:
+        values = values / values[values > 0].mean()
+        note = (
+            f"Precision weights: {name!r} has other than whole numbers, which are taken as precisions. A row of twice "
+            f"the weight has half the noise variance, and only ratios of weights matter. {means}"
+        )
     return table[values > 0], values, [note]
+
+
+def _exposed(table: Any, target: str, exposure: str) -> tuple[Any, list[str]]:
+    """The table without rows whose exposure is zero or missing, and a note."""
+    name = column_named(table, exposure, what="exposure")
+    if name == target:
+        raise ValueError(f"{name!r} is the target, and can't be the exposure too")
+    if table.shape[1] < 3:
+        raise ValueError(
+            f"the table has no column besides the target and the exposure {name!r}: nothing to predict from"
+        )
+    none = ((table[name] == 0) | table[name].isna()).to_numpy()
+    rest = table[~none]
+    if not len(rest):
+        raise ValueError(f"the exposure {name!r} is zero or missing in every row")
+    amounts(rest, name, what="exposure")
+    left_out = f"Left out {plural(int(none.sum()), 'row')} whose exposure {name!r} is zero or missing."
+    return rest, [left_out] * bool(none.any())
+
+
+def _check_times(y: NDArray[Any], target: str, rows: Any, observed: NDArray[np.bool_], task: str) -> None:
+    """Raise an error unless the target has positive times, some of which ended with the event."""
+    if task != "regression":
+        raise ValueError(f"event=… is for a target of times, but {target!r} is predicted as classes")
+    if (y <= 0).any():
+        row = int(rows[int(np.argmax(y <= 0))]) + 1
+        raise ValueError(f"the times {target!r} must be above 0; see row {row}: leave it out, or enter half a unit")
+    if not observed.any():
+        raise ValueError("no event was observed in the rows with a time: nothing is known about its distribution")
 
 
 def _unit(frame: Any, groups: str | bool | None, *, has_time: bool) -> tuple[str | None, list[str]]:
@@ -433,7 +517,7 @@ def early_warnings(data: Dataset) -> list[str]:
 
 def leak_notes(data: Dataset) -> list[str]:
     """A warning about columns that alone nearly determine the target."""
-    if data.frame.shape[1] < 2 or data.time is not None:
+    if data.frame.shape[1] < 2 or data.time is not None or data.exposure is not None:
         return []
     # A row and its copies would predict each other.
     first = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_index=True)[1]
@@ -494,6 +578,17 @@ def best_transformation(rows: Any, y: NDArray[np.float64]) -> str:
     found = choose_transform(rows, y, random_state=0)
     kinds = {Log: "log", BoxCox: "box-cox", YeoJohnson: "yeo-johnson"}
     return next((kind for known, kind in kinds.items() if isinstance(found, known)), "identity")
+
+
+def exposure_notes(data: Dataset) -> list[str]:
+    """What the exposure does in the models."""
+    if data.exposure is None:
+        return []
+    counts = "models of counts have its logarithm as an offset, and other" if data.size.counts else "the"
+    return [
+        f"Predictions of {data.target!r} are proportional to the exposure {data.exposure!r}: {counts} models predict "
+        f"{data.target} per {data.exposure}, with weights proportional to it. New rows need it too."
+    ]
 
 
 def outlier_notes(data: Dataset) -> list[str]:

@@ -27,7 +27,7 @@ from credo.core.estimator import is_sparse
 from credo.core.folds import Split
 from credo.core.notices import on_one_line
 from credo.selection.comparison import Score
-from credo.selection.measures import CLASSIFICATION, REGRESSION, Task, on_a_scale
+from credo.selection.measures import CLASSIFICATION, REGRESSION, TIMES, Task, on_a_scale
 from credo.selection.trial import Parts, SavedTrials, Trial
 from credo.study.average import average
 from credo.study.catalogue import AVERAGE, BASELINE, ModelSpec
@@ -95,10 +95,13 @@ class Engine:
         """Take over the finished models of an earlier study."""
         if saved.key_ != key:
             raise ValueError(
-                "continue_from is a study of another table or target, or with other folds, groups, weights, possible "
-                "values of the target, or random_state"
+                "continue_from is a study of another table or target, or with other folds, groups, weights, exposure, "
+                "event, possible values of the target, or random_state"
             )
-        for trial in saved.trials(Parts(self.data.rows), self.data.y, self._task, self.seed, self.data.support):
+        data = self.data
+        for trial in saved.trials(
+            Parts(data.rows), data.y, self._task, self.seed, data.support, data.weight, data.event
+        ):
             self._keep(trial)
         self._waiting = [spec for spec in self._waiting if spec.name not in self.trials]
 
@@ -135,17 +138,24 @@ class Engine:
     def table_model(self, trial: Trial) -> TableModel:
         """The fitted estimator behind the preparation of the study's table."""
         data = self.data
-        return TableModel.of_fitted(data.preparation, trial.fitted, data.target, trial.seconds, data.support)
+        return TableModel.of_fitted(
+            data.preparation, trial.fitted, data.target, trial.seconds, data.support, data.happened
+        )
 
     def trial(self, name: str, model: Any) -> Trial:
         """A trial of a model on the study's rows, without any fit."""
         data, groups = self.data, {"column_groups": self.data.preparation.groups()}
-        return Trial(name, model, self._parts(model), data.y, self._task, self.seed, groups, data.support, data.weight)
+        return Trial(
+            name, model, self._parts(model), data.y, self._task, self.seed, groups, data.support, data.weight,
+            data.event,
+        )  # fmt: skip
 
     @property
     def _task(self) -> Task:
         size = self.data.size
-        return on_a_scale(size.order) if size.order else CLASSIFICATION if size.classes else REGRESSION
+        if size.classes:
+            return on_a_scale(size.order) if size.order else CLASSIFICATION
+        return TIMES if size.is_time else REGRESSION
 
     @property
     def left(self) -> float:

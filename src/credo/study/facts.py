@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credo.core.wording import capital, count, number, p_value, percent, plural, shorten, whole_percent
-from credo.distributions import Categorical
+from credo.distributions import Categorical, RightCensored
 from credo.metrics import forecast, pit
 from credo.metrics.calibration import (
     ALARM_Z,
@@ -130,25 +130,44 @@ class Predicted:
     @cached_property
     def rmse(self) -> float:
         with np.errstate(over="ignore"):
-            return float(np.sqrt(np.mean((self.y - self.mean) ** 2)))
+            return float(np.sqrt(np.average((self.y - self.mean) ** 2, weights=self.held.weight)))
+
+    @cached_property
+    def log_score(self) -> float:
+        return float(np.average(self.held.log_score, weights=self.held.weight))
 
     def gain(self, other: Predicted) -> Gap:
         """The reduction of the squared error, compared with other predictions."""
-        return gap((self.y - other.mean) ** 2, (self.y - self.mean) ** 2)
+        return gap((self.y - other.mean) ** 2, (self.y - self.mean) ** 2, self.held.weight)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Predictions of numbers beside the baseline's and, in time order, those of the last value."""
+    """Predictions of numbers beside the baseline's and, in time order, those of the last value.
+
+    `reference` says what the baseline predicts if that isn't the mean of all rows.
+    """
 
     held: Predicted
     baseline: Predicted | None
     naive: Predicted | None
+    reference: str = ""
+
+    @property
+    def is_censored(self) -> bool:
+        """Whether they are times until an event, of which some are censored."""
+        return isinstance(self.held.held.dist, RightCensored)
+
+    @cached_property
+    def log_gain(self) -> Gap | None:
+        """The log score above the baseline's."""
+        held, base = self.held.held, self.baseline
+        return None if base is None else gap(held.log_score, base.held.log_score, held.weight)
 
     @cached_property
     def r2(self) -> float | None:
-        """The squared error that is saved, as a share of the baseline's; None without a baseline."""
-        if self.baseline is None or not self.baseline.rmse > 0:
+        """The squared error that is saved, as a share of the baseline's; None without one, and for censored times."""
+        if self.is_censored or self.baseline is None or not self.baseline.rmse > 0:
             return None
         return float(1 - (self.held.rmse / self.baseline.rmse) ** 2)
 
@@ -290,12 +309,15 @@ class Facts:
         found: dict[str, Any] = {}
         if comparison.task == "classification":
             known = None if base is None else comparison[BASELINE].held_out["log_loss"]
-            gain = None if base is None else gap(held.log_score, base.log_score)
+            gain = None if base is None else gap(held.log_score, base.log_score, held.weight)
             held = replace(held, dist=_in_order(held.dist, comparison.order))
             found["classes"] = Classes(held, comparison[name].held_out["log_loss"], known, gain)
         else:
-            others = (None if one is None else Predicted(one) for one in (base, naive))
-            found["numbers"] = Numbers(Predicted(held), *others)
+            reference = "the mean of earlier rows" if folds.in_order else ""
+            if comparison.exposure:
+                reference = f"a constant {shorten(target)} per {shorten(comparison.exposure)}"
+            beside, last = (None if one is None else Predicted(one) for one in (base, naive))
+            found["numbers"] = Numbers(Predicted(held), beside, last, reference)
         return cls(name, comparison[name].words, reason, shorten(target), folds, **found)
 
     @property
@@ -311,7 +333,7 @@ class Facts:
         if found is not None:
             naive = [] if found.naive is None else [naive_sentence(found.held, found.naive)]
             covered = coverage_sentence(found.held.coverage, found.held.uniformity)
-            return [error_sentence(found, in_order=self.folds.in_order), *naive, covered]
+            return [log_score_sentence(found) if found.is_censored else error_sentence(found), *naive, covered]
         assert self.classes is not None
         accuracy = accuracy_sentence(self.classes.calibration.confidence, self.frequent)
         loss = loss_sentence(self.classes.loss, self.classes.baseline_loss, self.classes.gain)
@@ -351,19 +373,31 @@ def class_name(label: Any, target: str) -> str:
     return shorten(label if isinstance(label, str) else f"{target} = {label}")
 
 
-def error_sentence(found: Numbers, *, in_order: bool = False) -> str:
+def error_sentence(found: Numbers) -> str:
     """The RMSE beside that of the baseline, and whether chance explains the difference."""
     rmse = found.held.rmse
     text = f"RMSE on held-out rows: {number(rmse)}"
     if found.baseline is None or not found.baseline.rmse > 0 or not math.isfinite(rmse):
         return f"{text}."
-    guess = f"the baseline, which always predicts the mean{' of earlier rows' if in_order else ''}"
+    guess = f"the baseline, which always predicts {found.reference or 'the mean'}"
     saved, known = 1 - rmse / found.baseline.rmse, number(found.baseline.rmse)
     if saved >= 0.01:
         verdict = "" if found.held.gain(found.baseline).clear else ", a difference that chance could explain"
         return f"{text}; {guess}, has {known}. That is {whole_percent(saved)} below the baseline{verdict}."
     verdict = "no smaller than" if saved > -0.01 else "larger than"
     return f"{text}, {verdict} that of {guess} ({known})."
+
+
+def log_score_sentence(found: Numbers) -> str:
+    """The log score of times beside that of the baseline, and whether chance explains the difference."""
+    text, gain = f"Log score of held-out rows: {number(found.held.log_score)}", found.log_gain
+    if gain is None:
+        return f"{text}."
+    guess = "the baseline, one distribution for all rows"
+    if gain.mean <= 0:
+        return f"{text}, not above that of {guess}."
+    chance = "" if gain.clear else ", a difference that chance could explain"
+    return f"{text}, {number(gain.mean, digits=2)} above that of {guess}{chance}."
 
 
 def naive_sentence(held: Predicted, naive: Predicted) -> str:

@@ -25,6 +25,8 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
         "additive": (0.02, 0.1, 0.3, 1.8),
         "counts": (0.05, 0.77, 0.8, 2.0),
         "hurdle": (0.05, 0.95, 0.6, 1.8),
+        "log-normal": (0.05, 0.77, 0.8, 2.0),
+        "weibull": (0.05, 0.77, 0.8, 2.0),
         "polynomial": (0.003, 0.003, 0.6, 2.2),
         "lms": (0.001, 0.068, 1.0, 0.0),
         "nadaraya-watson": (0.001, 0.14, 1.3, 0.3),
@@ -62,8 +64,8 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float, float, float]]] = {
 ORDER: Mapping[str, tuple[str, ...]] = {
     "regression": (
         "baseline", "naive", "naive-season", "linear", "bayes", "lasso", "ridge", "polynomial", "additive", "counts",
-        "hurdle", "boosting", "gp-time", "kernel-ridge", "forest", "gp", "experts", "spike-slab",
-        "gp-heteroscedastic",
+        "hurdle", "log-normal", "weibull", "boosting", "gp-time", "kernel-ridge", "forest", "gp", "experts",
+        "spike-slab", "gp-heteroscedastic",
     ),
     "classification": (
         "baseline", "logistic", "discriminant", "bayes-logistic", "additive", "ordinal", "boosting", "polynomial",

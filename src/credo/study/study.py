@@ -96,7 +96,7 @@ def inclusions(models: Mapping[str, Any]) -> list[dict[str, Any]]:
         subsets = describe(model).subsets
         if subsets is not None:
             places: dict[str, list[int]] = {}
-            for place, title in enumerate(model.preparation_.inputs()):
+            for place, title in enumerate(model.without_exposure.inputs()):
                 places.setdefault(title, []).append(place)
             records = [
                 {

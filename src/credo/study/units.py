@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from credo.core.folds import Split, even_folds, pairs_of_folds
 from credo.core.wording import number, percent
-from credo.distributions import Distribution, Limited
+from credo.distributions import Distribution
 from credo.ensemble import ModelAverage
 from credo.metrics import log_score, pit, point, rmse
 from credo.selection import HeldOut
 from credo.selection.trial import Parts, Trial
-from credo.study.average import mixed
+from credo.study.average import mixed, unlimited
 from credo.study.catalogue import AVERAGE
 from credo.study.data import N_FOLDS
 from credo.study.engine import Engine
@@ -39,10 +38,15 @@ class Scores(NamedTuple):
     width: float
 
     @classmethod
-    def of(cls, y: NDArray[np.float64], dist: Distribution) -> Scores:
+    def of(cls, held: HeldOut, dist: Distribution) -> Scores:
+        """Those of predictions of held-out rows."""
+        y, weight = held.y, held.weight
         low, high = dist.interval(0.95)
         inside = float(np.mean((low <= y) & (y <= high)))
-        return cls(log_score(y, dist), rmse(y, point(dist)), inside, float(np.mean(high - low)))
+        return cls(
+            log_score(y, dist, sample_weight=weight), rmse(y, point(dist), sample_weight=weight), inside,
+            float(np.mean(high - low)),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -111,15 +115,16 @@ class KnownUnits:
             return None
         scores = normal_scores(pit(held.y, held.dist, random_state=0))
         groups = Groups.of(data.unit, data.units, scores)
-        given = data.support.limit(given_others(_unlimited(held), groups.correlation, scores, data.groups))
-        alone, known = Scores.of(held.y, held.dist), Scores.of(held.y, given)
+        given = data.support.limit(given_others(unlimited(held.dist), groups.correlation, scores, data.groups))
+        alone, known = Scores.of(held, held.dist), Scores.of(held, given)
         if not known.log_score > alone.log_score:
             groups, known = replace(groups, correlation=0.0), alone
-        return Known(data.unit, groups, Scores.of(of_new.y, of_new.dist), known, alone)
+        return Known(data.unit, groups, Scores.of(of_new, of_new.dist), known, alone)
 
     def _rows_held_out(self, name: str) -> HeldOut | None:
         """Predictions of all rows by fits that have seen other rows of their units; None if there are none."""
         work, groups = self.work, self.work.data.groups
+        assert groups is not None
         model = work.trials[name].fitted
         members = {key.replace("__", "_"): trial for key, trial in work.trials.items()}
         is_average = name == AVERAGE and isinstance(model, ModelAverage)
@@ -133,13 +138,8 @@ class KnownUnits:
         first, *others = [one for one in held if one is not None]
         if not is_average:
             return first
-        dist = mixed(model, [_unlimited(one) for one in (first, *others)])
-        return HeldOut(first.y, work.data.support.limit(dist), first.rows)
-
-
-def _unlimited(held: HeldOut) -> Distribution:
-    """The predictions of the model itself, before they were limited to the possible values."""
-    return held.dist.base if isinstance(held.dist, Limited) else held.dist
+        dist = mixed(model, [unlimited(one.dist) for one in (first, *others)])
+        return HeldOut(first.y, work.data.support.limit(dist), first.rows, weight=first.weight)
 
 
 def _held_out(trial: Trial, splits: Sequence[Split]) -> HeldOut | None:

@@ -28,10 +28,11 @@ and can be overridden by an option; invalid input raises an error that names the
 what to do. Nothing in a table or in a model file is ever executed.
 
 `groups` has what a model knows about units with several rows, such as patients; `gaps` how much wider its predictions
-are for rows with missing values; `effects` has the effects of the levels of a category that has many.
+are for rows with missing values; `effects` has the effects of the levels of a category that has many; `events` which of
+the times of a target ended with the event.
 
-`Numbers`, `Days`, `Levels`, `Scale`, `Texts`, `Counts`, `Groups` and `Gaps` are parts of fitted table models, and so of
-model files: their names here are part of the file format.
+`Numbers`, `Days`, `Levels`, `Scale`, `Texts`, `Counts`, `Groups`, `Gaps` and `Event` are parts of fitted table models,
+and so of model files: their names here are part of the file format.
 
 What does not belong here: models, figures, the command line, basis expansions (`credo.features`). pandas, pyarrow and
 openpyxl are imported when first needed.
@@ -44,6 +45,7 @@ from credo.tables.encoders import Outside
 from credo.tables.encoders import Scale as Scale
 from credo.tables.encoders import Texts as Texts
 from credo.tables.errors import ColumnError, ModelFileError, TableError, TableWarning
+from credo.tables.events import Event as Event
 from credo.tables.files import Manifest, describe, load, replacing, save
 from credo.tables.gaps import Gaps as Gaps
 from credo.tables.groups import Groups as Groups

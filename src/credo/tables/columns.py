@@ -267,6 +267,21 @@ def row_weights(frame: Any, name: str) -> NDArray[np.float64]:
     return values
 
 
+def amounts(frame: Any, name: str, *, what: str) -> NDArray[np.float64]:
+    """The positive numbers of a column, such as an exposure; an error names the first other cell."""
+    values: NDArray[np.float64] = pandas().to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if len(bad):
+        label = frame.index[bad[0]]
+        row = label + 1 if isinstance(label, int | np.integer) else label
+        found = "missing" if frame[name].isna().iloc[bad[0]] else frame[name].iloc[bad[0]]
+        raise ColumnError(
+            f"the {what} {name!r} must be a positive number in every row; it is {found} in row {row}: enter it, or "
+            "leave out such rows"
+        )
+    return values
+
+
 def missing_columns(missing: list[str], present: list[str], *, what: str = "column") -> str:
     """The sentence about columns that a table should have."""
     parts = []

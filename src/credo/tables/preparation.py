@@ -28,6 +28,7 @@ from credo.core.notices import collected, warn
 from credo.core.wording import plural, quoted, shown
 from credo.distributions import Bernoulli, Categorical, Distribution, Mixture
 from credo.tables.columns import (
+    amounts,
     as_frame,
     finite_columns,
     has_names,
@@ -215,6 +216,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         numbers. By default they count as missing, and `notes_` name them; in a column whose kind is given they don't.
     na_words : sequence of str, optional
         Words that count as missing, as for `read_table`.
+    exposure : str, optional
+        A column of positive numbers, such as time or population, that is neither scaled nor clipped and comes after all
+        others but those of words; other values raise an error.
     drop_reference : bool, default True
         Whether the most frequent level of a category has no column.
     max_levels : int, default 30
@@ -281,6 +285,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         kinds: Mapping[str, str | Form] | None = None,
         keep_sentinels: bool = False,
         na_words: Sequence[str] = (),
+        exposure: str | None = None,
         drop_reference: bool = True,
         max_levels: int = 30,
         max_words: int = 1000,
@@ -290,6 +295,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.kinds = kinds
         self.keep_sentinels = keep_sentinels
         self.na_words = na_words
+        self.exposure = exposure
         self.drop_reference = drop_reference
         self.max_levels = max_levels
         self.max_words = max_words
@@ -332,7 +338,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if len(table) == 0 or table.shape[1] == 0:
             raise ColumnError(f"the table is empty: {len(table)} rows and {table.shape[1]} columns")
         weight = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
-        target = None if y is None else plain_target(y)[weight > 0]
+        target = None if y is None else self._proportional(table, y)[weight > 0]
         table, weight = table[weight > 0], weight[weight > 0]
         if len(table) == 0:
             raise ValueError("every sample_weight is zero, so there is nothing to fit")
@@ -350,7 +356,7 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         self.columns_, self.forms_ = learner.columns, learner.forms
         self.notes_, self.gap_notes_ = learner.notes, learner.gap_notes
         # Columns of words, which are sparse, come after all others.
-        self.encoders_ = sorted(learner.encoders, key=lambda encoder: isinstance(encoder, Texts))
+        self.encoders_ = sorted(learner.encoders, key=lambda one: (isinstance(one, Texts), one.name == self.exposure))
         _mark_times(self.encoders_, table, learner.values)
         _relate_dates(self.encoders_, learner.values)
         self.n_features_in_ = table.shape[1]
@@ -385,8 +391,13 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
     def fold_effects(self, X: Any, y: Any) -> FoldEffects | None:
         """What replaces the effects of levels by those that the training rows of a split show; None without any."""
         check_is_fitted(self)
-        found = self._fold_effects(as_frame(X), plain_target(y))
+        found = self._fold_effects(as_frame(X), self._proportional(as_frame(X), y))
         return found if found.places else None
+
+    def _proportional(self, table: Any, y: Any) -> NDArray[Any]:
+        """The target of the effects of levels, per unit of the exposure if there is one."""
+        target = plain_target(y)
+        return target if self.exposure is None else target / amounts(table, self.exposure, what="exposure")
 
     def _fold_effects(self, table: Any, y: NDArray[Any]) -> FoldEffects:
         places = [(one, slice(*own)) for one, own in self._places() if isinstance(one, Levels) and one.effect_names]
@@ -499,7 +510,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         {'year': '1 row with year 1972 to 1972 (training: 1871 to 1970)'}
         """
         table = self._table(X)
-        used = [encoder for encoder in self.encoders_ if encoder.name not in unused]
+        # Predictions are proportional to an exposure.
+        used = [encoder for encoder in self.encoders_ if encoder.name not in (*unused, self.exposure)]
         found = {encoder.name: encoder.outside(table[encoder.name]) for encoder in used}
         ahead = {e.name: e.forecast(table[e.name]) for e in used if isinstance(e, Numbers | Days)}
         reasons: list[list[str]] = [[] for _ in range(len(table))]
@@ -597,6 +609,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         texts = {str(encoder.name) for encoder in self.encoders_ if isinstance(encoder, Texts)}
         return [str(name if column in texts else column) for name, column in zip(names, self.sources(), strict=True)]
 
+    @property
+    def exposure_column(self) -> int | None:
+        """The position of the exposure among the prepared columns; None without one."""
+        return None if self.exposure is None else self.sources().index(self.exposure)
+
     def groups(self) -> list[str]:
         """A label for each prepared column: the levels of one column, or the words of one text, share theirs."""
         check_is_fitted(self)
@@ -617,7 +634,10 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         return {label: source for labels in names for label, source in zip(labels, sources, strict=True)}
 
     def _forced_forms(self, names: list[str]) -> dict[str, Form]:
-        kinds: dict[str, Any] = dict(self.kinds or {})
+        kinds: dict[str, Any] = {
+            **(self.kinds or {}),
+            **dict.fromkeys([self.exposure] if self.exposure else [], "number"),
+        }
         if unknown := sorted(kinds.keys() - set(names)):
             raise ColumnError(f"kinds: {missing_columns(unknown, names)}")
         forms = {
@@ -650,7 +670,11 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         """Learn bounds, means and standard deviations; columns of words, which are 0 or 1, have no bounds."""
         n_words = 0 if words is None else words.shape[1]
         if self.clip:
-            exempt = np.array([isinstance(encoder, Days) for encoder, own in self._places() for _ in range(*own)])
+            exempt = np.array([
+                isinstance(encoder, Days) or encoder.name == self.exposure
+                for encoder, own in self._places()
+                for _ in range(*own)
+            ])  # fmt: skip
             lower, upper = _bounds(dense, exempt)
             self.notes_ += _clip_notes(dense, lower, upper, self.get_feature_names_out().tolist(), index)
             dense = np.clip(dense, lower, upper)
@@ -658,6 +682,8 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
             self.upper_ = np.pad(upper, (0, n_words), constant_values=np.inf)
         if self.standardize:
             center, scale = center_and_scale(dense, weight)
+            if self.exposure is not None:
+                center[self.exposure_column], scale[self.exposure_column] = 0.0, 1.0
             mean = np.zeros(0) if words is None else np.asarray(weight @ words) / weight.sum()
             # For zeros and ones with mean m, sd² = m(1 − m).
             spread = np.sqrt(mean * np.maximum(1.0 - mean, 0.0))
@@ -679,7 +705,9 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         block = np.empty((len(table), places[-1][1][1] if places else 0), order="F")
         for encoder, (start, end) in places:
             name = encoder.name
-            if name in unchanged:
+            if name == self.exposure:
+                block[:, start] = amounts(table, name, what="exposure")
+            elif name in unchanged:
                 block[:, start] = unchanged[name]
             elif isinstance(encoder, Days) and encoder.since is not None:
                 earlier = self._since(encoder, table, read)
@@ -738,6 +766,34 @@ class Preparation(FittedState, TransformerMixin, BaseEstimator):
         if words is None:
             return named_by(np.ascontiguousarray(dense), self)
         return named_by(sparse.csr_array(sparse.hstack([sparse.csr_array(dense), words], format="csr")), self)
+
+
+class WithoutExposure:
+    """A fitted preparation without the column of its exposure: the columns whose effects a model learns."""
+
+    def __init__(self, preparation: Preparation) -> None:
+        self.preparation, self.standardize = preparation, preparation.standardize
+        self.encoders_ = [one for one in preparation.encoders_ if one.name != preparation.exposure]
+        self.columns_ = [one for one in preparation.columns_ if one.name != preparation.exposure]
+        self._kept = np.flatnonzero(np.array(preparation.sources()) != preparation.exposure)
+        if self.standardize:
+            self.center_, self.scale_ = preparation.center_[self._kept], preparation.scale_[self._kept]
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """The names of the prepared columns."""
+        return self.preparation.get_feature_names_out()[self._kept]
+
+    def sources(self) -> list[str]:
+        """The column of the table that each comes from."""
+        return [self.preparation.sources()[j] for j in self._kept]
+
+    def inputs(self) -> list[str]:
+        """The input that each belongs to."""
+        return [self.preparation.inputs()[j] for j in self._kept]
+
+    def transform(self, X: Any) -> Any:
+        """The rows as numbers."""
+        return self.preparation.transform(X)[:, self._kept]
 
 
 def _mark_times(encoders: list[Encoder], table: Any, read: Mapping[str, NDArray[np.float64]]) -> None:

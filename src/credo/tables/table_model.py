@@ -41,20 +41,22 @@ from credo.core.estimator import (
 from credo.core.frames import Table
 from credo.core.notices import collected, warn
 from credo.distributions import Bernoulli, Categorical, Distribution, Support
+from credo.ensemble import ExposureRegressor
 from credo.metrics import final_step, point, predictive
 from credo.tables.columns import as_frame, has_names
 from credo.tables.encoders import Levels, Numbers, Outside, Scale, Texts
 from credo.tables.errors import pandas
+from credo.tables.events import Event
 from credo.tables.gaps import Gaps
 from credo.tables.groups import Groups, for_new
-from credo.tables.preparation import Alternatives, Preparation
+from credo.tables.preparation import Alternatives, Preparation, WithoutExposure
 from credo.tables.shift import Shift
 from credo.tables.target import class_order, split_target
 
 _SCALED = ("estimate", "sd", "lower", "upper")
 
 
-def in_original_units(model: Any, preparation: Preparation, *, level: float) -> Table:
+def in_original_units(model: Any, preparation: Preparation | WithoutExposure, *, level: float) -> Table:
     """The model's summary table, with coefficients per unit of each prepared column."""
     estimator = final_step(model)
     if not hasattr(estimator, "summary"):
@@ -85,7 +87,7 @@ def in_original_units(model: Any, preparation: Preparation, *, level: float) -> 
     return replace(table, columns=columns)
 
 
-def _of_classes(table: Table, estimator: Any, preparation: Preparation) -> Table:
+def _of_classes(table: Table, estimator: Any, preparation: Preparation | WithoutExposure) -> Table:
     """Coefficients of classes in the units of the columns; a changed intercept has only an estimate."""
     coef = np.asarray(estimator.coef_)
     n_scores, n_names = coef.shape
@@ -199,6 +201,8 @@ class TableModel(FittedState, BaseEstimator):
         The units with several rows each, such as patients, that are known: what their other rows say about a new one.
     gaps : Gaps, optional
         How much wider or narrower predictions are for rows with missing values.
+    event : Event, optional
+        For a target of times until an event: the column that says whether it was observed.
 
     Attributes
     ----------
@@ -230,6 +234,7 @@ class TableModel(FittedState, BaseEstimator):
         support: Support | None = None,
         groups: Groups | None = None,
         gaps: Gaps | None = None,
+        event: Event | None = None,
     ) -> None:
         self.preparation = preparation
         self.estimator = estimator
@@ -237,6 +242,7 @@ class TableModel(FittedState, BaseEstimator):
         self.support = support
         self.groups = groups
         self.gaps = gaps
+        self.event = event
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -279,12 +285,15 @@ class TableModel(FittedState, BaseEstimator):
         check_consistent_length(table, targets, None if isinstance(sample_weight, Real) else sample_weight)
         preparation = Preparation(standardize=True) if self.preparation is None else clone(self.preparation)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        rows = preparation.fit_transform(table, targets.astype(str) if _predicts_classes(self) else targets, **weights)
+        events = {} if self.event is None else {"event": self.event.observed(as_frame(X).loc[table.index])}
+        # Censored times say too little about the levels of a category.
+        known = None if self.event is not None else targets.astype(str) if _predicts_classes(self) else targets
+        rows = preparation.fit_transform(table, known, **weights)
         estimator = clone(self.estimator)
         rows = rows_for(estimator, rows, preparation.get_feature_names_out())
         start = perf_counter()
         groups = {"column_groups": preparation.groups()} if has_fit_parameter(estimator, "column_groups") else {}
-        estimator.fit(rows, targets, **weights, **groups)
+        estimator.fit(rows, targets, **weights, **groups, **events)
         self._fit_seconds = perf_counter() - start
         self.preparation_, self.estimator_ = preparation, estimator
         self.n_features_in_ = preparation.n_features_in_
@@ -299,9 +308,10 @@ class TableModel(FittedState, BaseEstimator):
         target: str | None,
         seconds: float,
         support: Support | None = None,
+        event: Event | None = None,
     ) -> Self:
         """The model of a fitted preparation and an estimator that was fitted to its columns."""
-        found = cls(clone(preparation), clone(estimator), target, support)
+        found = cls(clone(preparation), clone(estimator), target, support, event=event)
         found.preparation_, found.estimator_, found._fit_seconds = preparation, estimator, seconds
         found.n_features_in_, found.feature_names_in_ = preparation.n_features_in_, preparation.feature_names_in_
         return found
@@ -413,17 +423,20 @@ class TableModel(FittedState, BaseEstimator):
     def summary(self, *, level: float = 0.95) -> Table:
         """The estimator's summary; coefficients are in the units of the prepared columns, before any scaling."""
         check_is_fitted(self)
-        return in_original_units(self.estimator_, self.preparation_, level=level)
+        if not isinstance(self.estimator_, ExposureRegressor):
+            return in_original_units(self.estimator_, self.preparation_, level=level)
+        found = in_original_units(self.estimator_.estimator_, self.without_exposure, level=level)
+        return replace(found, title=self._words())
 
     def describe(self, *, level: float = 0.95) -> Description:
         """The estimator's description, with effects in the units of the prepared columns; its curve takes tables."""
         check_is_fitted(self)
-        found, names = (
-            describe(self.estimator_, level=level),
-            tuple(map(str, self.preparation_.get_feature_names_out())),
-        )
+        found, inner = describe(self.estimator_, level=level), self.estimator_
+        names = tuple(map(str, self.without_exposure.get_feature_names_out()))
+        if isinstance(inner, ExposureRegressor):
+            inner = inner.estimator_
         # The last step of a pipeline has columns of its own.
-        columns = found.columns if isinstance(self.estimator_, Pipeline) else names
+        columns = found.columns if isinstance(inner, Pipeline) else names
         effects = found.effects
         if found.selects:
             effects = self._unscaled(found, names)
@@ -432,8 +445,14 @@ class TableModel(FittedState, BaseEstimator):
         own = found.curve
         curve = None if own is None else Curve(own.model, lambda table: own.prepare(self._rows(table)[0]))
         inputs = tuple(zip(columns, (value for _, value in found.inputs), strict=False))
-        terms = found.terms if isinstance(self.estimator_, Pipeline) else tuple(map(self._in_table_units, found.terms))
+        terms = found.terms if isinstance(inner, Pipeline) else tuple(map(self._in_table_units, found.terms))
         return replace(found, columns=columns, effects=effects, inputs=inputs, curve=curve, terms=terms)
+
+    @property
+    def without_exposure(self) -> Preparation | WithoutExposure:
+        """The preparation without the column of the exposure, whose effect is known."""
+        exposure = self.preparation_.exposure
+        return self.preparation_ if exposure is None else WithoutExposure(self.preparation_)
 
     def _in_table_units(self, curve: Any) -> Any:
         """A term of an additive model as a function of the columns of the table, with levels in their order."""
@@ -463,8 +482,9 @@ class TableModel(FittedState, BaseEstimator):
 
     def _unscaled(self, found: Description, names: tuple[str, ...]) -> tuple[Effect, ...]:
         """All coefficients of y = b + Σ wⱼ (xⱼ − cⱼ)/sⱼ in terms of x; a summary leaves out those that are zero."""
-        n, scaled = len(names), self.preparation_.standardize
-        scale, center = (self.preparation_.scale_, self.preparation_.center_) if scaled else (np.ones(n), np.zeros(n))
+        scaled, preparation = self.preparation_.standardize, self.without_exposure
+        n = len(names)
+        scale, center = (preparation.scale_, preparation.center_) if scaled else (np.ones(n), np.zeros(n))
         coef, lower, upper = (part / scale for part in found.coefficients())
         level = np.array([effect.estimate for effect in found.effects if effect.kind == INTERCEPT])
         intervals = None if np.isnan(lower).any() or len(lower) > 1 else (lower[0], upper[0])
@@ -517,13 +537,15 @@ class TableModel(FittedState, BaseEstimator):
                 raise ValueError(f"TableModel requires y to be passed, but the target y is None: {advice}")
             task = "classification" if _predicts_classes(self) else "regression"
             rest, targets, notes = split_target(table, self.target, task=task)
+            rest = self._without_target(rest)
             for note in notes:
                 warn(note, stacklevel=3)
             return rest, targets
         return self._without_target(table), np.asarray(unmasked(y, name="y"))
 
     def _without_target(self, table: Any) -> Any:
-        return table.drop(columns=self.target) if self.target in table.columns else table
+        known = {self.target, None if self.event is None else self.event.column}
+        return table.drop(columns=[name for name in table.columns if name in known])
 
     def _rows(self, X: Any) -> tuple[Any, Alternatives | None]:
         """The prepared rows, and the alternatives for those with unknown levels."""
@@ -566,6 +588,9 @@ def predictions(model: Any, rows: Any, *, level: float = 0.95, quantiles: Sequen
     classes = final_step(model).classes_.tolist() if is_classifier(model) else ()
     dist = predictive(model, rows)
     frame = distribution_frame(dist, level=level, classes=classes, quantiles=quantiles)
+    if isinstance(model, TableModel) and model.event is not None:
+        # The mean of times depends on a tail that censored rows say little about.
+        frame.insert(0, "median", dist.quantile(0.5))
     if isinstance(model, TableModel):
         if model.groups is not None and model.groups.column in as_frame(rows).columns:
             place = frame.columns.get_loc("upper") + 1

@@ -122,6 +122,16 @@ def support_ends(ctx: click.Context, param: click.Parameter, value: str) -> str 
 )
 @click.option("--no-group", is_flag=True, help="Hold out single rows even if a column of units is detected.")
 @click.option("--weight", metavar="NAME", help="Column of weights: a row of weight 2 counts as two equal rows.")
+@click.option(
+    "--exposure",
+    metavar="NAME",
+    help="Column to which the target is proportional, such as the policies or years behind a number of claims.",
+)
+@click.option(
+    "--event",
+    metavar="NAME[=VALUE]",
+    help="For a target of times until an event: column that says whether it was observed, and its value if it was.",
+)
 @click.option("--shuffle", is_flag=True, help="Hold out rows at random even if the table is in time order.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", show_default=True, help="Output folder.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
@@ -192,6 +202,8 @@ def run_and_show(
     group: str | None = None,
     no_group: bool = False,
     weight: str | None = None,
+    exposure: str | None = None,
+    event: str | None = None,
     engine: str = "local",
     earlier: str | None = None,
     **options: Any,
@@ -216,6 +228,8 @@ def run_and_show(
             support=support,
             groups=False if no_group else group,
             weight=weight,
+            exposure=exposure,
+            event=event,
             engine=engine,
             **(columns or {}),
         )

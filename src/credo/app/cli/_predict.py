@@ -112,7 +112,7 @@ def _rounded(frame: Any) -> Any:
     std = frame["std"].to_numpy(dtype=float)
     usable = np.isfinite(std) & (std > 0)
     places = np.where(usable, 3 - np.floor(np.log10(np.where(usable, std, 1.0))), 12).astype(int)
-    start = frame.columns.get_loc("mean")
+    start = frame.columns.get_loc("median" if "median" in frame else "mean")
     for name in (name for name in frame.columns[start:] if frame[name].dtype.kind == "f"):
         shown[name] = [round(value, place) for value, place in zip(frame[name].tolist(), places.tolist(), strict=True)]
     return shown

@@ -45,7 +45,10 @@ def show(model: str, everything: bool, as_json: bool) -> None:
     columns = (
         [{"name": name, "kind": "numeric"} for name in found.columns]
         if prepared is None
-        else [{"name": str(column.name), "kind": column.kind} for column in prepared.preparation_.columns_]
+        else [
+            {"name": str(one.name), "kind": "exposure" if one.name == prepared.preparation_.exposure else one.kind}
+            for one in prepared.preparation_.columns_
+        ]
     )
     inputs = None if prepared is None else _inputs(prepared)
     whole, shown = _parameters(found, _steps(prepared, found), everything=everything)
@@ -132,11 +135,11 @@ def _steps(model: Any, found: Description) -> Any:
     """The change of each column by which coefficients are compared: the standard deviation of numbers, otherwise 1."""
     import numpy as np
 
-    if model is None or not model.preparation_.standardize or len(model.preparation_.scale_) != len(found.columns):
+    if model is None or not model.preparation_.standardize or len(model.without_exposure.scale_) != len(found.columns):
         return np.ones(len(found.columns))
     kinds = {str(column.name): column.kind for column in model.preparation_.columns_}
-    measured = [kinds.get(name) in ("numeric", "date") for name in model.preparation_.sources()]
-    return np.where(measured, np.asarray(model.preparation_.scale_), 1.0)
+    measured = [kinds.get(name) in ("numeric", "date") for name in model.without_exposure.sources()]
+    return np.where(measured, np.asarray(model.without_exposure.scale_), 1.0)
 
 
 def _parameters(found: Description, steps: Any, *, everything: bool) -> tuple[Table, Table]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credo.core.estimator.base import Result
 from credo.core.estimator.description import final_step
-from credo.distributions import Bernoulli, Categorical, Distribution, Normal
+from credo.distributions import Bernoulli, Categorical, Distribution, Normal, RightCensored
 
 
 class NoDistribution(TypeError):
@@ -88,7 +88,7 @@ def _of_classes(table: NDArray[np.float64], classes: NDArray[Any]) -> Distributi
 
 
 def point(dist: Distribution) -> NDArray[np.float64]:
-    """The point prediction of each row: the mean, or the median if there is no mean.
+    """The point prediction of each row: the mean, or the median if there is no mean or times are censored.
 
     A Student's t with one degree of freedom, as from a straight line fitted to three rows, has a median but no mean.
 
@@ -99,6 +99,8 @@ def point(dist: Distribution) -> NDArray[np.float64]:
     >>> point(StudentT([1.0, 5.0], [3.0, 4.0], [1.0, 1.0]))
     array([3., 4.])
     """
+    if isinstance(dist, RightCensored):
+        return dist.quantile(0.5)
     mean = dist.mean
     return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, dist.quantile(0.5))
 

@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]
 _MAX_TIMES = 1000
 
 
-def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_order: bool = False) -> str:
+def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, reference: str = "") -> str:
     """What the figure of predicted and actual values shows."""
     missed = fact.n - fact.inside
     bars = (
@@ -34,10 +34,10 @@ def agreement_sentence(r2: float | None, fact: Coverage, *, target: str, in_orde
     )
     if r2 is None:
         return bars
-    if in_order:
-        # The baseline is the mean of earlier rows, which may be far from the later ones.
+    if reference:
+        # The mean of earlier rows, for example, may be far from the later ones.
         ahead = f"{whole_percent(r2)} below" if r2 > 0 else "not below"
-        return f"The squared error of the predictions is {ahead} that of the mean of earlier rows. {bars}"
+        return f"The squared error of the predictions is {ahead} that of {reference}. {bars}"
     share = whole_percent(r2) if r2 > 0 else "none"
     return f"The predictions explain {share} of the variance of {target} in held-out rows. {bars}"
 
@@ -125,7 +125,7 @@ def held_out_figures(found: Numbers, *, target: str, in_order: bool = False) -> 
             "agreement",
             "How close are the predictions?",
             lambda ax: plots.predicted_vs_actual(held.y, held.mean, interval=held.interval, ax=ax, **options),
-            agreement_sentence(found.r2, held.coverage, target=shorten(target), in_order=in_order),
+            agreement_sentence(found.r2, held.coverage, target=shorten(target), reference=found.reference),
             f"Held-out predictions with 95 % intervals; exact predictions lie on the diagonal.{some}",
         ),
         figure(

@@ -90,7 +90,7 @@ class Inclusions:
 def inclusions(models: Mapping[str, Any], n_rows: int) -> Inclusions | None:
     """From the first model with a posterior over subsets of the prepared columns; None without, or for one input."""
     for name, model in models.items():
-        subsets, every = describe(model).subsets, model.preparation_.inputs()
+        subsets, every = describe(model).subsets, model.without_exposure.inputs()
         if subsets is not None and len(set(every)) > 1:
             return grouped(name, every, subsets, wide=len(set(every)) > n_rows)
     return None

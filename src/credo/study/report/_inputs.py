@@ -64,7 +64,7 @@ class Coefficients:
     @classmethod
     def of(cls, title: str, model: Any, frame: Any) -> Coefficients | None:
         """None if the model isn't linear in its prepared columns."""
-        found, preparation = describe(model.estimator_), model.preparation_
+        found, preparation = describe(model.estimator_), model.without_exposure
         names = [str(name) for name in preparation.get_feature_names_out()]
         if len(found.columns) != len(names) or not len(found.coefficients()[0]):
             return None
@@ -377,7 +377,8 @@ def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
             return otherwise
 
     included = attempt("Inclusion probabilities", lambda: inclusions(known, n_rows), None)
-    every = attempt("Coefficients", lambda: [Coefficients.of(*item, frame) for item in known.items()], [])
+    nothing: list[Coefficients | None] = []
+    every = attempt("Coefficients", lambda: [Coefficients.of(*item, frame) for item in known.items()], nothing)
     linear = [each for each in every if each is not None]
     effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
     own = next((each for each in linear if each.model == best), None)
@@ -391,7 +392,7 @@ def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
         )
     moved = attempt("Influences of the inputs", lambda: influence(model, frame, spread=spread), None)
     chosen = effects.get(best) or (next(iter(effects.values()), None) if moved is None else None)
-    only, drawn, along = set(model.preparation_.sources()), list[Curve](), None
+    only, drawn, along = set(model.without_exposure.sources()), list[Curve](), None
     if len(only) == 1 and not found.classes:
         along = attempt("The curve", lambda: line(model, frame, next(iter(only))), None)
     added: Terms | None = None
@@ -417,7 +418,7 @@ def _judged(curve: Curve, own: Effects | None, moved: Influence, model: Any) -> 
         return curve
     if own is None:
         return replace(curve, is_flat=is_little(moved, curve.name))
-    inputs = zip(model.preparation_.sources(), own.is_clear, strict=True)
+    inputs = zip(model.without_exposure.sources(), own.is_clear, strict=True)
     return replace(curve, is_flat=not any(clear for name, clear in inputs if name in (curve.name, *curve.together)))
 
 
@@ -487,8 +488,8 @@ def _nonlinearity(model: Any, found: Any) -> dict[str, float]:
     For a column that was prepared as several ones (levels, a mark for missing values) their squares add up, as they do
     in the distance between two rows.
     """
-    squares = dict.fromkeys(model.preparation_.sources(), 0.0)
-    for column, (_, value) in zip(model.preparation_.sources(), found.inputs, strict=True):
+    squares = dict.fromkeys(model.without_exposure.sources(), 0.0)
+    for column, (_, value) in zip(model.without_exposure.sources(), found.inputs, strict=True):
         squares[column] += value**2
     return {column: float(np.sqrt(value)) for column, value in squares.items()}
 

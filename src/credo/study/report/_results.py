@@ -15,7 +15,7 @@ from credo.selection import BASELINE
 from credo.study.facts import Numbers, class_name, reliability_sentence
 from credo.study.report._classes import class_figures, class_names, regions_figure
 from credo.study.report._curves import MAX_CLASSES, curve_figures, line_figure
-from credo.study.report._figure import Figure
+from credo.study.report._figure import Figure, Listing
 from credo.study.report._held_out import ahead_figure, held_out_figures, time_figure, worst_sentence
 from credo.study.report._inclusions import inclusion_figure
 from credo.study.report._inputs import (
@@ -28,6 +28,7 @@ from credo.study.report._inputs import (
     nonlinearity_figure,
 )
 from credo.study.report._surprises import largest_errors, least_probable
+from credo.study.report._survival import event_sentence, survival_figures
 from credo.study.study import Study
 
 # The common y-axis of probabilities; curves of less than about four percentage points aren't zoomed.
@@ -54,11 +55,15 @@ def regression(study: Study) -> dict[str, Any]:
     facts, ahead, frame = study.facts, study.ahead, study.data.frame
     best, target, numbers = facts.name, facts.target, facts.numbers
     assert numbers is not None
+    rate = f"{target} per {study.data.exposure}" if study.data.exposure else target
     held = numbers.held
     spread = float(np.std(held.y))
     if np.ptp(held.y) == 0:
         return {"answer": [f"Every value of {target} is {datum(float(held.y[0]))}: there is nothing to predict."]}
     if best == BASELINE:
+        if numbers.is_censored:
+            answer = [*opening(study), event_sentence(numbers, target=target)]
+            return {"best": best, "answer": answer, "figures": survival_figures(numbers, target=target)}
         text = f"The standard deviation of {target} is {number(spread)}."
         return {"best": best, "answer": [*opening(study), text]}
     found, in_order = inputs(study, n_rows=len(held.y), spread=spread), facts.folds.in_order
@@ -71,25 +76,32 @@ def regression(study: Study) -> dict[str, Any]:
         "best": best,
         "answer": [
             *opening(study),
+            *([event_sentence(numbers, target=target)] if numbers.is_censored else []),
             *facts.performance,
-            *filter(None, [worst_sentence(numbers)]),
+            *filter(None, [None if numbers.is_censored else worst_sentence(numbers)]),
             *([] if ahead is None else [ahead.sentence]),
             *_input_sentences(found, best=best, effect=target, influence=target),
         ],
         # The error of forecasts is no noise around a known function.
         "tiles": _tiles(numbers, found if not in_order else replace(found, noise=None), best),
         "figures": [
-            *time_figure(held, frame, folds=facts.folds, target=target),
-            *ahead_figure(ahead, target=target),
-            *held_out_figures(numbers, target=target, in_order=in_order),
+            *(
+                survival_figures(numbers, target=target)
+                if numbers.is_censored
+                else [
+                    *time_figure(held, frame, folds=facts.folds, target=target),
+                    *ahead_figure(ahead, target=target),
+                    *held_out_figures(numbers, target=target, in_order=in_order),
+                ]
+            ),
             *figures,
         ],
         "curves": curve_figures(found.curves) if found.curves else [],
-        "coefficients": found.tabled and found.tabled.table(target),
+        "coefficients": found.tabled and found.tabled.table(rate),
         **_curve_facts(found),
-        **_terms(found, best, what=_predicted(found, target)),
+        **_terms(found, best, what=_predicted(found, rate)),
         "has_process": bool(found.nonlinearity),
-        "surprises": largest_errors(held, frame),
+        "surprises": Listing() if numbers.is_censored else largest_errors(held, frame),
         "failures": found.failures,
     }
 
@@ -105,8 +117,13 @@ def _tiles(numbers: Numbers, found: Inputs, best: str) -> list[tuple[str, str, s
     held, base, naive = numbers.held, numbers.baseline, numbers.naive
     detail = "on held-out rows" if base is None else f"baseline: {number(base.rmse)}"
     made = [(number(held.rmse), "RMSE", detail)]
+    if numbers.is_censored and numbers.log_gain is not None:
+        made = [(number(numbers.log_gain.mean, digits=2), "log score gained", "over one distribution for all rows")]
     if naive is not None:
         made.append((number(held.rmse / naive.rmse, digits=2), "× the error of the last value", number(naive.rmse)))
+    elif numbers.r2 is not None and numbers.reference:
+        below = whole_percent(max(numbers.r2, 0.0))
+        made.append((below, "less squared error", f"than {numbers.reference}"))
     elif numbers.r2 is not None:
         made.append((whole_percent(max(numbers.r2, 0.0)), "of the variance explained", "R² of held-out rows"))
     covered = held.coverage
