@@ -152,9 +152,10 @@ def render(study: Study, *, date: str | None = None) -> str:
     """
     data, comparison, facts = study.data, study.comparison, study.facts
     classes, models = study.task == "classification", comparison.fitted
+    every: Sequence[Any] = data.preparation.columns_
     columns = [
         replace(column, kind="unit", detail="its rows are held out together") if column.name == data.unit else column
-        for column in data.preparation.columns_
+        for column in every
     ]
     board = leaderboard.rows(comparison, study.selected)
     with collected():
