@@ -79,7 +79,7 @@ def test_answer_board_and_picture_share_one_judgement(error, z, right, verdict):
 def test_the_board_flags_what_the_answer_says():
     held = honest(2000, power=2.0)
     fact = calibration(held)
-    assert fact.verdict == "overconfident" and leaderboard._calibrated(held) == "overconfident"
+    assert fact.verdict == "overconfident" and leaderboard._flag("calibration_error", held) == "overconfident"
     assert "no sign" not in reliability_sentence(fact)
 
 
