@@ -65,7 +65,7 @@ def test_a_fit_with_its_report_imports_only_its_models(tmp_path):
     table.write_text("\n".join(["x,z,y", *(f"{x},{x * x % 11},{x % 7 + x}" for x in range(40))]))
     argv = ["credo", "fit", str(table), "--target", "y", "--models", "linear,bayes", "--out", str(tmp_path / "out")]
     code = COMMAND.format(argv=argv) + 'print("LOADED", *(name for name in sys.modules if name.startswith("credo.")))'
-    done = subprocess.run([sys.executable, "-c", f"import sys\n{code}"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", f"import sys\n{code}"], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "report.html").exists() and "average" in done.stdout
     found = done.stdout.split("LOADED", 1)[1].split()

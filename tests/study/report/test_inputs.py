@@ -309,11 +309,11 @@ def test_the_coefficients_of_a_classifier_judge_its_curves(farm):
     assert {one.name: not one.is_flat for one in found.curves} == clear
 
 
-def test_a_line_without_a_band_that_hardly_rises_before_it_falls_falls():
+def test_a_line_without_a_band_that_hardly_rises_before_it_falls_is_not_said_to_rise():
     """As the probability of a class between two others does: 99.9 %, 100 %, and down to nothing."""
     bare = np.r_[0.999, np.ones(20), np.linspace(1.0, 0.0, 20)]
     fact = Curve("x", "x", np.arange(41.0), bare, bare, bare)
-    assert curve_sentence(fact, write=percent) == "Falls from 100 % to 0 %."
+    assert curve_sentence(fact, write=percent) == "No clear change up to 21, then falls to 0 % at 40."
     up_and_down = Curve("x", "x", np.arange(41.0), hill, hill, hill)
     assert curve_sentence(up_and_down).startswith("Rises from 0 to 10.0")
     flat = np.full(41, 0.5)

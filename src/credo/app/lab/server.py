@@ -16,8 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
-from credo.app.lab.jobs._routes import UPLOAD_BYTES
-from credo.app.lab.jobs._routes import router as jobs
+from credo.app.lab.jobs import UPLOAD_BYTES
+from credo.app.lab.jobs import router as jobs
 from credo.app.lab.playground import router as playground
 from credo.app.serve import BodyLimit, guarded
 from credo.app.serve.app import problems_of

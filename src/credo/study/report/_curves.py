@@ -283,17 +283,17 @@ def _shape(fact: Curve, write: Callable[[float], str]) -> str:
     low, high = int(mean.argmin()), int(mean.argmax())
     if upper.max() <= lower.min() or value(mean[low]) == value(mean[high]):
         return "No effect"
-    fits_horizontal = bool(lower.max() <= upper.min())
-    if fact.is_flat or (fact.is_flat is None and fits_horizontal):
+    if fact.is_flat or (fact.is_flat is None and lower.max() <= upper.min()):
         return "No clear effect"
     if fact.ticks is not None:
         lowest, highest = (f"{_point(fact, i)} ({value(float(mean[i]))})" for i in (low, high))
         return f"Lowest at {lowest}, highest at {highest}"
-    # If its points differ clearly, a band in which a level fits shows only how uncertain their common level is.
-    ends = (mean, mean) if fits_horizontal else (lower, upper)
     thin = slice(None, None, -(-len(mean) // _MOST_TOLD))
-    lower, upper = np.minimum(ends[0], mean - tolerance)[thin], np.maximum(ends[1], mean + tolerance)[thin]
-    found = pieces(fact.x[thin], mean[thin], lower, upper)
+    found = list[Piece]()
+    # If its points differ clearly, a band in which a level fits shows only how uncertain their common level is.
+    for ends in ((lower, upper), (mean, mean)):
+        wide = np.minimum(ends[0], mean - tolerance)[thin], np.maximum(ends[1], mean + tolerance)[thin]
+        found = found if any(piece.way for piece in found) else pieces(fact.x[thin], mean[thin], *wide)
     return capital(told(found, mean[thin], lambda i: _point(fact, i * (thin.step or 1)), value))
 
 

@@ -377,9 +377,12 @@ def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
             return otherwise
 
     included = attempt("Inclusion probabilities", lambda: inclusions(known, n_rows), None)
-    nothing: list[Coefficients | None] = []
-    every = attempt("Coefficients", lambda: [Coefficients.of(*item, frame) for item in known.items()], nothing)
-    linear = [each for each in every if each is not None]
+
+    def coefficients() -> list[Coefficients]:
+        every = (Coefficients.of(name, each, frame) for name, each in known.items())
+        return [each for each in every if each is not None]
+
+    linear: list[Coefficients] = attempt("Coefficients", coefficients, [])
     effects = {each.model: sized for each in linear if (sized := each.effects()) is not None}
     own = next((each for each in linear if each.model == best), None)
     tabled = next((each for each in linear if each.model in effects), None)

@@ -150,14 +150,15 @@ def render(study: Study, *, date: str | None = None) -> str:
     """
     data, comparison, facts = study.data, study.comparison, study.facts
     classes, models = study.task == "classification", comparison.fitted
+    every: Sequence[Any] = data.preparation.columns_
     columns = [
         # The page has a word for this kind, which isn't one that a column can be read as.
-        replace(column, kind="unit", detail="its rows are held out together")  # type: ignore[arg-type]
+        replace(column, kind="unit", detail="its rows are held out together")
         if column.name == data.unit
         else replace(column, detail="exposure")
         if column.name == data.exposure
         else column
-        for column in data.preparation.columns_
+        for column in every
     ]
     board = leaderboard.rows(comparison, study.selected)
     with collected():

@@ -12,3 +12,15 @@ columns of a table were understood), `_predict` (the form for one row).
 
 Not here: pages and scripts (`static/data`), the study itself (`credo.study`).
 """
+
+from typing import TYPE_CHECKING
+
+from credo.core.lazy import lazy
+
+if TYPE_CHECKING:
+    from credo.app.lab.jobs._routes import UPLOAD_BYTES, router
+
+__all__ = ["UPLOAD_BYTES", "router"]
+
+# Imported on first use, because the child processes need no routes.
+__getattr__ = lazy(__name__, {"_routes": ("UPLOAD_BYTES", "router")})
