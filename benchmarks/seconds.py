@@ -17,7 +17,7 @@ from scipy.optimize import least_squares
 from threadpoolctl import threadpool_limits
 
 from credo.core.deadlines import TimeUp, until
-from credo.study.catalogue import EXACT_ROWS, MODELS, ModelSpec, Size, Times
+from credo.study.catalogue import EXACT_ROWS, MODELS, OF_TIMES, ModelSpec, Size, Times
 
 SIZES = ((100, 5), (300, 5), (300, 20), (1000, 5), (1000, 20), (3000, 10), (6000, 10), (20_000, 10))
 LIMIT = 90.0
@@ -26,13 +26,15 @@ LIMIT = 90.0
 def simulated(n: int, p: int, task: str, name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Rows with a smooth function, a step and an interaction; the first column is in order, as a time is.
 
-    The models of counts and of ordered classes have targets of their own.
+    The models of counts, of times and of ordered classes have targets of their own.
     """
     X = rng.normal(size=(n, p))
     X[:, 0].sort()
     f = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.5 * X[:, :4].sum(axis=1)
     if name in ("counts", "hurdle"):
         return X, rng.poisson(np.exp(f / 3)).astype(float)
+    if name in OF_TIMES:
+        return X, np.exp(f + 0.5 * rng.normal(size=n))
     if name == "ordinal":
         return X, np.digitize(f + 0.7 * rng.logistic(size=n), [-1.0, 1.0])
     if task == "regression":
@@ -46,6 +48,7 @@ def measured(spec: ModelSpec, task: str) -> dict[tuple[int, int], float]:
     for n, p in SIZES:
         classes = 0 if task == "regression" else 3 if spec.name == "ordinal" else 2
         size = Size(n, p, p, classes, Times(0, 4.0, 4.0 / n, (0.4,)), counts=True, zeros=n // 3, order=(0, 1, 2))
+        size = replace(size, is_time=spec.name in OF_TIMES)
         slow = any(m <= n and t > LIMIT * 2 / 3 for (m, _), t in found.items() if (m > EXACT_ROWS) == (n > EXACT_ROWS))
         if slow or spec.limit(size) is not None:
             continue

@@ -67,10 +67,10 @@ def predict(
     """Predict each row of the table DATA with MODEL, a file written by `credo fit`. DATA may be - for standard input.
 
     The output is CSV with the column row (1 is the first row below the header) and identifier columns of the table. For
-    numbers it has mean, std, lower and upper: a new observation is between lower and upper with probability --level;
-    --quantiles adds columns such as q0.05. Numbers have four digits of std (with --json, all digits).
-    If units such as patients have several rows, those of known ones are predicted from their other rows too, and
-    new_lower and new_upper are the interval for a new unit.
+    numbers it has mean, std, lower and upper, and of times until an event the median: a new observation is between
+    lower and upper with probability --level; --quantiles adds columns such as q0.05. Numbers have four digits of std
+    (with --json, all digits). If units such as patients have several rows, those of known ones are predicted from their
+    other rows too, and new_lower and new_upper are the interval for a new unit.
     For classes it has predicted (the most probable label) and the probability of each label, such as p(spam). The
     column outside names values outside the training data, where a prediction is an extrapolation.
     """
