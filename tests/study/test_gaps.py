@@ -27,6 +27,9 @@ def test_intervals_hold_for_every_missing_pattern():
         # Without scales, between 76 and 100 %. The scale of 270 rows has a standard error of 4 %, which is 1 % of
         # coverage, and so is that of the coverage of 720 rows; errors in a pattern aren't exactly normal.
         assert inside.between(0.92, 0.985).all(), (name, inside)
+    # Without scales, a share of the baseline would stand for the rows that lack `a`.
+    scores = {score.name: score.held_out["log_score"] for score in study.comparison.scores}
+    assert scores["average"] > scores["linear"] - 0.005
     held, gone = study.comparison.held_out["linear"], study.data.frame["a"].isna().to_numpy()
     assert held.dist.std[gone].mean() > 2 * held.dist.std[~gone].mean()
     assert study["linear"].gaps is not None and study["baseline"].gaps is None

@@ -29,7 +29,7 @@ from credo.study.large import fitted_to_all, names_in_parts
 from credo.study.study import Study, absurd_notes, too_good_notes
 from credo.study.units import KnownUnits
 from credo.tables import read_table
-from credo.tables.gaps import Gaps, scaled, scales_of_others
+from credo.tables.gaps import Gaps, gains, scaled, scales_of_others
 from credo.tables.groups import normal_scores
 
 TIME = 60.0
@@ -308,9 +308,8 @@ def _scaled(trial: Trial, missing: NDArray[np.bool_]) -> tuple[NDArray[np.float6
     assert held is not None
     own, scores = missing[held.rows], normal_scores(pit(held.y, held.dist, random_state=0))
     scale = scales_of_others(own, scores)
-    gain = (scores**2 - (scores / scale) ** 2) / 2 - np.log(scale)
     parts = [(rows, scaled(dist, scale[np.searchsorted(held.rows, rows)])) for rows, dist in trial.parts]
-    return held.log_score + gain, Gaps.of(own, scores), parts
+    return held.log_score + gains(scores, scale), Gaps.of(own, scores), parts
 
 
 def _digest(data: Dataset, splits: Sequence[Split]) -> str:

@@ -24,16 +24,25 @@ from credo.metrics import forecast, pit
 from credo.selection import gap
 from credo.selection.trial import Part, Trial, stacked
 from credo.study.data import N_FOLDS
+from credo.tables.gaps import gains, scales_of_others
+from credo.tables.groups import normal_scores
 
 Array = NDArray[np.float64]
 
 
-def average(name: str, trials: Sequence[Trial]) -> Trial:
-    """The trial of the average of finished models, of which it keeps those with a weight of 1 % or more."""
+def average(name: str, trials: Sequence[Trial], missing: NDArray[np.bool_] | None = None) -> Trial:
+    """The trial of the average of finished models, of which it keeps those with a weight of 1 % or more.
+
+    With the missing cells of the table, the weights are those of predictions that have a scale in each missing pattern:
+    otherwise a mixture of narrow and wide models would stand for rows without and with gaps.
+    """
     start, first = perf_counter(), trials[0]
     held = [one for trial in trials if (one := trial.held_out()) is not None]
     y, rows = held[0].y, held[0].rows
     scores = np.column_stack([one.log_score for one in held])
+    if missing is not None and missing.any():
+        normal = [normal_scores(pit(y, one.dist, random_state=0)) for one in held]
+        scores += np.column_stack([gains(one, scales_of_others(missing[rows], one)) for one in normal])
     # The predictions of the models themselves: their mixture is limited to the possible values.
     dists = [unlimited(one.dist) for one in held]
     pieces = []

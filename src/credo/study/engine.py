@@ -238,7 +238,8 @@ class Engine:
             return
         self._say(AVERAGE, 0)
         try:
-            trial = average(AVERAGE, usable)
+            numbers = self.data.task == "regression"
+            trial = average(AVERAGE, usable, self.data.preparation.missing(self.data.frame) if numbers else None)
         except Exception as error:
             first = usable[0]
             self._keep(Trial(AVERAGE, first.model, first.X, first.y, first.task, first.seed, error=on_one_line(error)))

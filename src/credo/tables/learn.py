@@ -235,7 +235,7 @@ class Learner:
 
     def _many_levels(self, found: Profile, counts: Mapping[str, float]) -> Levels:
         names = tuple(f"{found.name} ({effect})" for effect in self.effects)
-        columns = f"one for each is replaced by its effect on the target, {quoted(names)}"
+        columns = f"{quoted(names)} {'has' if len(names) == 1 else 'have'} the effect of each on the target"
         rare = "shrunken towards zero where rows are few"
         self.notes.append(f"Column {found.name!r} has {len(counts):,} levels: {columns}, {rare}.")
         if found.n_missing:

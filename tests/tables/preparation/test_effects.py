@@ -77,7 +77,7 @@ def test_names_and_notes():
     preparation = Preparation().fit(frame, y)
     assert preparation.get_feature_names_out().tolist() == ["x", "shop (effect)"]
     assert preparation.groups() == ["x", "shop (effect)"] and preparation.sources() == ["x", "shop"]
-    assert "Column 'shop' has 60 levels: one for each is replaced" in preparation.notes_[0]
+    assert "Column 'shop' has 60 levels: 'shop (effect)' has the effect of each" in preparation.notes_[0]
     classes = np.array(["low", "mid", "high"])[np.digitize(y, [-1, 1])]
     names = Preparation().fit(frame, classes).get_feature_names_out().tolist()
     assert names == ["x", "shop (effect on low)", "shop (effect on mid)"]
