@@ -64,7 +64,9 @@ def parse_csv(body: bytes, inputs: Inputs) -> dict[str, Any]:
         reason = "it has no header" if not body.strip() else f"{error}"
         raise Refused(HTTPStatus.BAD_REQUEST, f"the body isn't CSV with a header, in UTF-8: {reason}") from None
     kinds = {column.name: column.kind for column in (*inputs.columns, *inputs.optional)}
-    read = [_number if kinds.get(name) in {"number", "any"} else str for name in names]
+    read: list[Callable[[str], float | str]] = [
+        _number if kinds.get(name) in {"number", "any"} else str for name in names
+    ]
     cells = [[as_cell(text) if text else None for as_cell, text in zip(read, row, strict=False)] for row in rows]
     # Rows of another length stay as they are, and are named in the refusal.
     return {

@@ -85,13 +85,13 @@ export function placeMap(plot, answer, domain) {
 // Near 0.5 the color fades, so that the page's own background means "don't know".
 function two(p, colors) {
   const color = p < 0.5 ? colors[0] : colors[1];
-  return [...colour, 190 * Math.abs(2 * p - 1) ** 0.9];
+  return [...color, 190 * Math.abs(2 * p - 1) ** 0.9];
 }
 
 function several(shares, colors) {
   const top = Math.max(...shares);
   const color = [0, 1, 2].map((channel) => shares.reduce((sum, p, k) => sum + p * colors[k % colors.length][channel], 0));
-  return [...colour, 190 * Math.max(0, (top - 1 / shares.length) / (1 - 1 / shares.length)) ** 0.8];
+  return [...color, 190 * Math.max(0, (top - 1 / shares.length) / (1 - 1 / shares.length)) ** 0.8];
 }
 
 function palette(labels) {

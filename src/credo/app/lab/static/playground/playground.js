@@ -206,7 +206,7 @@ export class Playground {
   }
 
   #recolor() {
-    this.panes.forEach((pane) => pane.recolour());
+    this.panes.forEach((pane) => pane.recolor());
   }
 }
 
