@@ -90,7 +90,8 @@ def test_every_holder_of_strings_is_read(held):
 
 def test_names_and_frames_out():
     words = Words(sparse_output=False).set_output(transform="pandas")
-    out = words.fit_transform(pd.Series(["free now", "now"], index=[5, 6]))
+    # Before 1.8, scikit-learn keeps the index of frames only.
+    out = words.fit_transform(pd.DataFrame({"text": ["free now", "now"]}, index=[5, 6]))
     assert list(out.columns) == ["word=free", "word=now"]
     assert list(out.index) == [5, 6]
 

@@ -202,7 +202,8 @@ def log_loss(scores: Array, Y: Array, weight: Array, p: Array) -> float:
 def extrapolation_weights(iterates: Array) -> Array:
     """Anderson extrapolation: argmin ‖Σ a_k (x_k − x_{k−1})‖ over weights a with sum one."""
     depth = len(iterates) - 1
-    M, trace = np.zeros((depth, depth)), 0.0
+    M, last, a, trace = np.zeros((depth, depth)), np.zeros(depth), np.zeros(depth), 0.0
+    last[depth - 1] = 1.0
     for k in range(depth):
         for i in range(k + 1):
             for j in range(iterates.shape[1]):
@@ -210,13 +211,11 @@ def extrapolation_weights(iterates: Array) -> Array:
                 M[k, i] += step * (iterates[i + 1, j] - iterates[i, j])
             M[i, k] = M[k, i]
         trace += M[k, k]
-    last = np.zeros(depth)
-    last[depth - 1] = 1.0
     if not 0.0 < trace < np.inf:
         return last
     # Gaussian elimination of M a = 1, with a ridge for steps that are parallel to rounding error.
-    a = np.ones(depth)
     for k in range(depth):
+        a[k] = 1.0
         M[k, k] += 1e-13 * trace
     for k in range(depth):
         for i in range(k + 1, depth):
@@ -228,8 +227,15 @@ def extrapolation_weights(iterates: Array) -> Array:
         for j in range(k + 1, depth):
             a[k] -= M[k, j] * a[j]
         a[k] /= M[k, k]
-    total = a.sum()
-    return a / total if abs(total) > 0.0 and np.isfinite(total) else last
+    total = 0.0
+    for k in range(depth):
+        total += a[k]
+    # Loops instead of `a / total` and `a.sum()`, which take seconds to compile.
+    if not 0.0 < abs(total) < np.inf:
+        return last
+    for k in range(depth):
+        a[k] /= total
+    return a
 
 
 @njit(cache=True, nogil=True)
