@@ -479,11 +479,11 @@ def behind(found: pd.DataFrame, ours: str = "Credo") -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns).sort_values(["task", "gap"], ascending=[False, False])
 
 
-_HEAD = """# Credo beside other systems
+_METHOD = """## How it was measured
 
 Made by `make bench-rivals`; don't edit. Each system is fitted to the same training rows of a table with {seconds:g}
 seconds of CPU time on one core, and predicts the same held-out rows: a quarter, at most 10,000. The tables are those of
-`benchmarks/tables.py` on which nothing in Credo was derived: {counts}.
+`benchmarks/tables.py` on which nothing in Credo was derived, in the order of a hash of their names.
 
 - **Ranks** are means over the tables, 1 for the best; ties share a rank, and a system that fails is last.
 - **Log score and CRPS** need a distribution. AutoGluon, LightGBM and histogram boosting predict numbers only; they get
@@ -504,11 +504,7 @@ _NAMES = {
 def page(found: pd.DataFrame, seconds: float) -> str:
     """The page of results, from the CSV alone."""
     found = complete(found)
-    each = found.drop_duplicates("table")["task"].value_counts()
-    counts = f"{each.get(REGRESSION, 0)} with numbers to predict, {each.get(CLASSIFICATION, 0)} with classes"
-    parts = [_HEAD.format(seconds=seconds, counts=counts), "![Mean ranks of the systems](images/rivals.svg)\n"]
-    versions = found.drop_duplicates("system").set_index("system")["version"]
-    parts.append("Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".\n")
+    parts = ["# Credo beside other systems\n", opening(found), "![Mean ranks of the systems](images/rivals.svg)\n"]
     for task, title in ((REGRESSION, "Numbers"), (CLASSIFICATION, "Classes")):
         own = found[found["task"] == task]
         if own.empty:
@@ -522,8 +518,30 @@ def page(found: pd.DataFrame, seconds: float) -> str:
         parts.append("Credo beside the best of the others; a negative difference is in Credo's favour.\n")
         shown = [[line.table, f"{line.rows:,}", line.best, _gap(line.task, line.gap)] for line in gaps.itertuples()]
         parts += _table(["table", "rows", "best of the others", "Credo's difference"], shown)
-    parts += ["## All tables\n", "Log score, and RMSE or accuracy.\n", *_all(found)]
+    parts += ["## All tables\n", "Log score, and RMSE or accuracy.\n", *_all(found), _METHOD.format(seconds=seconds)]
+    versions = found.drop_duplicates("system").set_index("system")["version"]
+    parts.append("Versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".\n")
     return "\n".join(parts)
+
+
+def opening(found: pd.DataFrame) -> str:
+    """Which system has the best mean ranks, in a sentence for each task, and how often intervals hold."""
+    said = []
+    for task, what in ((REGRESSION, "numbers to predict"), (CLASSIFICATION, "classes")):
+        own = found[found["task"] == task]
+        if own.empty:
+            continue
+        leads = []
+        for measure, mean in ranks(found, task).mean().groupby(level=0, sort=False):
+            first, second = mean.droplevel(0).sort_values().iloc[:2].items()
+            leads.append(f"by {_NAMES[measure]} {first[0]} ({first[1]:.2f}; next {second[0]}, {second[1]:.2f})")
+        said.append(f"On {own['table'].nunique()} tables with {what}, the best mean ranks are: {', '.join(leads)}.")
+        if task == REGRESSION:
+            lines = summary(found, task)["coverage"]
+            said.append(
+                "95 % intervals hold " + ", ".join(f"{lines[name]:.1f} % ({name})" for name in lines.index) + "."
+            )
+    return "\n".join(said) + "\n"
 
 
 def _all(found: pd.DataFrame) -> list[str]:

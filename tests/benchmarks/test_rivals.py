@@ -64,7 +64,7 @@ def test_ranks_use_the_last_line_and_a_failed_system_is_last(results: pd.DataFra
 
 def test_the_page_shows_only_tables_that_all_systems_have(results: pd.DataFrame) -> None:
     text = page(results, 60.0)
-    assert "2 with numbers to predict" in text
+    assert "On 2 tables with numbers to predict, the best mean ranks are: by log score Credo (1.00; next " in text
     assert "| Credo | 1.00 | 1.25 | 1.50 | 95.0 % | 2.00 | 0.10 | 0 |" in text
     assert "| b | 6,000 | -1.000; 1 | failed |" in text
     assert "| a | 6,000 | LightGBM | +25.0 % RMSE |" in text

@@ -401,8 +401,8 @@ def _counts(size: Size) -> Any:
 
 
 def _hurdle(size: Size) -> Any:
-    """A model of whether a target is zero, and one of the others."""
-    return credo.AdditiveRegressor(_additive_terms(size), zeros=True)
+    """A model of whether a target is zero, and one of the others: counts, or amounts such as earnings."""
+    return credo.AdditiveRegressor(_additive_terms(size), family="auto" if size.counts else "gamma", zeros=True)
 
 
 def _time(family: Any) -> Callable[[Size], Any]:
