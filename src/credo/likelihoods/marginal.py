@@ -156,16 +156,21 @@ class Marginal(Distribution):
         return found
 
     def _searched(self, q: Array) -> Array:
-        """Quantiles of large counts, by bisection."""
+        """Quantiles of large counts, by bisection: of their logs while the ends are far apart."""
         level, shape = q[:, None], (len(q), len(self))
         inner = np.broadcast_to((level > 0) & (level < 1), shape)
-        start, end = np.full(shape, -1.0), np.floor(np.broadcast_to(self._mean + self._std + 1.0, shape))
-        while (short := inner & (self._cdf(end) < level)).any():
-            end = np.where(short, 2.0 * end, end)
-        while (end - start > 1).any():
-            middle = np.floor(0.5 * (start + end))
+        start = np.full(shape, -1.0)
+        end = np.floor(np.clip(np.broadcast_to(self._mean + self._std, shape), 1.0, 1 / _LEAST)) + 1.0
+        while (short := inner & (end < 1 / _LEAST) & (self._cdf(end) < level)).any():
+            end = np.where(short, np.minimum(np.square(np.minimum(end, 1e150)), 1 / _LEAST), end)
+        while True:
+            far = end > 4.0 * (start + 2.0)
+            middle = np.floor(np.where(far, np.sqrt(start + 2.0) * np.sqrt(end), 0.5 * (start + end)))
+            open_ = (start < middle) & (middle < end)
+            if not open_.any():
+                break
             reached = self._cdf(middle) >= level
-            start, end = np.where(reached, start, middle), np.where(reached, middle, end)
+            start, end = np.where(open_ & ~reached, middle, start), np.where(open_ & reached, middle, end)
         return np.where(level >= 1, self.likelihood.support[1], np.where(level <= 0, 0.0, end)).T.copy()
 
     def _solved(self, q: Array) -> Array:

@@ -1,0 +1,17 @@
+"""Distributions of y whose latent value is uncertain."""
+
+import numpy as np
+from scipy import stats
+
+from credo.likelihoods import Marginal, NegativeBinomial
+
+
+def test_quantiles_of_large_counts_are_those_of_scipy_and_of_huge_ones_end():
+    q = np.array([1e-6, 0.025, 0.5, 0.975, 1 - 1e-9])
+    for mean in (3.0, 2e4, 1e7):
+        dist = Marginal(NegativeBinomial(2.0), np.log([mean]), [0.0])
+        np.testing.assert_array_equal(dist._searched(q)[0], stats.nbinom(2.0, 2.0 / (2.0 + mean)).ppf(q))
+    # A log mean about which nothing is known.
+    wild = Marginal(NegativeBinomial(2.0), [5.0, 700.0], [40.0, 3.0])
+    lower, upper = wild.interval(0.95)
+    assert (np.diff([lower, wild.quantile(0.5), upper], axis=0) >= 0).all()
