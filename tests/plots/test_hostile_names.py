@@ -15,6 +15,7 @@ from credo.ensemble import AdaBoostClassifier, BaggingRegressor, MixtureOfExpert
 from credo.gp import GPClassifier, GPRegressor
 from credo.kernels import RBF
 from credo.linear import BayesianLinearRegression, BayesianLogisticRegression, LogisticRegression
+from credo.metrics import kaplan_meier
 from credo.sparse import LassoCV, SpikeSlabRegressor
 from credo.trees import DecisionTreeClassifier
 
@@ -96,6 +97,7 @@ DRAWINGS = {
     "residuals": lambda m, name, ax: plots.residuals([1.0, 2.0], [1.0, 2.0], name=name, ax=ax),
     "roc": lambda m, name, ax: plots.roc(classes(40), law(4, 40), ax=ax),
     "sigmoid": lambda m, name, ax: plots.sigmoid(m["curve"], m["X"].iloc[:, 0], m["labels"], target=name, ax=ax),
+    "survival": lambda m, name, ax: plots.survival(kaplan_meier([1.0, 2.0, 3.0], [1, 0, 1]), name=name, ax=ax),
     "terms": lambda m, name, ax: plots.terms(m["additive"], name=name, ax=ax),
     "tree": lambda m, name, ax: plots.tree(m["tree"], ax=ax),
     "waterfall": lambda m, name, ax: plots.waterfall(

@@ -23,7 +23,7 @@ _LARGE_COUNT = 1e13
 _MAX_LOG_MEAN = 300.0
 
 
-def _exp(f: Array) -> Array:
+def bounded_exp(f: Array) -> Array:
     return np.exp(np.clip(f, -_MAX_LOG_MEAN, _MAX_LOG_MEAN))
 
 
@@ -84,11 +84,11 @@ class NegativeBinomial(Likelihood):
 
     def mean(self, f: Array) -> Array:
         """μ."""
-        return _exp(f)
+        return bounded_exp(f)
 
     def variance(self, f: Array) -> Array:
         """μ + μ²/shape."""
-        mean = _exp(f)
+        mean = bounded_exp(f)
         return mean + mean**2 / self.shape
 
     def tail(self, y: Array, f: Array, upper: Any) -> Array:
@@ -98,13 +98,13 @@ class NegativeBinomial(Likelihood):
         count = np.clip(k, 0.5, _LARGE_COUNT)
         inside = _tail(upper, betainc, betaincc, count, self.shape, q)
         if (k > _LARGE_COUNT).any():
-            x = self.shape * k * _exp(-f)
+            x = self.shape * k * bounded_exp(-f)
             inside = np.where(k > _LARGE_COUNT, _tail(upper, gammaincc, gammainc, self.shape, x), inside)
         return np.where(k >= 1, inside, np.where(upper, 1.0, 0.0))
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
         """One draw for each latent value."""
-        return rng.poisson(np.minimum(rng.gamma(self.shape, _exp(f) / self.shape), 1e18)).astype(np.float64)
+        return rng.poisson(np.minimum(rng.gamma(self.shape, bounded_exp(f) / self.shape), 1e18)).astype(np.float64)
 
     def _shares(self, f: Array) -> tuple[Array, Array]:
         odds = f - np.log(self.shape)
@@ -133,16 +133,16 @@ class Gamma(Likelihood):
     def log_prob(self, y: Array, f: Array) -> Array:
         """a ln a − af + (a − 1) ln y − a·y·e^(−f) − ln Γ(a)."""
         a = self.shape
-        return a * np.log(a) - a * f + (a - 1.0) * np.log(y) - a * y * _exp(-f) - gammaln(a)
+        return a * np.log(a) - a * f + (a - 1.0) * np.log(y) - a * y * bounded_exp(-f) - gammaln(a)
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """a(r − 1), −ar, ar, with r = y/μ."""
-        ratio = self.shape * y * _exp(-f)
+        ratio = self.shape * y * bounded_exp(-f)
         return ratio - self.shape, -ratio, ratio
 
     def by_parameters(self, y: Array, f: Array) -> list[ByParameter]:
         """By the log of the shape."""
-        a, ratio = self.shape, y * _exp(-f)
+        a, ratio = self.shape, y * bounded_exp(-f)
         return [(a * (np.log(a) + 1.0 - f + np.log(y) - ratio - digamma(a)), a * (ratio - 1.0), -a * ratio)]
 
     def with_logs(self, logs: Array) -> Self:
@@ -151,20 +151,20 @@ class Gamma(Likelihood):
 
     def mean(self, f: Array) -> Array:
         """μ."""
-        return _exp(f)
+        return bounded_exp(f)
 
     def variance(self, f: Array) -> Array:
         """μ²/shape."""
-        return _exp(f) ** 2 / self.shape
+        return bounded_exp(f) ** 2 / self.shape
 
     def tail(self, y: Array, f: Array, upper: Any) -> Array:
         """P(Y > y) where `upper`, else P(Y ≤ y)."""
-        x = self.shape * np.maximum(y, 0.0) * _exp(-f)
+        x = self.shape * np.maximum(y, 0.0) * bounded_exp(-f)
         return _tail(upper, gammaincc, gammainc, self.shape, x)
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
         """One draw for each latent value."""
-        return rng.gamma(self.shape, _exp(f) / self.shape)
+        return rng.gamma(self.shape, bounded_exp(f) / self.shape)
 
 
 def _within_logits(f: Array) -> Array:
@@ -361,15 +361,15 @@ class _PoissonMoments:
     """Moments and distribution function of a Poisson distribution given f."""
 
     def mean(self, f: Array) -> Array:
-        return _exp(f)
+        return bounded_exp(f)
 
     def variance(self, f: Array) -> Array:
-        return _exp(f)
+        return bounded_exp(f)
 
     def tail(self, y: Array, f: Array, upper: Any) -> Array:
         k = np.floor(y) + 1.0
-        inside = _tail(upper, gammainc, gammaincc, np.maximum(k, 0.5), _exp(f))
+        inside = _tail(upper, gammainc, gammaincc, np.maximum(k, 0.5), bounded_exp(f))
         return np.where(k >= 1, inside, np.where(upper, 1.0, 0.0))
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
-        return rng.poisson(np.minimum(_exp(f), 1e18)).astype(np.float64)
+        return rng.poisson(np.minimum(bounded_exp(f), 1e18)).astype(np.float64)

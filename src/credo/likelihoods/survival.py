@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import gamma, log_ndtr, ndtr
 
 from credo.likelihoods._likelihood import ByParameter, Likelihood
-from credo.likelihoods.dispersed import _exp
+from credo.likelihoods.dispersed import bounded_exp
 
 Array = NDArray[np.float64]
 # ln of a density or of a survival function of ε, and its first three derivatives.
@@ -103,7 +103,7 @@ class LogNormal(_Time):
 
     def mean(self, f: Array) -> Array:
         """e^(f + scale²/2)."""
-        return _exp(f + 0.5 * self.scale**2)
+        return bounded_exp(f + 0.5 * self.scale**2)
 
     def variance(self, f: Array) -> Array:
         """mean²·(e^(scale²) − 1)."""
@@ -117,7 +117,7 @@ class LogNormal(_Time):
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
         """One draw for each latent value."""
-        return _exp(f + self.scale * rng.standard_normal(np.shape(f)))
+        return bounded_exp(f + self.scale * rng.standard_normal(np.shape(f)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,21 +136,21 @@ class Weibull(_Time):
     """
 
     def _density(self, z: Array) -> Logs:
-        e = _exp(z)
+        e = bounded_exp(z)
         return z - e, 1.0 - e, -e, -e
 
     def _survival(self, z: Array) -> Logs:
-        e = -_exp(z)
+        e = -bounded_exp(z)
         return e, e, e, e
 
     def mean(self, f: Array) -> Array:
         """e^f Γ(1 + scale)."""
-        return _exp(f) * gamma(1.0 + min(self.scale, 100.0))
+        return bounded_exp(f) * gamma(1.0 + min(self.scale, 100.0))
 
     def variance(self, f: Array) -> Array:
         """e^(2f) (Γ(1 + 2·scale) − Γ(1 + scale)²)."""
         s = min(self.scale, 50.0)
-        return _exp(2.0 * f) * (gamma(1.0 + 2.0 * s) - gamma(1.0 + s) ** 2)
+        return bounded_exp(2.0 * f) * (gamma(1.0 + 2.0 * s) - gamma(1.0 + s) ** 2)
 
     def tail(self, y: Array, f: Array, upper: Any) -> Array:
         """P(Y > y) where `upper`, else P(Y ≤ y)."""
@@ -160,4 +160,4 @@ class Weibull(_Time):
 
     def draw(self, f: Array, rng: np.random.Generator) -> Array:
         """One draw for each latent value."""
-        return _exp(f + self.scale * np.log(rng.exponential(size=np.shape(f))))
+        return bounded_exp(f + self.scale * np.log(rng.exponential(size=np.shape(f))))
