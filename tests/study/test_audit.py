@@ -65,6 +65,14 @@ def test_probabilities_that_are_off():
     assert "accuracy" in str(found) and "log loss" in str(found)
 
 
+def test_least_squares_has_no_bias_on_its_own_rows():
+    """The mean residual is zero, and so is its rounding error."""
+    frame = table(np.random.default_rng(5), 300)
+    assert ", bias 0 (actual minus predicted)" in str(credo.audit(of_numbers(frame), frame))
+    shares = credo.audit(of_classes(frame), frame)
+    assert ", bias 0.0 percentage points (observed share minus probability)" in str(shares)
+
+
 def test_rows_without_an_outcome_and_unknown_classes_are_left_out():
     rng = np.random.default_rng(3)
     model, new = of_classes(table(rng, 300)), table(rng, 40).drop(columns="growth")

@@ -10,6 +10,7 @@ import pytest
 import credo
 from credo.study import explain
 from credo.tables import TableModel
+from credo.tables.target import Support
 
 MODELS = ["linear", "gp", "forest", "boosting"]
 
@@ -57,6 +58,19 @@ def test_a_model_without_inputs_explains_nothing(study, houses):
     found = study.explain(houses.head(1), name="baseline")
     assert not found.contributions.any()
     assert re.search(r"^Row 0: predicted price [\d.]+, which is the average prediction", str(found), re.MULTILINE)
+
+
+def test_a_limited_prediction_is_that_of_predict():
+    """Counts near zero: the mean of the possible values is above the line, and the sentence has both."""
+    x = np.linspace(0, 4, 60)
+    frame = pd.DataFrame({"dose": x, "faults": np.random.default_rng(0).poisson(x / 2).astype(float)})
+    model = TableModel(None, credo.LinearRegression(), "faults", Support(0.0, np.inf, 1.0)).fit(frame)
+    low = frame.head(1).drop(columns="faults")
+    mean, text = model.predict(low)[0], str(explain(model, low, frame))
+    assert mean > model.unlimited().predict(low)[0] + 0.1
+    assert f"({mean:.4g} once limited to the possible values of faults)" in text
+    # Far from zero there is nothing to add.
+    assert "limited" not in str(explain(model, pd.DataFrame({"dose": [100.0]}), frame))
 
 
 def test_a_class_is_explained_by_its_probability(analyze, houses):

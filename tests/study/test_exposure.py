@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import credo
-from credo.study import audit, dataset
+from credo.study import audit, dataset, explain
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,14 @@ def test_new_rows_need_it(claims, study):
             ValueError, match=rf"the exposure 'policies' must be a positive number.* is {found} in row 2"
         ):
             study.predict(odd)
+
+
+def test_a_row_is_compared_with_those_that_have_it(claims, study):
+    full = explain(study["linear"], claims.iloc[[1]], claims.iloc[1:])
+    part = explain(
+        study["linear"], claims.iloc[[1]], claims.assign(policies=claims["policies"].where(claims.index > 0))
+    )
+    np.testing.assert_array_equal(part.contributions, full.contributions)
 
 
 def test_what_is_said_about_it(claims, study, tmp_path):

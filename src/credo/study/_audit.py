@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from scipy.special import ndtr
 from sklearn.base import is_classifier
 
 from credo.core.frames import Table
-from credo.core.wording import number, percent, plural
+from credo.core.wording import fixed, number, percent, plural
 from credo.distributions import RightCensored
 from credo.metrics import forecast, log_score
 from credo.metrics.anytime import log_e_value, log_e_value_of_events
@@ -35,7 +36,7 @@ class Level:
     """The audited rows of one level of a column, or all of them.
 
     `hits` is the share of outcomes inside their 95 % interval, or of correct labels. `expected` is its expectation if
-    the model is right, and it is between `low` and `high` with probability 99 %. `bias` is the mean of actual less
+    the model is right, and it is between `low` and `high` with probability 99 %. `bias` is the mean of actual minus
     predicted values, or of two classes the share of the second less its mean probability. `p` tests both together.
     """
 
@@ -110,7 +111,7 @@ class Audit:
         verdict = "" if one.low <= one.hits <= one.high else ", too few" if one.hits < one.low else ", more than stated"
         by_chance = f"{percent(one.low)} to {percent(one.high)} if the model is right"
         error = f"log loss {number(self.score)}" if self.is_of_classes else f"RMSE {number(self.score)}"
-        bias = "" if np.isnan(one.bias) else f", bias {number(one.bias)} ({self._what_bias})"
+        bias = "" if np.isnan(one.bias) else f", bias {self._bias(one)} ({self._what_bias})"
         return [
             ("rows", f"{plural(self.n_rows, 'row')} with {self.target}"),
             (title, f"{percent(one.hits)} are {right} ({by_chance}){verdict}"),
@@ -143,7 +144,7 @@ class Audit:
             "rows": [one.rows for one in order],
             what: [percent(one.hits) for one in order],
             "if right": [f"{percent(one.low)} to {percent(one.high)}" for one in order],
-            "bias": [None if np.isnan(one.bias) else one.bias for one in order],
+            "bias": [None if np.isnan(one.bias) else self._bias(one) for one in order],
             "differs": ["yes" if one.differs else "" for one in order],
         }
         none = "" if any(one.differs for one in order) else "Chance explains the differences between levels."
@@ -162,9 +163,15 @@ class Audit:
             "notes": list(self.notes),
         }  # fmt: skip
 
+    def _bias(self, one: Level) -> str:
+        if self.is_of_classes:
+            return f"{fixed(100 * one.bias, decimals=1)} percentage points"
+        # To one digit more than the error.
+        return number(round(one.bias, 3 - math.floor(math.log10(self.score))) if self.score else one.bias)
+
     @property
     def _what_bias(self) -> str:
-        return "observed share less probability" if self.is_of_classes else "actual less predicted"
+        return "observed share minus probability" if self.is_of_classes else "actual minus predicted"
 
     @property
     def _shift(self) -> str:

@@ -111,7 +111,7 @@ class Explanation:
     def _sentence(self, i: int) -> str:
         gap = self.contributions[i].sum()
         where = f"{abs(gap):.4g} {'below' if gap < 0 else 'above'} {self.base[i]:.4g}, " if gap else ""
-        response = f" ({self.responses[i]})" if self.responses else ""
+        response = f" ({self.responses[i]})" if self.responses and self.responses[i] else ""
         average = f"prediction for {self.n_background} rows" if self.n_background else "over the training rows"
         return (
             f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}{response}, which is {where}the "
@@ -183,10 +183,14 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         newer, older = given, table[names]
     # A date that is counted from an earlier one keeps its distance if that one is replaced.
     related = {} if preparation is None else preparation.related_dates()
+    if preparation is not None and preparation.exposure is not None:
+        # As in a fit, rows without exposure are left out.
+        older = older[pandas().to_numeric(older[preparation.exposure], errors="coerce") > 0]
     if len(older) < 2:
         raise ValueError(
             "the background has fewer than two rows; give a table to compare with, such as the training data"
         )
+    limited = model
     if isinstance(model, TableModel):
         model = model.unlimited()
     ask = model.predict_proba if classes else model.predict
@@ -224,6 +228,7 @@ def explain(model: Any, rows: Any, background: Any, *, n_pairs: int = 4, seed: i
         np.broadcast_to(base, predictions.shape),
         predictions,
         len(others),
+        () if classes else _limited(limited, given, predictions),
     )
 
 
@@ -296,6 +301,8 @@ def _of_terms(model: TableModel, description: Description, given: Any) -> Explan
         responses = [f"p({label}) {row[known.index(label)]:.4g}" for label, row in zip(shown, probs, strict=True)]
     elif unit or description.transform or per:
         responses = [f"{target} {value:.4g}" for value in model.predict(given).tolist()]
+    else:
+        responses = list(_limited(model, given, f))
     source = preparation.origins()
     columns = [[source[name] for name in term.points] for term in terms]
     return Explanation(
@@ -303,6 +310,18 @@ def _of_terms(model: TableModel, description: Description, given: Any) -> Explan
         tuple(tuple(_together(given.iloc[i], names) for names in columns) for i in range(len(given))),
         contributions, np.zeros_like(contributions), base, f, 0, tuple(responses),
     )  # fmt: skip
+
+
+def _limited(model: Any, given: Any, predictions: Array) -> tuple[str, ...]:
+    """What `predict` gives where the possible values of the target change the prediction; empty elsewhere."""
+    if not isinstance(model, TableModel) or model.support is None:
+        return ()
+    with collected():
+        shown = [f"{value:.4g}" for value in np.asarray(model.predict(given)).tolist()]
+    return tuple(
+        "" if value == f"{plain:.4g}" else f"{value} once limited to the possible values of {model.target}"
+        for value, plain in zip(shown, predictions.tolist(), strict=True)
+    )
 
 
 def _columns(frame: Any) -> Array:

@@ -270,6 +270,7 @@ def answers(levels: Iterable[str], dtype: Any = None) -> tuple[list[str], list[s
 
 
 def _plain(word: str) -> str:
+    word = re.sub("(?<=[a-z])(?=[A-Z])", " ", word)  # StronglyAgree
     return re.sub(r"[\s_\-]+", " ", word.casefold().replace("’", "'")).strip(" .")
 
 

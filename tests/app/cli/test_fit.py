@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 import signal
 from time import sleep
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from credo.app.cli import _fit as fit_command
 from credo.linear import BayesianLinearRegression, LinearRegression
 from credo.selection import compare
 from credo.tables import Preparation, TableModel, load
@@ -483,3 +485,24 @@ def test_beyond_3000_rows_there_is_one_set_of_held_out_rows(run, tmp_path, witho
     record = json.loads(run(*arguments, *options).stdout)
     assert record["folds"] == folds
     assert len(pd.read_csv(tmp_path / "held_out.csv")) == held
+
+
+def test_what_continues_a_run_keeps_its_options(run, data, tmp_path, monkeypatch):
+    typed = [
+        "fit",
+        str(data),
+        "--target",
+        "price",
+        "--exposure",
+        "size",
+        "--no-group",
+        "--out",
+        str(tmp_path / "new one"),
+    ]
+    monkeypatch.setattr("sys.argv", ["credo", *typed, "--time", "0.1"])
+    said = run(*typed, "--time", "0.1").stdout
+    (line,) = [line for line in said.splitlines() if " --continue " in line]
+    _, *again = shlex.split(line)
+    assert again == [*typed, "--time", "0.1", "--continue", str(tmp_path / "new one")]
+    assert run(*again).exit_code == 0
+    assert fit_command._continuing(again, "other") == [*again[:-1], "other"]

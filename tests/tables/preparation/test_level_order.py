@@ -18,6 +18,8 @@ SCALES = [
     "small|medium|large",
     "never|rarely|sometimes|often|always",
     "Strongly disagree|Disagree|Neutral|Agree|Strongly agree",
+    "StronglyDisagree|Disagree|Agree|StronglyAgree",
+    "Much worse|worse|average|better|Much better",
     "mild|moderate|severe",
     "XS|S|M|L|XL|XXL",
     "S|M|L",

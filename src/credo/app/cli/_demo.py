@@ -32,11 +32,11 @@ def demo(out: str | None, seed: int) -> None:
     with staging(folder) as stage:
         _diabetes(stage.folder / "diabetes.csv")
         data = stage.publish()["diabetes.csv"]
-    quoted, place = shlex.quote(str(data)), shlex.quote(str(folder))
-    names = ",".join(MODELS)
-    screen.say(f"This runs: {command} fit {quoted} --target progression --models {names} --out {place} --seed {seed}")
+    chosen = ["--models", ",".join(MODELS), "--out", str(folder), "--seed", str(seed)]
+    arguments = ["fit", str(data), "--target", "progression", *chosen]
+    screen.say(f"This runs: {command} {shlex.join(arguments)}")
     screen.say()
-    run_and_show(str(data), "progression", screen, models=MODELS, out=folder, seed=seed)
+    run_and_show(str(data), "progression", screen, arguments, models=MODELS, out=folder, seed=seed)
 
 
 def _diabetes(path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,15 @@ def fit(data: str, target: str | None, out: str, keep: str, as_json: bool, quiet
         raise click.UsageError(_missing_target(data, reading))
     columns = {key: options.pop(key) for key in ("drop", "kinds", "keep_sentinels")}
     run_and_show(
-        data, target, screen, out=Path(out), reading=reading, keep_all=keep == "all", columns=columns, **options
+        data,
+        target,
+        screen,
+        sys.argv[1:],
+        out=Path(out),
+        reading=reading,
+        keep_all=keep == "all",
+        columns=columns,
+        **options,
     )
 
 
@@ -191,6 +200,7 @@ def run_and_show(
     data: str,
     target: str,
     screen: Screen,
+    arguments: Sequence[str],
     *,
     out: Path,
     reading: dict[str, Any] | None = None,
@@ -208,7 +218,7 @@ def run_and_show(
     earlier: str | None = None,
     **options: Any,
 ) -> None:
-    """Run the study, write its files and print the results."""
+    """Run the study of `credo` with these arguments, write its files and print the results."""
     from credo.app.cli._files import check_outputs, staging
     from credo.study import dataset, run, write
     from credo.study.display import display
@@ -250,7 +260,7 @@ def run_and_show(
     for name in OUTPUTS:
         if name not in outputs and (out / name).exists():
             screen.note(f"Note: {out / name} is from an earlier run; this run did not write it.")
-    _show(study, outputs, screen, data)
+    _show(study, outputs, screen, data, arguments)
 
 
 def _earlier(folder: str | None) -> Any:
@@ -268,6 +278,15 @@ def _earlier(folder: str | None) -> Any:
     if not isinstance(found, SavedTrials):
         raise click.BadParameter(f"{path} is not of a study.")
     return found
+
+
+def _continuing(arguments: Sequence[str], folder: str) -> list[str]:
+    """The same arguments with --continue: without an option such as --exposure it would be another study."""
+    typed = [word for word in arguments if not word.startswith("--continue=")]
+    if "--continue" in typed:
+        place = typed.index("--continue")
+        del typed[place : place + 2]
+    return [*typed, "--continue", folder]
 
 
 def _events(screen: Screen, task: str) -> Callable[[Any], None]:
@@ -289,7 +308,7 @@ def _events(screen: Screen, task: str) -> Callable[[Any], None]:
     return report
 
 
-def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> None:
+def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str, arguments: Sequence[str]) -> None:
     from credo.study.study import HELD_OUT, INCLUSIONS, LEADERBOARD, MODEL, REPORT, STUDY
 
     screen.say()
@@ -312,7 +331,6 @@ def _show(study: Any, outputs: dict[str, Path], screen: Screen, data: str) -> No
     if data != "-":
         screen.say(f"      {command} predict {model} {shlex.quote(data)}")
     if STUDY in outputs and data != "-":
-        folder, table = shlex.quote(str(outputs[STUDY].parent)), shlex.quote(data)
-        screen.say(f"      {command} fit {table} --target {shlex.quote(study.target)} --continue {folder}")
+        screen.say(f"      {command} {shlex.join(_continuing(arguments, str(outputs[STUDY].parent)))}")
     places = {Path(name).stem: str(path) for name, path in outputs.items()}
     screen.json({**study.record(), "data": data, "outputs": places})
