@@ -162,8 +162,8 @@ class Marginal(Distribution):
         start, end = np.full(shape, -1.0), np.floor(np.broadcast_to(self._mean + self._std + 1.0, shape))
         while (short := inner & (self._cdf(end) < level)).any():
             end = np.where(short, 2.0 * end, end)
-        while (end - start > 1).any():
-            middle = np.floor(0.5 * (start + end))
+        # Above 2⁵³ the next float is more than one away.
+        while ((start < (middle := np.floor(0.5 * (start + end)))) & (middle < end)).any():
             reached = self._cdf(middle) >= level
             start, end = np.where(reached, start, middle), np.where(reached, middle, end)
         return np.where(level >= 1, self.likelihood.support[1], np.where(level <= 0, 0.0, end)).T.copy()
