@@ -59,6 +59,20 @@ def test_exposure_is_an_offset():
         AdditiveRegressor(family="gaussian").fit(X, y, exposure=time)
     with pytest.raises(ValueError, match="positive finite number for each of the 400 rows"):
         AdditiveRegressor(family="poisson").fit(X, y, exposure=-time)
+    with pytest.raises(ValueError, match="exposure must be numbers"):
+        AdditiveRegressor(family="poisson").fit(X, y, exposure=["a year"] * 400)
+
+
+def test_exposure_is_refused_in_predictions_without_a_log_link():
+    model = AdditiveRegressor(family="gaussian", pairs=0).fit(X, TARGETS["gaussian"])
+    with pytest.raises(ValueError, match='log link .*; got "gaussian"'):
+        model.predict_dist(X[:2], exposure=[2.0, 2.0])
+
+
+def test_an_exposure_of_one_allows_the_families_of_any_exposure():
+    y = np.abs(TARGETS["gaussian"]) + 0.1
+    model = AdditiveRegressor(pairs=0).fit(X, y, exposure=np.ones(len(y)))
+    assert model.family_ == AdditiveRegressor(pairs=0).fit(X, y, exposure=np.full(len(y), 2.0)).family_ == "gamma"
 
 
 def test_a_hurdle_has_a_model_of_its_own_for_zeros():

@@ -99,6 +99,10 @@ def test_bad_events_are_refused(times):
     ):
         with pytest.raises(ValueError, match=message):
             AdditiveRegressor().fit(X, y, event=bad)
+    with pytest.raises(ValueError, match="no event was observed"):
+        AdditiveRegressor().fit(X, y, np.where(event, 0.0, 1.0), event=event)
+    with pytest.raises(ValueError, match="got 'dead' in row 0"):
+        AdditiveRegressor().fit(X, y, event=np.full(500, "dead"))
     with pytest.raises(ValueError, match=r"event needs a family of times \(lognormal, weibull\)"):
         AdditiveRegressor(family="gamma").fit(X, y, event=event)
     with pytest.raises(ValueError, match="needs times above 0; y is 0 in row 0"):

@@ -15,3 +15,10 @@ def test_quantiles_of_large_counts_are_those_of_scipy_and_of_huge_ones_end():
     wild = Marginal(NegativeBinomial(2.0), [5.0, 700.0], [40.0, 3.0])
     lower, upper = wild.interval(0.95)
     assert (np.diff([lower, wild.quantile(0.5), upper], axis=0) >= 0).all()
+
+
+def test_quantiles_of_counts_beyond_the_integers_among_floats():
+    """A negative binomial distribution with a large mean is a gamma distribution; above 2⁵³ floats are 2 apart."""
+    levels = np.array([0.01, 0.5, 0.999])
+    found = Marginal(NegativeBinomial(2.0), [40.0], [0.0]).quantile(levels)[0]
+    np.testing.assert_allclose(found, stats.gamma(2.0, scale=np.exp(40.0) / 2.0).ppf(levels), rtol=1e-7)

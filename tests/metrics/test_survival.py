@@ -34,3 +34,13 @@ def test_without_censoring_it_is_the_share_of_longer_times():
 def test_shapes_are_checked():
     with pytest.raises(ValueError, match="one finite number and one truth value for each row"):
         kaplan_meier([1.0, 2.0], [1])
+    with pytest.raises(ValueError, match="event must be true or false, or 1 or 0, in each row; got 2 in row 1"):
+        kaplan_meier([1.0, 2.0], [1, 2])
+    with pytest.raises(ValueError, match="got 'no' in row 0"):
+        kaplan_meier([1.0, 2.0], ["no", "yes"])
+
+
+@pytest.mark.parametrize("n", [24, 46, 200])
+def test_median_of_an_even_number_of_times(n):
+    """S falls to one half at the n/2-th of n times, whatever the rounding of the product."""
+    assert kaplan_meier(np.arange(1.0, n + 1), np.ones(n)).median == n / 2

@@ -31,6 +31,7 @@ from credo.core.estimator import (
     missing_to_nan,
     take_columns,
     training_rows,
+    truth_values,
 )
 from credo.core.fields import Inner
 from credo.core.parts import Chunk, RowSample, in_parts, parts_of
@@ -195,15 +196,16 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         offset = offset if used is None else offset[used]
         observed = self._observed(event, len(rows) if used is None else len(used))
         observed = observed if used is None or observed is None else observed[used]
+        if observed is not None and not observed.any():
+            raise ValueError("no event was observed: at least one row needs a time that isn't censored")
         rows = self._with_factors(column_groups, rows)
         every = np.ones(len(rows)) if weight is None else weight
-        family, self.family_reason_ = self._chosen_family(rows, target, every, offset, observed)
+        family, self.family_reason_ = self._chosen_family(
+            rows, target, every, offset, observed, has_exposure=exposure is not None
+        )
         if event is not None and family not in families.SURVIVAL:
             raise ValueError(f'event needs a family of times ({", ".join(families.SURVIVAL)}); got "{family}"')
-        if exposure is not None and family not in families.LOG_LINKS:
-            raise ValueError(
-                f'exposure needs a family with a log link ({", ".join(families.LOG_LINKS)}); got "{family}"'
-            )
+        self._check_exposure(exposure, family)
         families.check_support(family, target, zeros=self.zeros)
         self._fit_zeros(X, y, sample_weight, column_groups, family, target)
         if self.zero_part_ is not None:
@@ -226,6 +228,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
             As in `fit`.
         """
         rows = self._predict_rows(X)
+        self._check_exposure(exposure, self.family_)
         return self._dist(rows, latent=latent, offset=self._offset(exposure, len(rows)))
 
     def _dist(self, rows: Any, *, latent: bool, offset: Array | float = 0.0) -> Distribution:
@@ -249,10 +252,21 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         inflation = self.posterior_.df / (self.posterior_.df - 2) if self.posterior_.df > 2 else math.inf
         return inflation * (Z @ self.posterior_.covariance @ Z.T + self.noise_std_**2 * np.eye(len(rows)))
 
+    @staticmethod
+    def _check_exposure(exposure: ArrayLike | None, family: str) -> None:
+        if exposure is not None and family not in families.LOG_LINKS:
+            raise ValueError(
+                f'exposure needs a family with a log link ({", ".join(families.LOG_LINKS)}); got "{family}"'
+            )
+
     def _offset(self, exposure: ArrayLike | None, n: int) -> Array:
         if exposure is None:
             return np.zeros(n)
-        values = np.asarray(missing_to_nan(exposure, name="exposure"), dtype=np.float64)
+        given = missing_to_nan(exposure, name="exposure")
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("exposure must be numbers; it has other values") from None
         values = np.broadcast_to(values, (n,)) if values.ndim == 0 else values
         if values.shape != (n,) or not ((values > 0) & np.isfinite(values)).all():
             raise ValueError(f"exposure must have a positive finite number for each of the {n} rows")
@@ -261,15 +275,20 @@ class AdditiveRegressor(AdditiveModel, Regressor):
     def _observed(self, event: ArrayLike | None, n: int) -> NDArray[np.bool_] | None:
         if event is None:
             return None
-        values = np.asarray(missing_to_nan(event, name="event"), dtype=np.float64)
-        if values.shape != (n,) or not np.isin(values, (0.0, 1.0)).all():
+        values = truth_values("event", event)
+        if values.shape != (n,):
             raise ValueError(f"event must be true or false, or 1 or 0, for each of the {n} rows")
-        if not values.any():
-            raise ValueError("no event was observed: at least one row needs a time that isn't censored")
-        return values == 1.0
+        return values
 
     def _chosen_family(
-        self, rows: Array, y: Array, weight: Array, offset: Array, observed: NDArray[np.bool_] | None
+        self,
+        rows: Array,
+        y: Array,
+        weight: Array,
+        offset: Array,
+        observed: NDArray[np.bool_] | None,
+        *,
+        has_exposure: bool,
     ) -> tuple[str, str]:
         """The family, and why; "auto" compares evidences at the best parameters of the noise and of the variances."""
         if self.family != "auto":
@@ -278,7 +297,7 @@ class AdditiveRegressor(AdditiveModel, Regressor):
         if observed is not None:
             names = families.SURVIVAL
             families.check_support(names[0], y, zeros=False)
-        if (offset != 0).any():
+        if has_exposure:
             names = tuple(name for name in names if name in families.LOG_LINKS) or ("poisson",)
         if self.zeros and "gaussian" in names:
             names = ("gamma",)

@@ -42,7 +42,13 @@ class RightCensored(Distribution):
     limit: Array
 
     def __init__(self, base: Distribution, limit: ArrayLike) -> None:
-        ends = np.broadcast_to(np.atleast_1d(valid.numbers("limit", limit)), len(base))
+        ends = np.atleast_1d(valid.numbers("limit", limit))
+        if ends.shape not in ((1,), (len(base),)):
+            raise ValueError(
+                f"limit must be one number, or one for each of the {len(base)} rows; got shape {ends.shape}"
+            )
+        valid.reject(ends == -np.inf, ends, "limit must be a number, or infinite where there is none")
+        ends = np.broadcast_to(ends, len(base))
         vars(self).update(base=base[:] if base._scalar else base, limit=valid.frozen(ends), _scalar=base._scalar)
 
     def __len__(self) -> int:
@@ -61,19 +67,20 @@ class RightCensored(Distribution):
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """E(limit − Y) = ∫ F and E(limit − Y)² = 2∫ (limit − x) F below the limit."""
+        """With the median m of Y, E(Y − m) = ∫ G and E(Y − m)² = 2∫ (x − m) G, where G is −F below m and 1 − F above."""
         mean, std = np.array(self.base._mean), np.array(self.base._std)
         rows = np.flatnonzero(np.isfinite(self.limit))
         if len(rows):
-            part, end = self.base[rows], self.limit[rows]
-            edges = self._edges(rows, end)
+            part, middle = self.base[rows], self._quantile(np.array([0.5]))[rows, 0]
+            edges = self._edges(rows, middle)
 
             def integrand(x: Array, own: NDArray[np.intp]) -> Array:
-                below = part[own]._cdf(x)
-                return np.stack([below, 2.0 * (end[own] - x) * below])
+                upper, m = x > middle[own], middle[own]
+                tail = part[own]._tail(x, upper)
+                return np.stack([np.where(upper, tail, -tail), 2.0 * np.abs(x - m) * tail])
 
             first, second = np.reshape(_quadrature.integral(edges, integrand), (2, len(rows)))
-            mean[rows], std[rows] = end - first, np.sqrt(np.maximum(second - first**2, 0.0))
+            mean[rows], std[rows] = middle + first, np.sqrt(np.maximum(second - first**2, 0.0))
         return valid.frozen(mean), valid.frozen(std)
 
     def _edges(self, rows: NDArray[np.intp], y: Array) -> Array:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from credo.core.estimator import truth_values
+
 Array = NDArray[np.float64]
 
 
@@ -45,7 +47,8 @@ class KaplanMeier:
     @property
     def median(self) -> float:
         """The first time at which S is at most one half; infinite if there is none."""
-        reached = np.flatnonzero(self.survival <= 0.5)
+        # The product of many factors is one half only up to rounding.
+        reached = np.flatnonzero(self.survival <= 0.5 * (1.0 + len(self.time) * np.finfo(float).eps))
         return float(self.time[reached[0]]) if len(reached) else np.inf
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
@@ -65,7 +68,7 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> KaplanMeier:
     ----------
     time : array of shape (n_samples,)
     event : array of shape (n_samples,)
-        Whether the event was observed at this time; the other times are known to be longer.
+        Whether the event was observed at this time (true or 1); the other times (false or 0) are known to be longer.
 
     Examples
     --------
@@ -73,11 +76,12 @@ def kaplan_meier(time: ArrayLike, event: ArrayLike) -> KaplanMeier:
     >>> kaplan_meier([5.0, 8.0, 8.0], [True, True, False]).at_risk
     array([3., 2.])
     """
-    times, observed = np.asarray(time, dtype=np.float64), np.asarray(event, dtype=bool)
-    if times.ndim != 1 or times.shape != observed.shape or not np.isfinite(times).all():
+    times = np.asarray(time, dtype=np.float64)
+    if times.ndim != 1 or times.shape != np.shape(event) or not np.isfinite(times).all():
         raise ValueError(
             f"time and event must be one finite number and one truth value for each row; got {times.shape}"
         )
+    observed = truth_values("event", event)
     known = np.unique(times[observed])
     at_risk: Array = np.float64(len(times)) - np.searchsorted(np.sort(times), known)
     events = np.bincount(np.searchsorted(known, times[observed]), minlength=len(known)).astype(np.float64)

@@ -12,7 +12,8 @@ Members: `Estimator`, `Regressor`, `Classifier` and `LinearClassifier`, the base
 which make effects of kind `COEFFICIENT`, `INTERCEPT`, …; `FittedState`, which declares what `fit` sets and checks it
 in a loaded model; `Result`, how a fit ended; `FitWarning` and `ConvergenceWarning`; `UnavailableMethod`, for an
 inherited method that a model doesn't have; `numeric`, `is_sparse`, `unmasked` and `check_magnitude`, validation of
-tables; `require_no_missing`, `missing_to_nan`, `check_labels` and `encode_labels`, validation of targets;
+tables; `require_no_missing`, `missing_to_nan`, `truth_values`, `check_labels` and `encode_labels`, validation of
+targets;
 `merge_equal_rows`, `has_weight` and `center_and_scale`, for rows with weights; `training_rows` and `labelled_rows`,
 validation for functions; `named`, `named_by` and `names_for`, feature names for arrays; `evidence_base`, what an
 evidence conditions on; `is_dask`, `row_partitions`, `example_rows` and `dask_module`, for Dask collections;
@@ -83,6 +84,7 @@ from credo.core.estimator.rows import (
     missing_to_nan,
     numeric,
     require_no_missing,
+    truth_values,
     unmasked,
 )
 
@@ -151,5 +153,6 @@ __all__ = [
     "rows_for",
     "take_columns",
     "training_rows",
+    "truth_values",
     "unmasked",
 ]

@@ -202,6 +202,32 @@ def missing_to_nan(y: Any, *, name: str = "y") -> Any:
         return y
 
 
+def truth_values(name: str, values: Any) -> NDArray[np.bool_]:
+    """The values as truth values, which must be true or false, or 1 or 0.
+
+    Examples
+    --------
+    >>> from credo.core.estimator import truth_values
+    >>> truth_values("event", [1, 0, 0.0])
+    array([ True, False, False])
+    >>> truth_values("event", ["yes", "no"])
+    Traceback (most recent call last):
+    ...
+    ValueError: event must be true or false, or 1 or 0, in each row; got 'yes' in row 0
+    """
+    given = np.asarray(missing_to_nan(values, name=name))
+    # Text isn't compared: "0" would be neither.
+    known = np.isin(given, (0, 1)) if given.dtype.kind in "biuf" else np.zeros(given.shape, dtype=bool)
+    if not known.all():
+        place = tuple(np.argwhere(~known)[0].tolist())
+        got = given[place]
+        raise ValueError(
+            f"{name} must be true or false, or 1 or 0, in each row; got {getattr(got, 'item', lambda: got)()!r} in row "
+            f"{place[0] if place else 0}"
+        )
+    return given.astype(bool)
+
+
 def is_missing(value: Any) -> bool:
     """Whether the value is None, NaN, NaT or pandas' NA."""
     if value is None:
