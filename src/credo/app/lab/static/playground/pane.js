@@ -4,7 +4,6 @@ import { element, svg } from "/static/shared/page.js";
 import { Plot } from "/static/shared/plot.js";
 import { number } from "/static/shared/scale.js";
 import { latest, request } from "/static/shared/api.js";
-import { controlList } from "./controls.js";
 import { evidenceCurve } from "./curve.js";
 import { information } from "./information.js";
 import { kernelParameters } from "./kernel.js";
