@@ -44,7 +44,9 @@ class RightCensored(Distribution):
     def __init__(self, base: Distribution, limit: ArrayLike) -> None:
         ends = np.atleast_1d(valid.numbers("limit", limit))
         if ends.shape not in ((1,), (len(base),)):
-            raise ValueError(f"limit must be one number, or one for each of the {len(base)} rows; got shape {ends.shape}")
+            raise ValueError(
+                f"limit must be one number, or one for each of the {len(base)} rows; got shape {ends.shape}"
+            )
         valid.reject(ends == -np.inf, ends, "limit must be a number, or infinite where there is none")
         ends = np.broadcast_to(ends, len(base))
         vars(self).update(base=base[:] if base._scalar else base, limit=valid.frozen(ends), _scalar=base._scalar)
