@@ -122,7 +122,7 @@ def _add_predict(app: FastAPI, model: ServedModel, limits: Limits, metrics: Metr
         wants_csv = CSV in accepted or (given_csv and "json" not in accepted)
 
         def work(check: Callable[[], None]) -> bytes:
-            rows = parse_csv(content, model.inputs) if given_csv else parse(content)
+            rows = parse_csv(content, model.inputs, limits.max_rows) if given_csv else parse(content)
             table, chosen = _table(model, rows, level, limits.max_rows)
             found = model.predict(table, chosen, check)
             metrics.rows.inc(len(found))

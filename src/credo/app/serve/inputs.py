@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -52,17 +53,22 @@ def parse(body: bytes) -> Any:
         raise Refused(HTTPStatus.BAD_REQUEST, f"the body isn't JSON: {error}") from None
 
 
-def parse_csv(body: bytes, inputs: Inputs) -> dict[str, Any]:
+def parse_csv(body: bytes, inputs: Inputs, max_rows: int = 10_000) -> dict[str, Any]:
     """A CSV text with a header as columns and rows; empty cells are missing, and cells of numbers are numbers.
+
+    Reading ends after `max_rows` rows and one more, which is refused later.
 
     >>> parse_csv(b"dose,soil\\n1.5,clay\\n,peat\\n", Inputs((Input("dose", "number"), Input("soil", "category"))))
     {'columns': ['dose', 'soil'], 'rows': [[1.5, 'clay'], [None, 'peat']]}
     """
     try:
-        names, *rows = (line for line in csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True) if line)
+        lines = (line for line in csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True) if line)
+        names, *rows = islice(lines, max_rows + 2)
     except (ValueError, csv.Error) as error:
         reason = "it has no header" if not body.strip() else f"{error}"
         raise Refused(HTTPStatus.BAD_REQUEST, f"the body isn't CSV with a header, in UTF-8: {reason}") from None
+    if not rows:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "the CSV has a header, but no rows below it")
     kinds = {column.name: column.kind for column in (*inputs.columns, *inputs.optional)}
     read: list[Callable[[str], float | str]] = [
         _number if kinds.get(name) in {"number", "any"} else str for name in names
@@ -78,9 +84,11 @@ def parse_csv(body: bytes, inputs: Inputs) -> dict[str, Any]:
 def _number(text: str) -> float | str:
     """The number of a cell, or its text if it has none, which is refused later."""
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return text
+    # Python reads 1_0 as 10.
+    return text if "_" in text or np.isnan(value) else value
 
 
 def dump(value: Any) -> bytes:
@@ -201,6 +209,8 @@ class Inputs:
     def _check_names(self, names: list[Any], problems: Problems, row: int | None = None) -> None:
         known, seen = {*self.names, *self.ignored, *(column.name for column in self.optional)}, set[Any]()
         for name in names:
+            if problems.count > _MAX_COUNTED:
+                return
             if not isinstance(name, str):
                 problems.add(row, None, f"the name of a column must be a text; this is {_kind_name(name)}")
                 continue
@@ -338,7 +348,8 @@ def inputs_of(model: Any) -> Inputs:
         target = model.target if isinstance(model, TableModel) else None
         groups = model.groups if isinstance(model, TableModel) else None
         optional = () if groups is None else (Input(groups.column, "category", nullable=True, example=None),)
-        known = {str(name) for name in preparation.feature_names_in_} | {target}
+        event = model.event if isinstance(model, TableModel) else None
+        known = {str(name) for name in preparation.feature_names_in_} | {target, event and event.column}
         used = {column.name for column in (*columns, *optional)}
         return Inputs(columns, frozenset(name for name in known - used if name is not None), optional=optional)
     if not (is_classifier(model) or is_regressor(model)):
