@@ -140,4 +140,4 @@ def test_the_error_of_a_distribution_without_mean_is_that_of_its_median():
 
 def test_five_tied_models_are_counted_and_the_best_is_named():
     found = select([scored(name, np.arange(9.0) % 3 if name == "d" else np.full(9, 0.9)) for name in "abcde"])
-    assert found.why == "Five models are statistically tied, d has the best score; it is the simplest."
+    assert found.why == "Five models are statistically tied; a is the simplest, and d has the best score."

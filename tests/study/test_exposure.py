@@ -6,6 +6,7 @@ import pytest
 
 import credo
 from credo.study import audit, dataset, explain
+from credo.study.report._inputs import inputs
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,13 @@ def test_what_is_said_about_it(claims, study, tmp_path):
     study.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "constant claims per policies" in page and "could not be" not in page
+
+
+def test_it_has_no_curve_among_the_effects(claims, analyze):
+    """Predictions are proportional to it: "no clear effect", as of an input without a coefficient, would be false."""
+    study = analyze(claims, "claims", models=["linear"], exposure="policies", time=None).select("linear")
+    known = inputs(study, n_rows=len(claims), spread=claims["claims"].std())
+    assert {curve.name for curve in known.curves} == {"age", "region"} and not known.failures
 
 
 def test_model_files_keep_it(claims, study, tmp_path):

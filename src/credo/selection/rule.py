@@ -125,6 +125,8 @@ def select(candidates: Sequence[Candidate]) -> Selection:
     elif tied[0] == BASELINE:
         why = "No model predicts better than the baseline, which uses no input, by more than one standard error."
     else:
-        names = f" ({listing(tied)})" if len(tied) <= 4 else f", {best.name} has the best score"
-        why = f"{capital(spelled(len(tied)))} models are statistically tied{names}; it is the simplest."
+        names = f" ({listing(tied)})" if len(tied) <= 4 else ""
+        better = f", and {best.name} has the best score" if len(tied) > 4 and best.name != tied[0] else ""
+        simplest = f"{tied[0]} is the simplest" if better else "it is the simplest"
+        why = f"{capital(spelled(len(tied)))} models are statistically tied{names}; {simplest}{better}."
     return Selection(tied[0], tied, why)

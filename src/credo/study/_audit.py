@@ -167,7 +167,7 @@ class Audit:
         if self.is_of_classes:
             return f"{fixed(100 * one.bias, decimals=1)} percentage points"
         # To one digit more than the error.
-        return number(round(one.bias, 3 - math.floor(math.log10(self.score))) if self.score else one.bias)
+        return number(round(one.bias, 3 - math.floor(math.log10(self.score))) if self.score > 0 else one.bias)
 
     @property
     def _what_bias(self) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from credo.core.estimator import Description, describe, is_sparse
 from credo.core.frames import Table
 from credo.core.notices import collected
+from credo.core.wording import number, trimmed
 from credo.ensemble import ExposureRegressor, TransformedTarget
 from credo.metrics import Influence, shapley
 from credo.metrics import influence as influence_of
@@ -110,12 +111,12 @@ class Explanation:
 
     def _sentence(self, i: int) -> str:
         gap = self.contributions[i].sum()
-        where = f"{abs(gap):.4g} {'below' if gap < 0 else 'above'} {self.base[i]:.4g}, " if gap else ""
+        where = f"{_four(abs(gap))} {'below' if gap < 0 else 'above'} {_four(self.base[i])}, " if gap else ""
         response = f" ({self.responses[i]})" if self.responses and self.responses[i] else ""
         average = f"prediction for {self.n_background} rows" if self.n_background else "over the training rows"
         return (
-            f"Row {self.rows[i]}: predicted {self.outputs[i]} {self.predictions[i]:.4g}{response}, which is {where}the "
-            f"average {average}.{self.known[i] if self.known else ''}"
+            f"Row {self.rows[i]}: predicted {self.outputs[i]} {_four(self.predictions[i])}{response}, which is "
+            f"{where}the average {average}.{self.known[i] if self.known else ''}"
         )
 
     def waterfall(self, row: int = 0, *, ax: Any = None) -> Any:
@@ -260,7 +261,7 @@ def _of_known_units(model: TableModel, given: Any) -> tuple[str, ...]:
     with collected():
         means = np.asarray(model.predict(given)).tolist()
     return tuple(
-        f" This is for a new {groups.column}; the other rows of {groups.column} {label} change it to {mean:.4g}."
+        f" This is for a new {groups.column}; the other rows of {groups.column} {label} change it to {_four(mean)}."
         if is_known else ""
         for label, is_known, mean in zip(labels, known.tolist(), means, strict=True)
     )  # fmt: skip
@@ -298,9 +299,9 @@ def _of_terms(model: TableModel, description: Description, given: Any) -> Explan
         known = list(description.classes)
         shown = [known[-1] if label is None else label for label in labels]
         probs = model.predict_proba(given)
-        responses = [f"p({label}) {row[known.index(label)]:.4g}" for label, row in zip(shown, probs, strict=True)]
+        responses = [f"p({label}) {_four(row[known.index(label)])}" for label, row in zip(shown, probs, strict=True)]
     elif unit or description.transform or per:
-        responses = [f"{target} {value:.4g}" for value in model.predict(given).tolist()]
+        responses = [f"{target} {_four(value)}" for value in model.predict(given).tolist()]
     else:
         responses = list(_limited(model, given, f))
     source = preparation.origins()
@@ -317,9 +318,9 @@ def _limited(model: Any, given: Any, predictions: Array) -> tuple[str, ...]:
     if not isinstance(model, TableModel) or model.support is None:
         return ()
     with collected():
-        shown = [f"{value:.4g}" for value in np.asarray(model.predict(given)).tolist()]
+        shown = [_four(value) for value in np.asarray(model.predict(given)).tolist()]
     return tuple(
-        "" if value == f"{plain:.4g}" else f"{value} once limited to the possible values of {model.target}"
+        "" if value == _four(plain) else f"{value} once limited to the possible values of {model.target}"
         for value, plain in zip(shown, predictions.tolist(), strict=True)
     )
 
@@ -343,6 +344,11 @@ def _spread(ask: Callable[[Any], Any], table: Any, n_inputs: int, seed: int) -> 
         return table
     order = np.argsort(np.asarray(ask(table)).reshape(len(table), -1)[:, 0], kind="stable")
     return table.iloc[order[(2 * np.arange(most) + 1) * len(table) // (2 * most)]]
+
+
+def _four(value: float) -> str:
+    """A number to four digits, without an exponent below a million."""
+    return trimmed(number(value, digits=4))
 
 
 def _cell(value: Any) -> Any:

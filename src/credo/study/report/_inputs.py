@@ -402,7 +402,9 @@ def inputs(study: Study, *, n_rows: int, spread: float) -> Inputs:
     if along is None:
         added = attempt("Terms of the additive model", lambda: terms(best, study.comparison.tied, known), None)
     if along is None and moved is not None and added is None:
-        shown = [moved.members[i] for i in moved.order if moved.values[i] > 0][:MAX_CURVES]
+        # Predictions are proportional to an exposure, which is no effect to judge.
+        parts = ([name for name in moved.members[i] if name in only] for i in moved.order if moved.values[i] > 0)
+        shown = [names for names in parts if names][:MAX_CURVES]
         drawn = attempt("Curves of the inputs", lambda: curves(model, frame, sampled(frame), shown), [])
         drawn = [_judged(curve, effects.get(best), moved, model) for curve in drawn]
     return Inputs(
