@@ -65,7 +65,7 @@ def test_exposure_is_an_offset():
 
 def test_exposure_is_refused_in_predictions_without_a_log_link():
     model = AdditiveRegressor(family="gaussian", pairs=0).fit(X, TARGETS["gaussian"])
-    with pytest.raises(ValueError, match='log link .*; got "gaussian"'):
+    with pytest.raises(ValueError, match=r'log link .*; got "gaussian"'):
         model.predict_dist(X[:2], exposure=[2.0, 2.0])
 
 
