@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from credo.likelihoods import Marginal, NegativeBinomial
+from credo.likelihoods import Gamma, Marginal, NegativeBinomial
 
 
 def test_quantiles_of_large_counts_are_those_of_scipy_and_of_huge_ones_end():
@@ -22,3 +22,10 @@ def test_quantiles_of_counts_beyond_the_integers_among_floats():
     levels = np.array([0.01, 0.5, 0.999])
     found = Marginal(NegativeBinomial(2.0), [40.0], [0.0]).quantile(levels)[0]
     np.testing.assert_allclose(found, stats.gamma(2.0, scale=np.exp(40.0) / 2.0).ppf(levels), rtol=1e-7)
+
+
+def test_amounts_that_are_surely_zero():
+    dist = Marginal(Gamma(2.0), [1.0, 1.0], [0.5, 0.5], [1.0, 0.0])
+    np.testing.assert_array_equal(dist.quantile([0.1, 0.9])[0], 0.0)
+    np.testing.assert_array_equal(dist.interval(0.95)[1][0], 0.0)
+    np.testing.assert_array_equal(dist.quantile(0.9)[1], Marginal(Gamma(2.0), [1.0], [0.5]).quantile(0.9)[0])

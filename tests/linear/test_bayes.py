@@ -10,6 +10,7 @@ from sklearn.datasets import load_diabetes
 from credo.core.estimator import FitWarning
 from credo.core.learning import EvidenceTerms, log_evidence_gradient
 from credo.linear import BayesianLinearRegression, LinearRegression
+from credo.tables import load, save
 
 # The precisions at the maximum of the evidence.
 MAXIMUM = {"prior_precision": "evidence", "noise_precision": "evidence"}
@@ -450,3 +451,11 @@ def test_covariance_keeps_its_digits_at_small_noise(noise, constant):
     assert (np.linalg.eigvalsh(model.coef_cov_ / size) > 0).all()
     weights, _ = model.sample_coefficients(4000, random_state=0)
     np.testing.assert_allclose(weights.std(axis=0), model.coef_std_, rtol=0.05)
+
+
+def test_a_file_without_noise_precision_is_refused(tmp_path):
+    model = BayesianLinearRegression().fit(np.arange(5.0)[:, None], [1.0, 2.0, 2.5, 4.0, 5.5])
+    model.noise_precision_ = 0.0
+    with pytest.raises(ValueError, match="noise_precision_"):
+        save(model, tmp_path / "model.credo")
+        load(tmp_path / "model.credo")

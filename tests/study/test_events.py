@@ -104,6 +104,7 @@ def test_bad_events_are_refused(visits, analyze):
     for table, arguments, message in (
         (visits, {"event": "status=3"}, "no value '3'; it has '1', '2'"),
         (visits.assign(status=2), {"event": "status"}, "only one value"),
+        (visits.assign(status=np.arange(len(visits))), {"event": "status"}, "more than 5 values: name the column"),
         (visits.assign(status=[np.nan, *visits["status"][1:]]), {"event": "status"}, "missing in row 1"),
         (visits.assign(days=visits["days"] - visits["days"].min()), {"event": "status"}, "must be above 0"),
         (visits, {"event": "stat"}, "did you mean 'status'"),

@@ -38,7 +38,7 @@ from credo.core.estimator import (
     choice,
     evidence_base,
 )
-from credo.core.fields import Axes, Finite, Indices
+from credo.core.fields import Axes, Finite, Indices, NonNegative
 from credo.core.frames import Table, frame
 
 Array = NDArray[np.float64]
@@ -62,7 +62,7 @@ class AdditiveModel(Estimator):
     posterior_: Annotated[AdditivePosterior, Indices("d", "columns"), Indices("T", "terms")]
     fitted_terms_: Annotated[tuple[Term, ...], Axes("T")]
     # Of each block with a learned variance.
-    variances_: Annotated[Array, Axes("B"), Finite]
+    variances_: Annotated[Array, Axes("B"), NonNegative, Finite]
     dof_: Annotated[Array, Axes("T"), Finite]
     shares_: Annotated[Array, Axes("T"), Finite]
     log_bayes_factors_: Annotated[Array, Axes("T", finite=False)]

@@ -67,7 +67,7 @@ class RightCensored(Distribution):
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
-        """With the median m of Y, E(Y − m) = ∫ G and E(Y − m)² = 2∫ (x − m) G; G is −F below m and 1 − F above."""
+        """E(Y − m) = ∫ G and E(Y − m)² = 2∫ (x − m) G, with the median m, G = −F below it and 1 − F above."""
         mean, std = np.array(self.base._mean), np.array(self.base._std)
         rows = np.flatnonzero(np.isfinite(self.limit))
         if len(rows):

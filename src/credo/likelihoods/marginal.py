@@ -177,7 +177,8 @@ class Marginal(Distribution):
         """Quantiles of a density beside a probability of zero; those of amounts on the log scale."""
         part, last = type(self)(self.likelihood, self._loc, self._scale), self.likelihood.support[1]
         # The levels of the density, and what is above them.
-        level, complement = (q[:, None] - self._zero) / (1.0 - self._zero), (1.0 - q[:, None]) / (1.0 - self._zero)
+        share = np.maximum(1.0 - self._zero, _LEAST)
+        level, complement = (q[:, None] - self._zero) / share, (1.0 - q[:, None]) / share
         inner = (level > 0) & (complement > 0)
         level, complement = np.where(inner, level, 0.5), np.where(inner, complement, 0.5)
         smooth = np.ones(len(self), dtype=bool)

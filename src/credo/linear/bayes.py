@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from credo.core.estimator import (
     positive,
     positive_integer,
 )
+from credo.core.fields import Positive
 from credo.core.learning import (
     EvidenceTerms,
     Gamma,
@@ -306,7 +307,7 @@ class BayesianLinearRegression(PosteriorModel):
     _accepts_parts = True
     _title = "Bayesian linear regression"
 
-    noise_precision_: float
+    noise_precision_: Annotated[float, Positive]
 
     def __init__(
         self,

@@ -55,6 +55,11 @@ class Event:
             name = name if equals else given
         name = column_named(table, name, what="event")
         known = _values(table[name])
+        if table[name].nunique() > _MAX_VALUES:
+            raise ColumnError(
+                f"the event {name!r} has more than {_MAX_VALUES} values: name the column that says whether the event "
+                "was observed"
+            )
         if len(known) < 2:
             raise ColumnError(f"the event {name!r} has only one value: without censored rows, leave event=… out")
         listed = quoted(known, most=_MAX_VALUES)

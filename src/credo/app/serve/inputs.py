@@ -349,10 +349,8 @@ def inputs_of(model: Any) -> Inputs:
         groups = model.groups if isinstance(model, TableModel) else None
         optional = () if groups is None else (Input(groups.column, "category", nullable=True, example=None),)
         event = model.event if isinstance(model, TableModel) else None
-        known = {str(name) for name in preparation.feature_names_in_} | {
-            target,
-            None if event is None else event.column,
-        }
+        status = None if event is None else event.column
+        known = {str(name) for name in preparation.feature_names_in_} | {target, status}
         used = {column.name for column in (*columns, *optional)}
         return Inputs(columns, frozenset(name for name in known - used if name is not None), optional=optional)
     if not (is_classifier(model) or is_regressor(model)):
