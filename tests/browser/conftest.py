@@ -23,7 +23,7 @@ ARGUMENTS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 SERVE = "from credo.app.lab import run; run(0, ready=lambda address: print(address, flush=True))"
-START, PATIENCE = 60, 20_000
+START, PATIENCE = 180, 20_000
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 
 
