@@ -35,6 +35,8 @@ def test_columns_that_depend_on_another_one_show_units(visits):
     assert repeated_units(visits) == ("case", ["group", "age"])
     for name in ("patient_id", "PatientID", "subject"):
         assert repeated_units(visits.rename(columns={"case": name})[[name, "visit", "weight"]]) == (name, [])
+    trees = visits.rename(columns={"case": "tree"})[["tree", "visit", "group", "weight"]]
+    assert repeated_units(trees) == ("tree", ["group"])
 
 
 def test_a_named_unit_with_equal_columns_may_have_two_rows(visits):

@@ -112,6 +112,7 @@ def _score(predicted: NDArray[np.float64], table: NDArray[np.float64]) -> NDArra
 
 _NAMES = {
     "subject", "patient", "participant", "person", "individual", "respondent", "animal", "household", "student", "id",
+    "tree", "plant", "child", "pupil",
 }  # fmt: skip
 # A unit has this many rows on average (fewer if both its name and other columns say that it is one), and there are so
 # many units.
