@@ -515,7 +515,7 @@ def page(found: pd.DataFrame, seconds: float) -> str:
     gaps = behind(found)
     if len(gaps):
         parts += [f"## Tables of {_LARGE:,} rows or more\n"]
-        parts.append("Credo beside the best of the others; a negative difference is in Credo's favour.\n")
+        parts.append("Credo beside the best of the others; a negative difference is in Credo's favor.\n")
         shown = [[line.table, f"{line.rows:,}", line.best, _gap(line.task, line.gap)] for line in gaps.itertuples()]
         parts += _table(["table", "rows", "best of the others", "Credo's difference"], shown)
     parts += ["## All tables\n", "Log score, and RMSE or accuracy.\n", *_all(found), _METHOD.format(seconds=seconds)]
