@@ -99,7 +99,7 @@ def test_an_empty_cell_is_missing(client):
         (b"", 400, "no header"),
         (b"age\xff\n1\n", 400, "UTF-8"),
         (b'age,"soil\n1,2\n', 400, "CSV"),
-        (b"age,soil,wet,day,dose\n", 422, "list of rows"),
+        (b"age,soil,wet,day,dose\n", 422, "no rows below it"),
         (b"age,soil,wet,day,dose\nold,clay,yes,03.02.2024,1\n", 422, "row 1, column 'age'"),
         (b"age,soil,wet,day,dose\n30,clay,yes,03.02.2024,1\n30,clay\n", 422, "row 2"),
         (b"age,soil,wet,day,doze\n30,clay,yes,03.02.2024,1\n", 422, "did you mean 'dose'"),
