@@ -94,7 +94,7 @@ def test_from_a_file_to_a_prediction(at_columns, problems):
         page.get_by_role("link", name="Open the report").click()
     report = popup.value
     report.wait_for_load_state()
-    assert "What predicts y?" in report.content()
+    assert "Predicting y from" in report.content()
     assert report.locator("img[src=x]").count() == 0 and page.locator("main img, main script, main b").count() == 0
     assert dialogs == []
 

@@ -344,7 +344,7 @@ def test_a_fit_that_is_too_good_to_be_true_is_questioned(run, frame, tmp_path, w
 
 def test_the_report_asks_a_question_about_the_file(fitted):
     page = (fitted / "report.html").read_text()
-    assert "<h1>What predicts price?</h1>" in page
+    assert "<h1>Predicting price from " in page
     assert "<span>houses.csv</span>" in page
 
 

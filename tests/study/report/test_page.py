@@ -67,7 +67,7 @@ def test_the_page_is_well_formed_and_named(page):
     reader = Reader(page)
     assert page.startswith("<!doctype html>")
     assert reader.all("html") == [{"lang": "en"}]
-    assert "<title>What predicts yield?</title>" in page
+    assert "<title>Predicting yield from " in page
     assert len(reader.all("h1")) == 1
 
 
@@ -193,7 +193,7 @@ def test_coefficients_of_another_model_say_whose_they_are(make_case):
 def test_the_file_stands_below_the_question(make_case):
     page = render(**make_case(), source="trial.csv")
     header = re.search(r"<header>.*?</header>", page, re.DOTALL)[0]
-    assert re.search(r"<h1>What predicts yield\?</h1>\s*<p class=\"size\"><span>trial\.csv</span>", header)
+    assert re.search(r"<h1>Predicting yield from \d+ columns</h1>\s*<p class=\"size\"><span>trial\.csv</span>", header)
 
 
 def test_folds_that_do_not_follow_the_dates_are_said_to(make_case):

@@ -145,7 +145,7 @@ def render(study: Study, *, date: str | None = None) -> str:
     >>> x = [float(i) for i in range(12)]
     >>> frame = pd.DataFrame({"dose": x, "growth": [2.0 * v + v % 3 for v in x]})
     >>> page = render(analyze(frame, "growth", models=["linear"], progress=False))
-    >>> page.startswith("<!doctype html>"), "What predicts growth?" in page
+    >>> page.startswith("<!doctype html>"), "Predicting growth from 1 column" in page
     (True, True)
     """
     data, comparison, facts = study.data, study.comparison, study.facts
@@ -170,7 +170,9 @@ def render(study: Study, *, date: str | None = None) -> str:
         _NOTHING
         | found
         | {
-            "title": shorten(f"What predicts {study.target}?", width=_TITLE),
+            "title": shorten(
+                f"Predicting {study.target} from {plural(len(data.preparation.columns_), 'column')}", width=_TITLE
+            ),
             "source": shorten(data.source, width=_TITLE),
             "style": Markup(_source("style.css")),
             "size": [plural(len(data.y), "row"), plural(len(columns), "column"), f"target {facts.target}"],
