@@ -197,7 +197,7 @@ def latent(likelihood: Any, mean: Array, std: Array, zero: Array | None) -> Dist
         return Normal(mean, std)
     mean, std = _bounded(likelihood, mean, std)
     if zero is None and not isinstance(likelihood, Beta):
-        # Of a time, the mean is e^f times a number.
+        # The mean of a time is e^f times a number.
         shift = np.log(likelihood.mean(np.zeros(1))) if isinstance(likelihood, LogNormal | Weibull) else 0.0
         return Transformed(Normal(mean + shift, std), Log())
     share = 1.0 if zero is None else 1.0 - zero

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from credo.distributions import distribution as valid
 from credo.distributions import numeric as _quadrature
-from credo.distributions.distribution import Array, Distribution
+from credo.distributions.distribution import Array, Derived, Distribution
 
 _TAIL = np.array([1e-9])
 
 
-class RightCensored(Distribution):
+class RightCensored(Derived):
     """min(x, limit) in each row, where x has the distribution `base`.
 
     The probability of a larger x is at the limit, so that `log_prob` of the limit is ln P(x ≥ limit), and scores are
@@ -51,19 +51,8 @@ class RightCensored(Distribution):
         ends = np.broadcast_to(ends, len(base))
         vars(self).update(base=base[:] if base._scalar else base, limit=valid.frozen(ends), _scalar=base._scalar)
 
-    def __len__(self) -> int:
-        return len(self.base)
-
     def __repr__(self) -> str:
         return f"RightCensored({self.base!r}, {valid.text(self.limit)})"
-
-    @property
-    def _mean(self) -> Array:
-        return self._moments[0]
-
-    @property
-    def _std(self) -> Array:
-        return self._moments[1]
 
     @cached_property
     def _moments(self) -> tuple[Array, Array]:

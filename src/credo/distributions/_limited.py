@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from credo.core.linalg import EPS
 from credo.distributions import distribution as valid
 from credo.distributions import numeric as _quadrature
-from credo.distributions.distribution import Array, Distribution
+from credo.distributions.distribution import Array, Derived, Distribution
 
 # A tail probability beyond which nothing is summed.
 _TAIL = np.array([1e-9])
@@ -101,7 +101,7 @@ class Support:
 REAL_LINE = Support()
 
 
-class Limited(Distribution):
+class Limited(Derived):
     """The distribution of the possible value nearest to x, where x has the distribution `base`.
 
     With a step, outcomes have probabilities F(y + step/2) − F(y − step/2) instead of densities. All probability of the
@@ -136,19 +136,8 @@ class Limited(Distribution):
             base=base[:] if base._scalar else base, support=support, _scalar=base._scalar, _discrete=discrete
         )
 
-    def __len__(self) -> int:
-        return len(self.base)
-
     def __repr__(self) -> str:
         return f"Limited({self.base!r}, {self.support!r})"
-
-    @property
-    def _mean(self) -> Array:
-        return self._moments[0]
-
-    @property
-    def _std(self) -> Array:
-        return self._moments[1]
 
     def _cdf(self, y: Array) -> Array:
         return self._tail(y, np.zeros(y.shape, dtype=bool))

@@ -13,7 +13,7 @@ from scipy.special import betainc, betaincinv, betaln, ndtr, ndtri
 from credo.core.linalg import EPS
 from credo.distributions import distribution as valid
 from credo.distributions import numeric as _quadrature
-from credo.distributions.distribution import Array, Distribution
+from credo.distributions.distribution import Array, Derived, Distribution
 from credo.distributions.numeric import InverseCdf
 
 # No probability of the base is taken to be smaller: a map with a or b below 1 has an infinite density there.
@@ -23,7 +23,7 @@ _FARTHEST = np.array([1e-300])
 _DRAWS = 64
 
 
-class _MappedCdf(Distribution):
+class _MappedCdf(Derived):
     """The cdf G(F(y)) for that of a base, F, and an increasing map G of the unit interval onto itself.
 
     Mean, standard deviation and CRPS are integrated numerically.
@@ -42,17 +42,6 @@ class _MappedCdf(Distribution):
     @abstractmethod
     def _log_slope(self, below: Array, above: Array) -> Array:
         """ln G′ where F and 1 − F have these values."""
-
-    @property
-    def _mean(self) -> Array:
-        return self._moments[0]
-
-    @property
-    def _std(self) -> Array:
-        return self._moments[1]
-
-    def __len__(self) -> int:
-        return len(self.base)
 
     def _cdf(self, y: Array) -> Array:
         return self._tail(y, np.zeros(y.shape, dtype=bool))

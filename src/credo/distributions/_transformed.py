@@ -14,7 +14,7 @@ from credo.distributions import numeric as _quadrature
 from credo.distributions._mixture import Mixture
 from credo.distributions._normal import Normal
 from credo.distributions._transform import Identity, Log, Transform
-from credo.distributions.distribution import Array, Distribution, standardize
+from credo.distributions.distribution import Array, Derived, Distribution, standardize
 from credo.distributions.numeric import InverseCdf
 
 # Knots around each of the base's, in units of its width.
@@ -29,7 +29,7 @@ class _Mass(NamedTuple):
     inside: Array
 
 
-class Transformed(Distribution):
+class Transformed(Derived):
     """The distribution of y if g(y) has the distribution `base`, for each row.
 
         p(y) = p_base(g(y)) g'(y) / P_base(z is in the image of g)
@@ -70,17 +70,6 @@ class Transformed(Distribution):
         if not isinstance(transform, Transform):
             raise TypeError(f"transform must be a Transform, such as Log(); got {transform!r}")
         vars(self).update(base=base[:] if base._scalar else base, transform=transform, _scalar=base._scalar)
-
-    @property
-    def _mean(self) -> Array:
-        return self._moments[0]
-
-    @property
-    def _std(self) -> Array:
-        return self._moments[1]
-
-    def __len__(self) -> int:
-        return len(self.base)
 
     def __repr__(self) -> str:
         return f"Transformed({self.base!r}, {self.transform!r})"

@@ -362,6 +362,28 @@ class Distribution(Immutable, ABC):
         return type(self)(*(np.atleast_1d(getattr(self, name))[rows] for name in self._shown))
 
 
+class Derived(Distribution):
+    """A distribution made of another, its `base`, whose mean and standard deviation are computed together."""
+
+    base: Distribution
+
+    @property
+    @abstractmethod
+    def _moments(self) -> tuple[Array, Array]:
+        """Mean and standard deviation."""
+
+    @property
+    def _mean(self) -> Array:
+        return self._moments[0]
+
+    @property
+    def _std(self) -> Array:
+        return self._moments[1]
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+
 class LocationScale(Distribution):
     """loc + scale·z for each row; a scale of exactly zero is a point mass.
 

@@ -183,7 +183,7 @@ def points(
 
 # Points of a letter of a tick with the space beside it.
 _TICK_POINTS = 6.5
-# Of more levels only the number is told.
+# With more levels only their number is shown.
 _MOST_LEVELS = 12
 
 

@@ -411,7 +411,9 @@ class Terms:
         if self.paired:
             said.append(f"Needed only in pairs: {listing(self.paired, at_most=8)}.")
         if self.idle:
-            said.append(f"Not needed beside the others, by the evidence: {listing(self.idle, at_most=8)}.")
+            said.append(
+                f"Not needed beside the others in {self.model}, by its evidence: {listing(self.idle, at_most=8)}."
+            )
         return " ".join([*said, "Associations, not causes."])
 
 

@@ -139,11 +139,9 @@ def lead(best: str, second: str, fact: Gap, *, what: str = "log score") -> str:
         return f"{best} and {second} give the same predictions."
     if not (math.isfinite(fact.mean) and math.isfinite(fact.error)):
         return f"{best} and {second} can't be compared row by row, because a {what} is not finite."
-    verdict = "a clear difference" if fact.clear else "within two standard errors, so chance could explain it"
-    return (
-        f"{best} leads {second} by {number(fact.mean, digits=2)} in {what} per row "
-        f"(standard error {number(fact.error, digits=2)}): {verdict}."
-    )
+    # How large it is, without a verdict: ties are those of the selection rule, which reads errors as well.
+    times = "" if not fact.error else f", {number(abs(fact.mean) / fact.error, digits=2)} times its standard error"
+    return f"{best} leads {second} by {number(fact.mean, digits=2)} in {what} per row{times}."
 
 
 def evidence(logs: Mapping[str, float], top: str) -> str:

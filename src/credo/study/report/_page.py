@@ -183,6 +183,7 @@ def render(study: Study, *, date: str | None = None) -> str:
             "head": leaderboard.head(comparison),
             "board": board,
             "board_words": leaderboard.words(comparison, study.selected) if len(np.unique(data.y)) > 1 else [],
+            "of_times": data.happened is not None,
             "of_whole_numbers": any(
                 isinstance(held.dist, Limited) and held.dist.support.step > 0 for held in comparison.held_out.values()
             ),
