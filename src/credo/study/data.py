@@ -212,22 +212,11 @@ def dataset(
             raise ValueError("an exposure needs a table that fits into memory: use a sample of the rows")
         table, more = _exposed(table, target, exposure)
         notes += more
-    happened: Event | None = None
-    observed = np.ones(0, dtype=bool)
-    if event is not None:
-        if given.whole is not None or exposure is not None:
-            raise ValueError("an event needs a table that fits into memory, and no exposure")
-        happened = Event.of(table, event)
-        observed = np.ones(int(table.index.max()) + 1, dtype=bool)
-        observed[table.index] = happened.observed(table)
-        table = table.drop(columns=happened.column)
-        task = task or "regression"
-    elif column_named(table, target, what="target") and (status := suspected_event(table, target)) not in (
-        None,
-        *forced,
-    ):
-        early = [*early, event_note(target, str(status), table[status].nunique())]
-        table = table.drop(columns=status)
+    if event is not None and (given.whole is not None or exposure is not None):
+        raise ValueError("an event needs a table that fits into memory, and no exposure")
+    table, happened, observed, more = _events(table, target, event, forced)
+    early = [*early, *more]
+    task = task or ("regression" if happened is not None else None)
     # A large table is fitted in parts, each of which has too few rows to recognize a code.
     keeps = keep_sentinels or given.whole is not None
     task, frame, y, more = separated(table, target, task, keep_sentinels=keeps)
@@ -257,19 +246,8 @@ def dataset(
     if happened is not None:
         _check_times(y, target, frame.index, observed[frame.index], task)
     possible = _support(support, y, frame.index) if task == "regression" and happened is None else REAL_LINE
-    classes = len(set(y.tolist())) if task == "classification" else 0
-    from_zero = possible.low == 0 and possible.high == np.inf
-    counts = from_zero and possible.step == 1
-    # With an exposure, other models don't know that the noise of a count grows with it.
-    counts = counts and (exposure is not None or bool(np.median(y) <= _MAX_TYPICAL_COUNT))
-    n_exposures = int(exposure is not None)
-    size = Size(
-        len(y), rows.shape[1] - n_exposures, len(set(preparation.sources())) - n_exposures, classes,
-        times=None if ordered is None else _times(ordered, preparation), counts=counts,
-        zeros=int(np.sum(y == 0)) if from_zero else 0,
-        order=class_order(y, table[target].dtype) if classes > 2 else (), exposure=preparation.exposure_column,
-        is_time=happened is not None,
-    )  # fmt: skip
+    order = class_order(y, table[target].dtype) if task == "classification" else ()
+    size = _size(preparation, rows, y, task, possible, ordered, order, is_time=happened is not None)
     is_plain = task == "regression" and exposure is None and happened is None
     together = copies(frame, y) if unit is None else group_codes(frame[unit])
     made = Dataset(
@@ -293,6 +271,52 @@ def dataset(
         *copy_notes(together if unit is None else None),
     ]
     return replace(made, notes=[*(Note(text, important=True) for text in important), *map(Note, others)])
+
+
+def _events(
+    table: Any, target: str, event: str | None, forced: Mapping[str, Any]
+) -> tuple[Any, Event | None, NDArray[np.bool_], list[str]]:
+    """The table without the column that says which times ended with the event; that column, and its values by label.
+
+    If no event is named, a column that looks like one is left out too, with a note, unless its kind is given.
+    """
+    if event is not None:
+        happened = Event.of(table, event)
+        observed = np.ones(int(table.index.max()) + 1, dtype=bool)
+        observed[table.index] = happened.observed(table)
+        return table.drop(columns=happened.column), happened, observed, []
+    column_named(table, target, what="target")
+    status, notes = suspected_event(table, target), list[str]()
+    if status is not None and status not in forced:
+        notes.append(event_note(target, str(status), table[status].nunique()))
+        table = table.drop(columns=status)
+    return table, None, np.ones(0, dtype=bool), notes
+
+
+def _size(
+    preparation: Preparation,
+    rows: Any,
+    y: NDArray[Any],
+    task: str,
+    possible: Support,
+    time: TimeColumn | None,
+    order: Sequence[Any],
+    *,
+    is_time: bool,
+) -> Size:
+    """What the models need to know about the prepared table."""
+    n_exposures = int(preparation.exposure is not None)
+    classes = len(set(y.tolist())) if task == "classification" else 0
+    from_zero = possible.low == 0 and possible.high == np.inf
+    counts = from_zero and possible.step == 1
+    # With an exposure, other models don't know that the noise of a count grows with it.
+    counts = counts and (n_exposures > 0 or bool(np.median(y) <= _MAX_TYPICAL_COUNT))
+    return Size(
+        len(y), rows.shape[1] - n_exposures, len(set(preparation.sources())) - n_exposures, classes,
+        times=None if time is None else _times(time, preparation), counts=counts,
+        zeros=int(np.sum(y == 0)) if from_zero else 0,
+        order=tuple(order) if classes > 2 else (), exposure=preparation.exposure_column, is_time=is_time,
+    )  # fmt: skip
 
 
 class Opened(NamedTuple):
