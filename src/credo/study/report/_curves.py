@@ -29,8 +29,8 @@ from credo.tables.errors import pandas
 Vector = NDArray[np.float64]
 Rows = Sequence[int] | NDArray[np.intp]
 
-# A column of up to this many values is shown value by value; of more levels of a category, the most frequent.
-_FEW = 8
+# A column of up to this many values is shown value by value; for categories with more, the most frequent ones.
+_MAX_LEVELS = 8
 _POINTS = 25
 # The curve of a single column is evaluated at so many points as it has values, so that no cycle is missed, but at most
 _MOST_POINTS = 500
@@ -176,7 +176,7 @@ def _points(model: Any, frame: Any, column: str, n_points: int = _POINTS) -> tup
     values = frame[column].dropna()
     counts = values.value_counts()
     kind = next(known.kind for known in model.preparation_.columns_ if known.name == column)
-    if kind == "categorical" or (len(counts) <= _FEW and kind != "date"):
+    if kind == "categorical" or (len(counts) <= _MAX_LEVELS and kind != "date"):
         levels = _levels(model, counts, column, kind)
         named = [datum(float(p)) if isinstance(p, int | float | np.number) else str(p) for p in levels]
         ticks = distinct(named, width=_TICK_WIDTH)
@@ -198,7 +198,7 @@ def _points(model: Any, frame: Any, column: str, n_points: int = _POINTS) -> tup
 def _levels(model: Any, counts: Any, column: str, kind: str) -> list[Any]:
     """The values of a column that has few, or the most frequent levels, in their order."""
     # Equal counts in the order of first appearance, so that equal tables give equal pages.
-    levels = counts.sort_values(ascending=False, kind="stable").index[:_FEW].tolist()
+    levels = counts.sort_values(ascending=False, kind="stable").index[:_MAX_LEVELS].tolist()
     if kind != "categorical":
         return sorted(levels)
     encoder = model.preparation_.encoder(column)
@@ -228,7 +228,7 @@ MAX_CURVES, MAX_CLASSES = 6, 8
 _ZOOM_FROM = 4.0
 # A change of direction by less than this share of a curve's range doesn't count, and of more points not all are told.
 _TURN, _MOST_TOLD = 0.1, 100
-_SMALL = (3.1, 2.1)
+_SMALL_PANEL_INCHES = (3.1, 2.1)
 # The most letters of a tick, unless two ticks would look alike.
 _TICK_WIDTH = 18
 
@@ -345,7 +345,7 @@ def curve_figures(
         limits, zoom = (own, zoom) if _ZOOM_FROM <= zoom <= max_zoom else (scale, 1.0)
         draw = partial(_draw_curve, curve=curve, limits=limits, classes=classes)
         said = curve_sentence(curve, zoom=zoom, write=write)
-        figures.append(figure(f"curve-{i}", curve.title, draw, said, "", size=_SMALL))
+        figures.append(figure(f"curve-{i}", curve.title, draw, said, "", size=_SMALL_PANEL_INCHES))
     return figures
 
 

@@ -38,7 +38,7 @@ _NAMED, _NAMED_OUT = 6, 4
 # Prior odds that are this many times larger or smaller are as reasonable.
 _OTHER_ODDS = 4.0
 # Up to this many inputs are a few.
-_FEW = 3.0
+_MAX_EXPECTED_FOR_A_FEW = 3.0
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def prior_text(fact: Inclusions) -> str:
     if fact.prior.inclusion == (1.0, 1.0):
         return "every number of included inputs is equally probable"
     expected = float(fact.prior_shares.sum())
-    if expected <= _FEW:
+    if expected <= _MAX_EXPECTED_FOR_A_FEW:
         return "a few inputs are expected to matter"
     return f"about {about(expected)} of the {spelled(len(fact.names))} inputs are expected to matter"
 

@@ -32,11 +32,11 @@ _LITTLE, _NEARLY_LINEAR = 0.05, 0.1
 # An effect of about three standard deviations, as a multiple of the width of its 95 % interval.
 _STRONG = 0.75
 # With this many coefficients, the report says how many would exclude zero by chance.
-_MANY = 20
+_COEFFICIENTS_WITH_CHANCE_HITS = 20
 # How many coefficients the table has.
 MAX_LINES = 100
 # How many inputs a sentence names: by the size of their coefficient, and of those that a penalty has left.
-_LARGEST, _NAMED = 8, 6
+_MAX_NAMED_BY_SIZE, _MAX_NAMED = 8, 6
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ class Coefficients:
             return f"Every coefficient of {self.model} is zero: it predicts the same value for all rows."
         if n == n_all:
             return f"{'Both' if n == 2 else f'All {spelled(n)}'} coefficients of {self.model} are non-zero."
-        order = np.lexsort((-size * self.std, size == 0))[: min(n, _NAMED)]
+        order = np.lexsort((-size * self.std, size == 0))[: min(n, _MAX_NAMED)]
         some = listing([f"“{shorten(self.names[j])}”" if self.words[j] else shorten(self.names[j]) for j in order])
-        whose = f": {some}" if n <= _NAMED else f"; the largest are those of {some}"
+        whose = f": {some}" if n <= _MAX_NAMED else f"; the largest are those of {some}"
         are = "is" if n == 1 else "are"
         return f"{spelled(n).capitalize()} of {spelled(n_all)} coefficients {are} non-zero in {self.model}{whose}."
 
@@ -143,7 +143,7 @@ class Coefficients:
         """Which inputs, and which words of a text, favor which class."""
         values, labels = self.weights()
         groups: dict[str, list[int]] = {}
-        for i in np.argsort(-values, kind="stable")[: min(_LARGEST, np.count_nonzero(values))].tolist():
+        for i in np.argsort(-values, kind="stable")[: min(_MAX_NAMED_BY_SIZE, np.count_nonzero(values))].tolist():
             groups.setdefault(class_name(labels[i], target), []).append(i)
         said = []
         for label, rows in groups.items():
@@ -267,7 +267,7 @@ def coefficient_sentence(fact: Effects, *, best: str, shown: int) -> str:
         which = "neither of the two" if n == 2 else f"none of the {spelled(n)}"
         text = f"{which} coefficients has a 95 % interval that excludes zero."
     text = capital(text) if fact.model == best else f"In {fact.model}, {text}"
-    if n >= _MANY and len(clear):
+    if n >= _COEFFICIENTS_WITH_CHANCE_HITS and len(clear):
         text += f" If no input had an effect, about {about(0.05 * n)} would do so by chance."
     known = int(fact.is_known.sum())
     if known < n:

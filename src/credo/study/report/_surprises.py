@@ -22,7 +22,7 @@ from credo.tables.errors import pandas
 _LISTED = 5
 # A value is unusual if it is farther from the middle 99 % of the other rows than this share of their range: in
 # scikit-learn's diabetes, iris and wine the farthest is 0.28.
-_MIDDLE, _FAR = (0.005, 0.995), 0.5
+_BULK_QUANTILES, _MAX_EXCESS = (0.005, 0.995), 0.5
 # A value doesn't fit the other columns if it is this many times farther than usual from what they predict: in those
 # tables the farthest is 7.3.
 _ODD = 12.0
@@ -115,8 +115,8 @@ def _far_off(frame: Any, rows: NDArray[np.intp]) -> list[list[str]]:
     names = list(frame.columns)
     table = frame.to_numpy(dtype=np.float64, na_value=np.nan)
     others = np.delete(table, rows, axis=0)
-    low, high = np.nanquantile(others, _MIDDLE, axis=0)
-    room = _FAR * (high - low)
+    low, high = np.nanquantile(others, _BULK_QUANTILES, axis=0)
+    room = _MAX_EXCESS * (high - low)
     outside = (room > 0) & ((table[rows] < low - room) | (table[rows] > high + room))
     expected, odd = _expected(table, rows)
     said = []
